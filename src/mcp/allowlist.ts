@@ -1,7 +1,6 @@
 /**
- * The commands that a model may run, as the operator wrote them down in TOML: each a fixed program with fixed arguments
- * in front, and which variable of its environment gets which credential. Strict: a field that nobody knows is an error,
- * not a hole.
+ * Reads the operator's TOML file of the commands that a model may run. A command is a program with fixed arguments, and
+ * the credentials that its environment variables get. An unknown field is an error, so that a typo loosens no rule.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -14,10 +13,10 @@ import { checkTrustedPath } from '../platform/ownership.ts';
 import { Fields } from './table-reader.ts';
 
 interface ExtraArguments {
-  /** The whole of an argument must match. */
+  /** Must match a whole argument. */
   readonly pattern: RegExp;
   readonly most: number;
-  /** Whether one may begin with a dash. */
+  /** Whether an argument may begin with a dash. */
   readonly allowsOptions: boolean;
 }
 
@@ -27,13 +26,13 @@ export interface AllowedCommand {
   /** Absolute. */
   readonly program: string;
   readonly arguments: readonly string[];
-  /** Where it runs; absolute. */
-  readonly folder: string;
-  /** By variable: the exact path that it always gets, or a pattern among whose paths the model chooses. */
+  /** The working directory; absolute. */
+  readonly directory: string;
+  /** By variable: a path, or a pattern among whose paths the model chooses. */
   readonly credentials: ReadonlyMap<string, Pattern>;
-  /** Variables with values that are no secrets. */
+  /** Further variables, which are not secret. */
   readonly variables: ReadonlyMap<string, string>;
-  /** Null: none, which is the default. */
+  /** Null to allow none, the default. */
   readonly extraArguments: ExtraArguments | null;
   readonly timeLimitSeconds: number;
   readonly outputLimitBytes: number;
@@ -65,7 +64,7 @@ export function parseAllowList(text: string): AllowedCommand[] {
     document = parse(text);
   } catch (error) {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
-    throw new UsageError(`--commands: the file is no TOML${where}`);
+    throw new UsageError(`--commands: the file is not valid TOML${where}`);
   }
   const top = new Fields(document, '', ['commands']);
   const commands = top.table('commands');
@@ -83,7 +82,7 @@ const KNOWN = [
   'description',
   'program',
   'arguments',
-  'folder',
+  'directory',
   'credentials',
   'variables',
   'extra_arguments',
@@ -97,7 +96,7 @@ function readCommand(name: string, fields: Fields): AllowedCommand {
     description: fields.text('description', { least: 1, most: 300 }),
     program: fields.absolute('program'),
     arguments: fields.texts('arguments'),
-    folder: fields.absolute('folder'),
+    directory: fields.absolute('directory'),
     credentials: readCredentials(fields),
     variables: readVariables(fields),
     extraArguments: readExtra(fields),
@@ -113,7 +112,8 @@ function readCredentials(command: Fields): Map<string, Pattern> {
   return new Map(
     names.map((variable) => {
       if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
-      if (isLoaderVariable(variable)) throw fields.broken(variable, 'must not be a variable that steers programs');
+      if (isLoaderVariable(variable))
+        throw fields.broken(variable, 'must not be a variable that changes how programs load code');
       const text = fields.text(variable, { least: 1, most: 512 });
       try {
         return [variable, parsePattern(text, variable)];
@@ -131,7 +131,7 @@ function readVariables(command: Fields): Map<string, string> {
   return new Map(
     fields.names().map((variable) => {
       if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
-      if (credentials.has(variable)) throw fields.broken(variable, 'must not stand in credentials too');
+      if (credentials.has(variable)) throw fields.broken(variable, 'must not be in credentials too');
       return [variable, fields.text(variable, { least: 0, most: 4096 })];
     }),
   );
@@ -143,11 +143,11 @@ function readExtra(command: Fields): ExtraArguments | null {
   const source = fields.text('pattern', { least: 1, most: 500 });
   let pattern: RegExp;
   try {
-    // First by itself: `a)|(b` would escape from the group.
+    // WHY compiled alone first: `a)|(b` would escape from the group.
     new RegExp(source, 'u');
     pattern = new RegExp(`^(?:${source})$`, 'u');
   } catch {
-    throw fields.broken('pattern', 'must be a regular expression, which the whole argument has to match');
+    throw fields.broken('pattern', 'must be a regular expression that matches a whole argument');
   }
   return {
     pattern,

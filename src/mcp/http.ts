@@ -22,11 +22,11 @@ import type { Mcp } from './server.ts';
 import { createTokenCheck } from './token.ts';
 
 const ENDPOINT = '/mcp';
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 /** Includes open streams, which are requests that have not ended. */
-const MOST_REQUESTS = 32;
-const MOST_SUBSCRIPTIONS = 8;
-const MOST_BODY_BYTES = 256 * 1024;
+const MAX_REQUESTS = 32;
+const MAX_SUBSCRIPTIONS = 8;
+const MAX_BODY_BYTES = 256 * 1024;
 
 export interface ListenAddress {
   readonly host: string;
@@ -63,20 +63,20 @@ export async function serveOverHttp(
   const isToken = await createTokenCheck(token);
   const report = (error: Error): void => log(`a request could not be handled: ${error.name}`);
   const handler = createMcpHandler(() => mcp.createServer(), {
-    maxRequestBodySize: MOST_BODY_BYTES,
-    maxSubscriptions: MOST_SUBSCRIPTIONS,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
     onerror: report,
   });
-  const answer = toNodeHandler(handler, { maxRequestBodySize: MOST_BODY_BYTES, onerror: report });
+  const answer = toNodeHandler(handler, { maxRequestBodySize: MAX_BODY_BYTES, onerror: report });
   let inFlight = 0;
   const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
   // Node's default is 30 s.
   const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    if (inFlight >= MOST_REQUESTS) return refuse(response, 503, 'too many requests in flight', { 'Retry-After': '1' });
+    if (inFlight >= MAX_REQUESTS) return refuse(response, 503, 'too many requests in flight', { 'Retry-After': '1' });
     inFlight++;
     response.once('close', () => inFlight--);
     try {

@@ -1,4 +1,4 @@
-/** Whether what the allow-list names is there, and is nobody else's to change. Looked at once, at the start. */
+/** Checks, at the start of the server, that the allowed programs exist and that no other user can change them. */
 
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { UsageError } from '../platform/errors.ts';
 import { checkTrustedPath } from '../platform/ownership.ts';
 import type { AllowedCommand } from './allowlist.ts';
 
-/** An argument is a program to them, or the name of one. */
+/** Programs that run what an argument contains or names. */
 const RUNS_ITS_ARGUMENTS =
   /^(?:(?:ba|da|z|fi|k|mk|c|tc|a)?sh|busybox|env|printenv|xargs|find|sed|[gmn]?awk|perl|ruby|python[\d.]*|node|nodejs|deno|bun|php|lua|tclsh|ssh|sudo|doas|su|nice|nohup|timeout|setsid|strace|watch|make|npx|npm)$/;
 
@@ -17,32 +17,33 @@ export async function checkPrograms(commands: readonly AllowedCommand[]): Promis
   for (const command of commands) await checkProgram(command);
 }
 
-async function checkProgram({ name, program, folder, ...others }: AllowedCommand): Promise<void> {
+async function checkProgram({ name, program, directory, ...others }: AllowedCommand): Promise<void> {
   const at = `commands.${name}`;
   if (others.extraArguments !== null && others.arguments.length === 0 && RUNS_ITS_ARGUMENTS.test(basename(program))) {
     throw new UsageError(
-      `${at}.extra_arguments: must not stand with ${basename(program)}, which runs what its arguments say, unless arguments name a program of yours`,
+      `${at}.extra_arguments: not allowed with ${basename(program)}, which runs what its arguments name; name a program of yours in arguments`,
     );
   }
   const found = await checkTrustedPath(program, `${at}.program`);
   if (!found.isFile()) throw new UsageError(`${at}.program: must be a file`);
-  if (RUNS_ITS_ARGUMENTS.test(basename(program))) await checkScripts(others.arguments, folder, `${at}.arguments`);
+  if (RUNS_ITS_ARGUMENTS.test(basename(program))) await checkScripts(others.arguments, directory, `${at}.arguments`);
   await access(program, constants.X_OK).catch(() => {
     throw new UsageError(`${at}.program: must be executable`);
   });
-  if (!(await look(folder, `${at}.folder`)).isDirectory()) throw new UsageError(`${at}.folder: must be a directory`);
+  if (!(await status(directory, `${at}.directory`)).isDirectory())
+    throw new UsageError(`${at}.directory: must be a directory`);
 }
 
-/** An interpreter runs the file that an argument names, which so is the program. */
-async function checkScripts(given: readonly string[], folder: string, field: string): Promise<void> {
+/** An interpreter runs the file that an argument names, so that file is checked like the program. */
+async function checkScripts(given: readonly string[], directory: string, field: string): Promise<void> {
   for (const argument of given) {
-    const path = isAbsolute(argument) ? argument : `${folder}/${argument}`;
+    const path = isAbsolute(argument) ? argument : `${directory}/${argument}`;
     const found = await stat(path).catch(() => null);
     if (found?.isFile() === true) await checkTrustedPath(path, field);
   }
 }
 
-async function look(path: string, field: string): Promise<Stats> {
+async function status(path: string, field: string): Promise<Stats> {
   try {
     return await stat(path);
   } catch (error) {

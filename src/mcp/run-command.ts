@@ -99,7 +99,7 @@ async function start(
   }
   try {
     const child = spawn(command.program, [...command.arguments, ...extraArguments], {
-      cwd: command.folder,
+      cwd: command.directory,
       env: environmentOf(command, values),
       stdio: ['ignore', 'pipe', 'pipe'],
       shell: false,

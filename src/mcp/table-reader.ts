@@ -1,7 +1,4 @@
-/**
- * A table of a configuration, read field by field: what is misspelt, missing or of another kind is an error that names
- * it.
- */
+/** Reads a table of a configuration field by field. An error names the unknown, missing or invalid field. */
 
 import { isAbsolute } from 'node:path';
 import { UsageError } from '../platform/errors.ts';
@@ -11,7 +8,7 @@ interface Bounds {
   readonly most: number;
 }
 
-/** A Map, which has no inherited fields. */
+/** A Map, because it has no inherited fields. */
 const entriesOf = (table: unknown): Map<string, unknown> | null =>
   typeof table === 'object' && table !== null && !Array.isArray(table) && !(table instanceof Date)
     ? new Map(Object.entries(table))
@@ -21,7 +18,7 @@ export class Fields {
   readonly #fields: ReadonlyMap<string, unknown>;
   readonly #at: string;
 
-  /** `known` null: every name is one. @throws UsageError for a name that nobody knows */
+  /** `known`: null to accept every name. @throws UsageError for an unknown name */
   constructor(table: unknown, at: string, known: readonly string[] | null) {
     const fields = entriesOf(table);
     if (fields === null) throw new UsageError(`${at}: must be a table`);
@@ -29,7 +26,7 @@ export class Fields {
     this.#at = at;
     for (const name of fields.keys()) {
       if (known !== null && !known.includes(name)) {
-        throw this.broken(name, `is not known here; there are ${known.join(', ')}`);
+        throw this.broken(name, `is unknown; known are ${known.join(', ')}`);
       }
     }
   }

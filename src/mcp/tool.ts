@@ -1,7 +1,7 @@
 /**
- * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code
- * and a sentence. What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model
- * learns nothing of it.
+ * Tools and their calls. A call returns data, checked against the tool's schema, or a tool error with a code and a
+ * sentence. Any exception other than a ToolError or a LeaseholdError is a bug: its kind is logged, and the model gets
+ * no details.
  */
 
 import {
@@ -18,43 +18,43 @@ import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { ToolError } from './errors.ts';
 
-/** Of a tool that changes nothing, and asks the vault alone. */
+/** For a tool that only reads from the vault. */
 export const ONLY_READS = { isReadOnly: true, isDestructive: false, isOpenWorld: false, isIdempotent: true } as const;
 
 export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
   readonly name: string;
   readonly title: string;
-  /** For the model: what it does, what it needs, and what it never does. */
+  /** For the model: what the tool does, what it needs, and what it never does. */
   readonly description: string;
   readonly input: Input;
   readonly output: Output;
   readonly isReadOnly: boolean;
-  /** Whether something may be lost by it. */
+  /** Whether a call may delete something. */
   readonly isDestructive: boolean;
-  /** Whether it reaches what is neither the service's nor this server's. */
+  /** Whether a call affects anything outside of the service and this server. */
   readonly isOpenWorld: boolean;
   /** Whether a second call with the same input changes nothing more. */
   readonly isIdempotent: boolean;
-  /** @throws Refusal, LeaseholdError */
+  /** @throws ToolError, LeaseholdError */
   call(input: Static<Input>, signal: AbortSignal): Promise<Static<Output>>;
 }
 
-/** A tool that is ready to be offered by any number of connections. */
+/** Registers a tool with the server of a connection. */
 export type RegisteredTool = (server: McpServer) => void;
 
-/** Runs a call, or refuses it because there are too many. */
+/** Runs a call, or rejects it if too many are in progress. */
 export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** A text that is one of a few. */
+/** A string that is one of the values. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });
 
 const ajv = new AjvJsonSchemaValidator();
 
-/** The SDK's own, but a refused enumeration names what it may be: a model that reads it can correct itself. */
+/** The SDK's validator, with the allowed values in the message, so that a model can correct itself. */
 const VALIDATOR: jsonSchemaValidator = {
   getValidator<T>(schema: JsonSchemaType) {
     const validate = ajv.getValidator<T>(schema);
@@ -77,7 +77,7 @@ export function offer<Input extends TObject, Output extends TObject>(
   log: (line: string) => void,
 ): RegisteredTool {
   const { name, title, description, isReadOnly, isDestructive, isOpenWorld, isIdempotent } = tool;
-  // Once, and not for each connection: a schema is compiled.
+  // Once for all connections, because schemas are compiled.
   const config = {
     title,
     description,
@@ -103,26 +103,26 @@ export function offer<Input extends TObject, Output extends TObject>(
   };
 }
 
-/** To a model these are the same as a service that answers UNAVAILABLE: a call may succeed later. */
-const NOT_REACHED: ReadonlySet<string> = new Set(['UNREACHABLE', 'TIMED_OUT']);
+/** Reported as UNAVAILABLE, because a later call may succeed. */
+const UNREACHED_CODES: ReadonlySet<string> = new Set(['UNREACHABLE', 'TIMED_OUT']);
 
 function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
   if (error instanceof ToolError) return `${error.code}: ${error.message}`;
   if (error instanceof LeaseholdError) {
-    const code = NOT_REACHED.has(error.code) ? 'UNAVAILABLE' : error.code;
+    const code = UNREACHED_CODES.has(error.code) ? 'UNAVAILABLE' : error.code;
     return `${code}: ${error.message}${adviceFor(error)}`;
   }
-  // WHY: an error of Node may quote what it was given, a value among it.
+  // WHY no message: an error of Node may quote a value.
   log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${errnoSuffix(error)}`);
-  return 'INTERNAL_ERROR: the server failed; nothing more is told here';
+  return 'INTERNAL_ERROR: the server failed; its log has the kind of the error';
 }
 
 function adviceFor({ code, retryAfterSeconds }: LeaseholdError): string {
-  if (code === 'ACCESS_DENIED') return ' (explain_access tells why, and what an operator can do)';
+  if (code === 'ACCESS_DENIED') return ' (explain_access shows why, and what an operator can do)';
   return retryAfterSeconds === null ? '' : ` (try again in ${retryAfterSeconds} s)`;
 }
 
-/** Checked here, before it becomes part of an address. @throws Refusal */
+/** Checks a path before it becomes part of a URL. @throws ToolError */
 export function readPath(text: string, field = 'path'): CredentialPath {
   const rule = pathViolation(text);
   if (rule !== null) throw new ToolError('INVALID_REQUEST', `${field}: ${rule}`);

@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 
-const LARGEST_FILE_BYTES = 4 * 1024 * 1024;
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** One character a byte: positions in the text are positions in the file. */
 const AS_BYTES = 'latin1';
@@ -38,7 +38,7 @@ export async function readEnvFile(file: string): Promise<Assignment[]> {
     for await (const chunk of createReadStream(file)) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > LARGEST_FILE_BYTES) throw new UsageError(`${file}: has more than ${LARGEST_FILE_BYTES >> 20} MiB`);
+      if (size > MAX_FILE_BYTES) throw new UsageError(`${file}: has more than ${MAX_FILE_BYTES >> 20} MiB`);
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;

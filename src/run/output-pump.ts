@@ -18,7 +18,7 @@ const LAST_OUTPUT_MS = 5000;
  * processes.
  * SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
  */
-const LARGEST_PIPE_BYTES = 1024 * 1024;
+const MAX_PIPE_BYTES = 1024 * 1024;
 /** Time to write the output already read after `stop`. */
 const STOP_TIMEOUT_MS = 200;
 
@@ -69,7 +69,7 @@ export function pumpOutput(source: Readable, masking: Masking, target: Writable,
       let freeTicks = 0;
       const timer = setInterval(() => {
         const isLate = performance.now() - startedAt >= LAST_OUTPUT_MS;
-        if (isLate && readBytes >= LARGEST_PIPE_BYTES) source.destroy();
+        if (isLate && readBytes >= MAX_PIPE_BYTES) source.destroy();
         if (target.writableNeedDrain || masked.writableNeedDrain) return;
         if (++quietTicks > QUIET_TICKS || ++freeTicks * TICK_MS >= LAST_OUTPUT_MS) source.destroy();
       }, TICK_MS);

@@ -8,7 +8,7 @@ import { UsageError } from '../platform/errors.ts';
 const SCHEME = 'leasehold://';
 /** Includes misspelt references. */
 const LOOKS_LIKE_ONE = /^\s*leasehold:/i;
-const LARGEST_VERSION = Number.MAX_SAFE_INTEGER;
+const MAX_VERSION = Number.MAX_SAFE_INTEGER;
 
 export interface Reference {
   readonly path: CredentialPath;
@@ -35,7 +35,7 @@ export function parseSource(text: string, where: string): Reference {
   if (query === undefined) return { path: path as CredentialPath, version: null };
   const digits = /^version=([1-9]\d*)$/.exec(query)?.[1];
   const version = Number(digits);
-  if (digits === undefined || others.length > 0 || version > LARGEST_VERSION)
+  if (digits === undefined || others.length > 0 || version > MAX_VERSION)
     throw new UsageError(`${where}: behind the path only ?version=N may stand, N from 1`);
   return { path: path as CredentialPath, version };
 }

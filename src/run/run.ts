@@ -46,49 +46,52 @@ export interface HostEnvironment {
 }
 
 /** Resolves to the program's exit status. @throws UsageError, LeaseAcquisitionError */
-export async function run(job: RunRequest, lender: LeaseClient, surroundings: HostEnvironment): Promise<ExitStatus> {
-  const inherited = inheritEnvironment(surroundings.environment, job.keep);
-  const [file, ...words] = job.command;
+export async function run(request: RunRequest, client: LeaseClient, host: HostEnvironment): Promise<ExitStatus> {
+  const inherited = inheritEnvironment(host.environment, request.keep);
+  const [file, ...words] = request.command;
   const given: Record<string, string> = Object.create(null);
-  for (const { name, value } of job.literals) given[name] = value.reveal();
+  for (const { name, value } of request.literals) given[name] = value.reveal();
   const fault = checkExecutable(file, given['PATH'] ?? inherited.variables['PATH']);
   if (fault !== null) {
-    surroundings.say(fault.message);
+    host.say(fault.message);
     return { code: fault.code };
   }
-  reportWithheld(inherited.withheld, surroundings);
+  reportWithheld(inherited.withheld, host);
   const interruption = new AbortController();
   let interruptedBy: NodeJS.Signals | null = null;
   const interrupt = (signal: NodeJS.Signals): void => {
     interruptedBy ??= signal;
     interruption.abort();
   };
-  const signals = new Signals(interrupt, surroundings.ignored);
+  const signals = new Signals(interrupt, host.ignored);
   let acquired: AcquiredLeases | null = null;
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
   const cleanUp = async (): Promise<void> => {
     files?.remove();
-    const failure = await releaseLeases(lender, acquired?.leaseIds ?? []);
-    if (failure !== null) surroundings.say(failure);
+    const failure = await releaseLeases(client, acquired?.leaseIds ?? []);
+    if (failure !== null) host.say(failure);
   };
   // WHY not after the output: a slow reader would delay it.
   const atExit = (): void => {
     cleaning ??= cleanUp();
   };
   try {
-    acquired = await acquireLeases(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
-    if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
-    const values = deliver(fillTemplates(job.templates, acquired.values), files);
-    const masking = job.isMasked ? mask(acquired.values, surroundings) : null;
+    acquired = await acquireLeases(client, request.wanted, {
+      ttlSeconds: request.ttlSeconds,
+      signal: interruption.signal,
+    });
+    if (request.hasFiles) files = makePrivateFiles(host.environment['XDG_RUNTIME_DIR']);
+    const values = deliver(fillTemplates(request.templates, acquired.values), files);
+    const masking = request.isMasked ? mask(acquired.values, host) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
-    const { umask, ignored } = surroundings;
+    const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
-    const begin = await selectRunner(program, surroundings, signals);
+    const begin = await selectRunner(program, host, signals);
     // ORDER: nothing is awaited between this check and the start, so that no signal is lost.
     if (interruptedBy !== null) return { signal: interruptedBy };
     const ending = await begin(atExit);
-    if (ending.remark !== undefined) surroundings.say(ending.remark);
+    if (ending.remark !== undefined) host.say(ending.remark);
     return ending;
   } catch (error) {
     if (interruptedBy !== null && interruption.signal.reason === error) return { signal: interruptedBy };

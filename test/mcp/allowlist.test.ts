@@ -14,7 +14,7 @@ const WHOLE = `
 description = "Deploys"
 program = "/usr/bin/deploy"
 arguments = ["--to", "staging"]
-folder = "/srv/app"
+directory = "/srv/app"
 time_limit_seconds = 120
 output_limit_bytes = 1000
 [commands.deploy.credentials]
@@ -35,7 +35,7 @@ test('a list is read as it was written', () => {
     description: 'Deploys',
     program: '/usr/bin/deploy',
     arguments: ['--to', 'staging'],
-    folder: '/srv/app',
+    directory: '/srv/app',
     credentials: new Map([
       ['TOKEN', 'ci/deploy/token'],
       ['PASSWORD', 'ci/db/*'],
@@ -49,7 +49,7 @@ test('a list is read as it was written', () => {
 
 test('left out: no arguments, no variables, no extra arguments, a minute and 64 KiB', () => {
   const [command] = parseAllowList(
-    '[commands.a]\ndescription="A"\nprogram="/bin/a"\nfolder="/"\n[commands.a.credentials]\nA="a"',
+    '[commands.a]\ndescription="A"\nprogram="/bin/a"\ndirectory="/"\n[commands.a.credentials]\nA="a"',
   );
   assert.deepEqual(command?.arguments, []);
   assert.deepEqual(command?.variables, new Map());
@@ -58,13 +58,17 @@ test('left out: no arguments, no variables, no extra arguments, a minute and 64 
 });
 
 const BROKEN: readonly [from: string, to: string, says: RegExp][] = [
-  ['description', 'descripton', /^commands\.deploy\.descripton: is not known here; there are description, program/],
-  ['[commands.deploy]', '[command.deploy]', /^command: is not known here; there are commands$/],
-  ['[commands.deploy]', '[[commands.deploy]]', /^commands\.deploy: must be a table$|^--commands: the file is no TOML/],
+  ['description', 'descripton', /^commands\.deploy\.descripton: is unknown; known are description, program/],
+  ['[commands.deploy]', '[command.deploy]', /^command: is unknown; known are commands$/],
+  [
+    '[commands.deploy]',
+    '[[commands.deploy]]',
+    /^commands\.deploy: must be a table$|^--commands: the file is not valid TOML/,
+  ],
   ['program = "/usr/bin/deploy"', '', /^commands\.deploy\.program: is missing$/],
   ['"/usr/bin/deploy"', '"deploy"', /^commands\.deploy\.program: must be an absolute path$/],
   ['"/usr/bin/deploy"', '7', /^commands\.deploy\.program: must be text/],
-  ['"/srv/app"', '"app"', /^commands\.deploy\.folder: must be an absolute path$/],
+  ['"/srv/app"', '"app"', /^commands\.deploy\.directory: must be an absolute path$/],
   ['["--to", "staging"]', '"--to staging"', /^commands\.deploy\.arguments: must be a list/],
   ['["--to", "staging"]', '["--to", 7]', /^commands\.deploy\.arguments: must be text/],
   ['= 120', '= 0', /^commands\.deploy\.time_limit_seconds: must be a whole number from 1 to 3600$/],
@@ -76,10 +80,10 @@ const BROKEN: readonly [from: string, to: string, says: RegExp][] = [
   [
     'TOKEN =',
     'LD_PRELOAD =',
-    /^commands\.deploy\.credentials\.LD_PRELOAD: must not be a variable that steers programs$/,
+    /^commands\.deploy\.credentials\.LD_PRELOAD: must not be a variable that changes how programs load code$/,
   ],
-  ['TOKEN =', 'NODE_OPTIONS =', /NODE_OPTIONS: must not be a variable that steers programs$/],
-  ['STAGE =', 'TOKEN =', /^commands\.deploy\.variables\.TOKEN: must not stand in credentials too$/],
+  ['TOKEN =', 'NODE_OPTIONS =', /NODE_OPTIONS: must not be a variable that changes how programs load code$/],
+  ['STAGE =', 'TOKEN =', /^commands\.deploy\.variables\.TOKEN: must not be in credentials too$/],
   ['"v[0-9.]+"', '"v["', /^commands\.deploy\.extra_arguments\.pattern: must be a regular expression/],
   ['"v[0-9.]+"', '"a)|(b"', /^commands\.deploy\.extra_arguments\.pattern: must be a regular expression/],
   [
@@ -87,9 +91,9 @@ const BROKEN: readonly [from: string, to: string, says: RegExp][] = [
     'most = 2\nallow_options = "yes"',
     /^commands\.deploy\.extra_arguments\.allow_options: must be true or false$/,
   ],
-  ['most = 2', 'mots = 2', /^commands\.deploy\.extra_arguments\.mots: is not known here/],
+  ['most = 2', 'mots = 2', /^commands\.deploy\.extra_arguments\.mots: is unknown/],
   ['deploy', 'Deploy', /^commands\.Deploy: must be 1 to 40 of a-z/],
-  ['[commands.deploy]', 'secret-looking text', /^--commands: the file is no TOML \(line 2, column \d+\)$/],
+  ['[commands.deploy]', 'secret-looking text', /^--commands: the file is not valid TOML \(line 2, column \d+\)$/],
 ];
 
 for (const [from, to, says] of BROKEN) {
@@ -112,7 +116,7 @@ function listOf(program: string, folder: string, more = ''): ReturnType<typeof p
   return parseAllowList(`[commands.a]
 description = "A"
 program = ${at}
-folder = ${where}
+directory = ${where}
 credentials = { A = "a" }
 ${more}`);
 }
@@ -127,8 +131,8 @@ test('a program or a folder that is missing, or that others may change, is refus
   const refused = async (list: ReturnType<typeof listOf>, says: RegExp) =>
     assert.rejects(checkPrograms(list), (error) => error instanceof UsageError && says.test(error.message));
   await refused(listOf(join(folder, 'none'), folder), /^commands\.a\.program: cannot be read \(ENOENT\)$/);
-  await refused(listOf(program, join(folder, 'none')), /^commands\.a\.folder: cannot be read \(ENOENT\)$/);
-  await refused(listOf(program, program), /^commands\.a\.folder: must be a directory$/);
+  await refused(listOf(program, join(folder, 'none')), /^commands\.a\.directory: cannot be read \(ENOENT\)$/);
+  await refused(listOf(program, program), /^commands\.a\.directory: must be a directory$/);
   await refused(listOf(folder, folder), /^commands\.a\.program: must be a file$/);
   chmodSync(program, 0o722);
   await refused(
@@ -143,7 +147,7 @@ test('a shell or an interpreter takes no arguments of the model, unless it is gi
   const folder = temporaryDirectory(t);
   const extra = 'extra_arguments = { pattern = ".*" }';
   for (const program of ['/bin/sh', '/usr/bin/env']) {
-    await assert.rejects(checkPrograms(listOf(program, folder, extra)), /extra_arguments: must not stand with/);
+    await assert.rejects(checkPrograms(listOf(program, folder, extra)), /extra_arguments: not allowed with/);
     await checkPrograms(listOf(program, folder));
     await checkPrograms(listOf(program, folder, `arguments = ["script"]\n${extra}`));
   }

@@ -37,7 +37,7 @@ async function begin(t: TestContext) {
     `[commands.show]
 description = "Shows what it got"
 program = ${JSON.stringify(program)}
-folder = ${JSON.stringify(folder)}
+directory = ${JSON.stringify(folder)}
 credentials = { PASSWORD = "${PATH}" }
 extra_arguments = { pattern = "wait" }
 `,

@@ -27,7 +27,7 @@ async function begin(t: TestContext, { script, toml = '', credentials }: Row, ov
 description = "Works"
 program = ${JSON.stringify(program)}
 arguments = ["fixed argument"]
-folder = ${JSON.stringify(folder)}
+directory = ${JSON.stringify(folder)}
 ${toml.startsWith('[') ? '' : toml}
 [commands.work.credentials]
 ${credentials ?? 'PASSWORD = "prod/db/password"'}

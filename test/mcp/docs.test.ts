@@ -51,7 +51,7 @@ for (const [index, { command, args = [], env = {} }] of entries.entries()) {
     mkdirSync(files, { mode: 0o700 });
     writeFileSync(program, '#!/bin/sh\n');
     chmodSync(program, 0o700);
-    const fields = { description: 'A', program, folder };
+    const fields = { description: 'A', program, directory: folder };
     const lines = Object.entries(fields).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
     writeFileSync(commands, ['[commands.a]', ...lines, 'credentials = { A = "dev/a" }', ''].join('\n'), {
       mode: 0o600,
@@ -109,7 +109,7 @@ test('the list of commands is one, and every field of one is described', () => {
     }
     return '';
   })();
-  const known = /there are (.*)$/.exec(error)?.[1]?.split(', ') ?? [];
+  const known = /known are (.*)$/.exec(error)?.[1]?.split(', ') ?? [];
   assert.equal(known.length > 5, true);
   for (const field of known) assert.equal(rows.includes(field), true, field);
 });

@@ -147,7 +147,7 @@ test('more calls than 16 at once are refused one by one, and the server goes on'
   });
   const body = JSON.stringify(Array.from({ length: 60 }, (_, id) => call(id)));
   const { text } = await send(url, { authorization }, { body });
-  assert.match(text, /BUSY: 16 calls are under way/);
+  assert.match(text, /BUSY: 16 calls are in progress/);
   assert.equal((await send(url, { authorization })).status, 200);
 });
 

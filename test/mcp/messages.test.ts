@@ -46,7 +46,7 @@ test('a message of more than 1 MiB is answered with an error, and what comes aft
   const { error } = await answer(3);
   assert.deepEqual(error, { code: -32_600, message: 'a message has at most 1048576 bytes' });
   assert.equal((await answer(4)).result.tools.length > 0, true);
-  assert.match(stderr(), /a message was refused: a message has at most 1048576 bytes\n/);
+  assert.match(stderr(), /a message was rejected: a message has at most 1048576 bytes\n/);
   assert.equal(stderr().includes('xxxx'), false);
   assert.deepEqual(readdirSync(filesDir), ['kept']);
   child.stdin?.end();

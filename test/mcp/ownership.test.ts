@@ -25,7 +25,7 @@ function lay(t: TestContext) {
   for (const path of ['lists/own', 'programs/own']) mkdirSync(at(path), { recursive: true });
   for (const path of ['lists', 'lists/own', 'programs', 'programs/own']) chmodSync(at(path), 0o755);
   writeFileSync(at('programs/own/job'), '#!/bin/sh\n', { mode: 0o700 });
-  const write = (program: string, more = 'folder = "/"'): void =>
+  const write = (program: string, more = 'directory = "/"'): void =>
     writeFileSync(
       at(LIST),
       `[commands.work]\ndescription = "Works"\nprogram = "${program}"\n${more}\ncredentials = {}\n`,
@@ -63,14 +63,14 @@ const REFUSED: readonly Row[] = [
     says: `commands.work.arguments: programs ${RULE}`,
     change({ at, write }) {
       chmodSync(at('programs'), 0o777);
-      write('/bin/sh', `arguments = ["-e", "${at('programs/own/job')}"]\nfolder = "/"`);
+      write('/bin/sh', `arguments = ["-e", "${at('programs/own/job')}"]\ndirectory = "/"`);
     },
   },
   {
     says: `commands.work.arguments: programs/own/job ${RULE}`,
     change({ at, write }) {
       chmodSync(at('programs/own/job'), 0o770);
-      write('/bin/sh', `arguments = ["job"]\nfolder = "${at('programs/own')}"`);
+      write('/bin/sh', `arguments = ["job"]\ndirectory = "${at('programs/own')}"`);
     },
   },
   {
@@ -167,7 +167,7 @@ test('it starts where only the operator and root can, also in a sticky directory
   await starts(at(LIST));
   chmodSync(at('lists'), 0o1777);
   symlinkSync('own/../own/commands.toml', at('lists/link'));
-  write('/bin/sh', `arguments = ["-c", "${at('programs/own/job')}"]\nfolder = "/"`);
+  write('/bin/sh', `arguments = ["-c", "${at('programs/own/job')}"]\ndirectory = "/"`);
   await starts(at('lists/link'));
 });
 

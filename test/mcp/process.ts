@@ -173,7 +173,7 @@ function writeScript(folder: string, filesDir: string, name: string, script: Scr
   return `[commands.${name}]
 description = "Works"
 program = ${JSON.stringify(program)}
-folder = ${JSON.stringify(folder)}
+directory = ${JSON.stringify(folder)}
 credentials = { ${pairs.join(', ')} }
 ${toml}
 `;

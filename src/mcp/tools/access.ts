@@ -1,4 +1,4 @@
-/** `explain_access`: whether the policies allow something to this agent, and what an operator would do about it. */
+/** `explain_access`: whether the policies allow an action to this agent, and what an operator would change. */
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { ACTIONS } from '../../core/policy.ts';
@@ -8,14 +8,14 @@ import { quote } from '../untrusted.ts';
 
 const input = strict({
   path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
-  action: Type.Optional(oneOf(ACTIONS, 'What is to be done; `retrieve` where it is left out.')),
+  action: Type.Optional(oneOf(ACTIONS, 'The action; `retrieve` by default.')),
 });
 const output = strict({
   is_allowed: Type.Boolean(),
   reason: Type.String(),
-  lease_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'How long a lease may last.' }),
+  lease_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'Maximum duration of a lease.' }),
   for_the_operator: Type.Union([Type.String(), Type.Null()], {
-    description: 'To be shown to the person in charge, who decides; null where it is allowed.',
+    description: 'Text to show to the operator, who decides; null if the action is allowed.',
   }),
 });
 
@@ -24,7 +24,7 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
     name: 'explain_access',
     title: 'Explain access',
     description:
-      'Tells whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant anything.',
+      'Returns whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant access.',
     input,
     output,
     ...ONLY_READS,
@@ -37,12 +37,12 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
       );
       return {
         is_allowed: allowed,
-        // It names policies and patterns, which are others' words.
+        // The names of policies and patterns were written by others.
         reason: quote(reason, 600),
         lease_seconds: lease_ttl,
         for_the_operator: allowed
           ? null
-          : `The agent ${agent} asks for the action ${action} on ${path}. If that is meant to be, store a policy with the principal agent:${agent}, the resource ${path} and the action ${action}; leasehold policy explain ${agent} ${action} ${path} shows what was considered.`,
+          : `The agent ${agent} asks for the action ${action} on ${path}. If that is intended, store a policy with the principal agent:${agent}, the resource ${path} and the action ${action}; leasehold policy explain ${agent} ${action} ${path} shows what was considered.`,
       };
     },
   };

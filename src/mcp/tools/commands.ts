@@ -11,8 +11,8 @@ import type { OutstandingValues } from '../outstanding-values.ts';
 import { run } from '../run-command.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
 
-const MOST_AT_ONCE = 4;
-const REVOKE_WITHIN_MS = 5000;
+const MAX_RUNNING = 4;
+const REVOKE_TIMEOUT_MS = 5000;
 
 const input = strict({
   command: Type.String({ pattern: '^[a-z][a-z0-9_-]{0,39}$', description: 'Name of the command, as listed above.' }),
@@ -20,34 +20,39 @@ const input = strict({
     Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$' }), Type.String({ maxLength: 512 }), {
       maxProperties: 32,
       additionalProperties: false,
-      description: 'Which credential each variable gets, where the operator left a choice: {"VARIABLE": "path"}.',
+      description: 'The credential for each variable that the operator left open: {"VARIABLE": "path"}.',
     }),
   ),
   extra_arguments: Type.Optional(
-    Type.Array(Type.String(), { maxItems: 32, description: 'Only where the command allows any.' }),
+    Type.Array(Type.String(), { maxItems: 32, description: 'Only if the command allows them.' }),
   ),
 });
 const output = strict({
   command: Type.String(),
-  exit_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null where a signal ended it.' }),
+  exit_code: Type.Union([Type.Integer(), Type.Null()], { description: 'Null if a signal ended the command.' }),
   signal: Type.Union([Type.String(), Type.Null()]),
   stdout: Type.String(),
   stderr: Type.String(),
-  is_output_cut: Type.Boolean({ description: 'Whether there was more than the limit.' }),
+  is_output_cut: Type.Boolean({ description: 'Whether output exceeded the limit.' }),
   has_timed_out: Type.Boolean(),
-  leases_ended: Type.Boolean({ description: 'False: they expire later.' }),
+  leases_ended: Type.Boolean({ description: 'False if leases could not be revoked and will expire.' }),
 });
 
 interface Parts {
   readonly leases: HeldLeases;
   /** The values that output must not contain. */
-  readonly lent: OutstandingValues;
+  readonly outstanding: OutstandingValues;
   readonly commands: readonly AllowedCommand[];
-  /** Ends what runs. */
+  /** Stops running commands. */
   readonly stopping: AbortSignal;
 }
 
-export function runWithCredential({ leases, lent, commands, stopping }: Parts): Tool<typeof input, typeof output> {
+export function runWithCredential({
+  leases,
+  outstanding,
+  commands,
+  stopping,
+}: Parts): Tool<typeof input, typeof output> {
   const byName = new Map(commands.map((command) => [command.name, command]));
   let running = 0;
   return {
@@ -67,21 +72,22 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
       }
       checkExtraArguments(command, extra_arguments);
       const paths = choose(command, new Map(Object.entries(credentials)));
-      if (running >= MOST_AT_ONCE) throw new ToolError('BUSY', `${MOST_AT_ONCE} commands run already; wait for one`);
+      if (running >= MAX_RUNNING)
+        throw new ToolError('BUSY', `${MAX_RUNNING} commands are running; wait for one to end`);
       running++;
-      const observation = lent.observe();
+      const observation = outstanding.observe();
       const uses: (() => void)[] = [];
-      const taken: string[] = [];
+      const leaseIds: string[] = [];
       const end = async (): Promise<boolean> => {
-        const within = AbortSignal.timeout(REVOKE_WITHIN_MS);
-        return (await Promise.all(taken.map((leaseId) => leases.release(leaseId, within)))).every(Boolean);
+        const timeout = AbortSignal.timeout(REVOKE_TIMEOUT_MS);
+        return (await Promise.all(leaseIds.map((leaseId) => leases.release(leaseId, timeout)))).every(Boolean);
       };
       try {
         const values = new Map<string, Secret>();
         for (const [variable, path] of paths) {
           const { value, lease_id } = await leases.retrieve(path);
-          taken.push(lease_id);
-          uses.push(lent.register(value, variable));
+          leaseIds.push(lease_id);
+          uses.push(outstanding.register(value, variable));
           values.set(variable, value);
         }
         const ran = await run(
@@ -112,7 +118,7 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
 
 const isChoice = (pattern: Pattern): boolean => pattern.endsWith('*');
 
-/** A line for the model: it is the operator's own text. */
+/** Describes a command to the model, in the operator's words. */
 function describe({ name, description, credentials, extraArguments }: AllowedCommand): string {
   const choices = [...credentials].filter(([, pattern]) => isChoice(pattern));
   const chosen = choices.map(([variable, pattern]) => `${variable} (one of ${pattern})`).join(', ');

@@ -1,4 +1,4 @@
-/** `write_credential_to_file` and `remove_file`: a value where a program can read it, and its path to the model. */
+/** `write_credential_to_file` and `remove_file`: a program reads the value from a file; the model gets its path. */
 import { Type } from 'typebox';
 import { FILE_NAME } from '../file-directory.ts';
 import type { LeasedFiles } from '../leased-files.ts';
@@ -16,7 +16,7 @@ const writeInput = strict({
   ),
 });
 const writeOutput = strict({
-  file: Type.String({ description: 'Where it is.' }),
+  file: Type.String({ description: 'Path of the file.' }),
   path: Type.String(),
   lease_id: Type.String(),
   expires_at: Type.String({ description: 'When the lease ends and the file is removed.' }),
@@ -27,7 +27,7 @@ export function writeCredentialToFile(files: LeasedFiles): Tool<typeof writeInpu
     name: 'write_credential_to_file',
     title: 'Write a credential into a private file',
     description:
-      'Writes the value of a credential into a new private file, for a program that reads it from there, and answers where it is, never the value. Give the path on to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
+      'Writes the value of a credential into a new private file, for a program that reads it from there, and returns its path, never the value. Pass the path to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
     input: writeInput,
     output: writeOutput,
     isReadOnly: false,

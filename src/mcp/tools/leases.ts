@@ -13,7 +13,7 @@ const lease = strict({
   revoked_at: Type.Union([Type.String(), Type.Null()]),
 });
 
-/** What the model needs of it: not which policy granted it. */
+/** The fields for the model, without the policy that granted the lease. */
 const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }: Lease) => ({
   lease_id,
   path,
@@ -25,8 +25,10 @@ const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }:
 
 const listInput = strict({
   status: Type.Optional(oneOf(['active', 'expired', 'revoked'], 'Only leases with this status.')),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Entries at most; else 50.' })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, description: 'How many to skip.' })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of entries; 50 by default.' }),
+  ),
+  offset: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of entries to skip.' })),
 });
 const listOutput = strict({
   leases: Type.Array(lease),
@@ -58,7 +60,7 @@ export function listLeases(client: Leasehold): Tool<typeof listInput, typeof lis
 const describeInput = strict({
   lease_id: Type.String({
     pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
-    description: 'As write_credential_to_file, run_with_credential and list_leases answer it.',
+    description: 'As returned by write_credential_to_file and list_leases.',
   }),
 });
 
@@ -66,7 +68,7 @@ export function describeLease(client: Leasehold): Tool<typeof describeInput, typ
   return {
     name: 'describe_lease',
     title: 'Describe a lease',
-    description: 'Tells of one of this agent’s own leases: its path, its end, and whether it is active. Never a value.',
+    description: 'Returns one of this agent’s own leases: path, end and status, never a value.',
     input: describeInput,
     output: lease,
     ...ONLY_READS,

@@ -1,4 +1,4 @@
-/** `retrieve_credential`: the bare value to the model. Offered only where the operator turned it on. */
+/** `retrieve_credential`: returns the value to the model. Offered only if the operator turned it on. */
 import { Type } from 'typebox';
 import type { HeldLeases } from '../leases.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
@@ -21,7 +21,7 @@ export function retrieveCredential(leases: HeldLeases): Tool<typeof input, typeo
     name: 'retrieve_credential',
     title: 'Retrieve a value into the conversation',
     description:
-      'Hands over the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of whatever is done with them. Use run_with_credential or write_credential_to_file wherever they do.',
+      'Returns the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of every copy of them. Prefer run_with_credential or write_credential_to_file.',
     input,
     output,
     isReadOnly: false,

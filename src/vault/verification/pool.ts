@@ -89,12 +89,19 @@ async function checkRanges(
     if (checked === undefined || 'entry' in checked) return checked ?? null;
     found = checked;
     onChecked(range.toSeq - range.fromSeq + 1);
-    // WHY not the priority alone: a thread also slows down others through the processor's caches and through locks.
-    if (performance.eventLoopUtilization(utilization).utilization > BUSY_UTILIZATION) {
-      await sleep((performance.now() - sentAt) * PAUSE_FACTOR, undefined, { signal });
-    }
+    const { utilization: share } = performance.eventLoopUtilization(utilization);
+    const waitMs = pauseMs(performance.now() - sentAt, share);
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal });
   }
   return found;
+}
+
+/**
+ * The pause after a range, by its duration and this thread's utilization during it. WHY not the priority alone: a thread
+ * also slows down others through the processor's caches and through locks.
+ */
+export function pauseMs(rangeMs: number, utilization: number): number {
+  return utilization > BUSY_UTILIZATION ? rangeMs * PAUSE_FACTOR : 0;
 }
 
 function countThreads(lastSeq: number): number {
