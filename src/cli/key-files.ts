@@ -6,9 +6,8 @@ import { parsePrivateKey } from '../client/key-formats.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { readGivenFile } from './given-file.ts';
+import { readGivenFile, readStandardInput } from './input.ts';
 import type { Question } from './prompt.ts';
-import { readStandardInput } from './standard-input.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface MadeKey {

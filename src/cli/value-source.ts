@@ -4,9 +4,8 @@ import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 import { valueInArguments } from './errors.ts';
-import { readGivenFile } from './given-file.ts';
+import { readGivenFile, readStandardInput } from './input.ts';
 import { askHidden, type Question } from './prompt.ts';
-import { readStandardInput } from './standard-input.ts';
 import { isInteractive } from './terminal.ts';
 
 /** Above the limit of the service, which reports values that are too long. */

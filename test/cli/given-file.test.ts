@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { readHandle, readRegularFile } from '../../src/cli/given-file.ts';
+import { readHandle, readRegularFile } from '../../src/cli/input.ts';
 import { COMMAND, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
-import type { ImportSource } from '../../src/cli/import/item.ts';
-import { formatOf, readSource, type SourceFormat } from '../../src/cli/import/sources.ts';
+import type { ImportSource, SourceFormat } from '../../src/cli/import/item.ts';
+import { formatOf, readSource } from '../../src/cli/import/sources.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 
 const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<ImportSource> => {

@@ -13,17 +13,14 @@ test('help names every command, and each command has a page', async (t) => {
   assert.deepEqual([code, stderr], [0, '']);
   for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
   const page = await home.leasehold(['help', 'lease', 'revoke']);
-  assert.match(page.stdout, /^Revoke leases.*\n\nUsage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n/);
+  assert.match(page.stdout, /^Usage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n\nRevoke leases /);
   assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
 
-test('names in the table are said once, and flags of a command are not the same', () => {
+test('each name is in the table once, and a summary has no period', () => {
   assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
-  for (const { name, summary, flags = [] } of COMMANDS) {
-    assert.equal(new Set(flags.map((flag) => flag.name)).size, flags.length, name);
-    assert.doesNotMatch(summary, /\.$/, name);
-  }
+  for (const { name, summary } of COMMANDS) assert.doesNotMatch(summary, /\.$/, name);
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [

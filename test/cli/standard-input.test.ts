@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { readStandardInput } from '../../src/cli/standard-input.ts';
+import { readStandardInput } from '../../src/cli/input.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { newHome } from '../kit/command.ts';
 import { assertBrokenOff } from './interrupt.ts';

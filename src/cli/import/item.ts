@@ -1,6 +1,10 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
 import type { Secret } from '../../core/secret.ts';
 
+/** The values of --from. */
+export const SOURCE_FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
+export type SourceFormat = (typeof SOURCE_FORMATS)[number];
+
 export interface Draft {
   /** The names in the source, outermost first; `path-names.ts` maps them to a path. */
   readonly names: readonly string[];

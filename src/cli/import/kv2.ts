@@ -8,7 +8,7 @@ import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { decodeUtf8 } from '../given-file.ts';
+import { decodeUtf8 } from '../input.ts';
 import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
 
 export interface Kv2Options {

@@ -5,7 +5,7 @@
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { decodeUtf8 } from '../given-file.ts';
+import { decodeUtf8 } from '../input.ts';
 import { isArchive, readEntry } from './archive.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson, textOf } from './json.ts';

@@ -10,6 +10,8 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Output {
   readonly format: Format;
+  /** The only field to print, or null. */
+  readonly field: string | null;
   /** Whether the output is a table, so that sentences can be added. */
   readonly isForPeople: boolean;
   /** Prints one record. `columns` are the fields of a table, all by default. */
@@ -64,6 +66,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const isForPeople = format === 'table' && field === null;
   return {
     format,
+    field,
     isForPeople,
     record: (record, columns = Object.keys(record)) => print(record, columns),
     async records(records, columns, nothing) {

@@ -8,8 +8,8 @@ import { decide, nearestPattern } from '../../core/decision.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
 import { toCell } from '../output/cells.ts';
-import { quoteWord } from '../output/variables.ts';
 import type { AccessQuery } from './access-query.ts';
 import { toPolicy } from './fields.ts';
 

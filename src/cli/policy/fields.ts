@@ -4,7 +4,7 @@ import type { PolicyReplacement, Policy as PolicyText } from '../../client/types
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import { parseDuration } from '../plural.ts';
+import { parseDuration } from '../flags.ts';
 import { ruleBroken } from './problems.ts';
 
 /** `created_at` is accepted and ignored, so that the output of `policy show` is a valid file. */

@@ -10,7 +10,7 @@ import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { decodeUtf8, readRegularFile, readTextInput } from '../given-file.ts';
+import { decodeUtf8, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';

@@ -3,7 +3,7 @@
  * followed and is reported, so that more is scanned, not less.
  */
 import { join } from 'node:path';
-import { readRegularFile } from '../given-file.ts';
+import { readRegularFile } from '../input.ts';
 import { brokenPatternsRule, isIgnored, type MatchBudget, type Patterns, parsePatterns } from './ignore.ts';
 
 const MAX_BYTES = 256 * 1024;

@@ -2,7 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
-import { openDirectly, readHandle } from '../given-file.ts';
+import { openDirectly, readHandle } from '../input.ts';
 
 export interface Replacement {
   /** Byte offsets in the file; `to` is exclusive. */

@@ -3,7 +3,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
-import { readRegularFile } from '../given-file.ts';
+import { readRegularFile } from '../input.ts';
 import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
 import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';

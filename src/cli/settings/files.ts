@@ -7,6 +7,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
+import type { Precedence } from './settings.ts';
 
 export interface FileSettings {
   readonly address?: string;
@@ -205,4 +206,21 @@ function absolute(settings: FileSettings, path: string, { home }: UserDirs): Fil
     ...(ca_file === undefined ? {} : { ca_file: from(ca_file) }),
     ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
   };
+}
+
+/** The value of a flag, or null. */
+export type FlagReader = (name: string) => string | null;
+
+/** One layer of a settings file: the profile, or the top level. */
+export interface Layer {
+  readonly settings: FileSettings;
+  readonly source: string;
+  readonly level: Precedence;
+}
+
+/** @throws UsageError for an empty variable */
+export function readVariable({ environment }: Pick<UserDirs, 'environment'>, name: string): string | null {
+  const value = environment[name];
+  if (value === '') throw new UsageError(`${name} is empty: set or unset it`);
+  return value ?? null;
 }

@@ -10,12 +10,11 @@ import { ApiError } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../output/variables.ts';
-import { type UserDirs, userFilePath } from './files.ts';
-import { keyFileIn, readAdminToken } from './local.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { keyFileIn, readAdminToken } from './data-dir.ts';
+import { type FlagReader, type Layer, readVariable, type UserDirs, userFilePath } from './files.ts';
 import { type Login, readLogin } from './logins.ts';
 import type { Identity, Setting } from './settings.ts';
-import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 interface Search {
   readonly flag: FlagReader;

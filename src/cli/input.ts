@@ -1,6 +1,6 @@
 /**
- * Bounded file reads. A file that the user names may be a pipe, such as the `<(…)` of a shell; a file that the program finds must be a
- * regular file, and is never followed through a link.
+ * Bounded reads of files and of standard input. A file that the user names may be a pipe, such as the `<(…)` of a shell; a file
+ * that the program finds must be a regular file, and is never followed through a link.
  */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -10,7 +10,46 @@ import type { Readable } from 'node:stream';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
-import { type Bounds, readStandardInput, readStream } from './standard-input.ts';
+
+export interface Bounds {
+  readonly mostBytes: number;
+  /** Message for longer input. */
+  readonly tooMuch: string;
+  readonly signal: AbortSignal;
+}
+
+/** @throws UsageError `tooMuch` beyond `mostBytes`; the signal's reason when it aborts */
+export function readStandardInput(
+  { terminal: { stdin }, signal }: Question,
+  mostBytes: number,
+  tooMuch: string,
+): Promise<Buffer> {
+  return readStream(stdin, { mostBytes, tooMuch, signal });
+}
+
+/** @throws like `readStandardInput`, and errors of the stream */
+export async function readStream(stream: Readable, { mostBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Only destroying the stream ends a read that waits for data.
+  const stop = (): void => void stream.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    for await (const chunk of stream) {
+      const part = Buffer.from(chunk);
+      bytes += part.length;
+      if (bytes > mostBytes) throw new UsageError(tooMuch);
+      chunks.push(part);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(chunks);
+}
 
 /** `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too long; the signal's reason */
 export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
