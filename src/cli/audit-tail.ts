@@ -22,7 +22,8 @@ export async function followLog(
   assertIncreasing(seen);
   printHeadings(invocation);
   for (const entry of seen) await print(invocation, entry);
-  // Timestamps never decrease along the log, so the next query starts at the last one and skips entries already printed.
+  // Timestamps never decrease along the log, so the next query starts at the last one and skips entries already
+  // printed.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   for (;;) {
     try {

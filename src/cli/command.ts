@@ -94,7 +94,8 @@ export interface Invocation {
   /** The words after `--`. */
   readonly rest: readonly string[];
   /**
-   * A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged in
+   * A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged
+   * in
    */
   connect(anonymous?: boolean): Leasehold;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */

@@ -18,7 +18,10 @@ export class ErrorWithHint extends Error {
   }
 }
 
-/** Awaits `work`. If access is denied, explains why and how an administrator can grant it. @throws ErrorWithHint, LeaseholdError */
+/**
+ * Awaits `work`. If access is denied, explains why and how an administrator can grant it. @throws ErrorWithHint,
+ * LeaseholdError
+ */
 export async function withDenialHint<T>(
   { settings, connect, signal }: Invocation,
   { action, path }: { readonly action: string; readonly path: string },

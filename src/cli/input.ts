@@ -1,6 +1,6 @@
 /**
- * Bounded reads of files and of standard input. A file that the user names may be a pipe, such as the `<(…)` of a shell; a file
- * that the program finds must be a regular file, and is never followed through a link.
+ * Bounded reads of files and of standard input. A file that the user names may be a pipe, such as the `<(…)` of a
+ * shell; a file that the program finds must be a regular file, and is never followed through a link.
  */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -51,7 +51,10 @@ export async function readStream(stream: Readable, { mostBytes, tooMuch, signal 
   return Buffer.concat(chunks);
 }
 
-/** `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too long; the signal's reason */
+/**
+ * `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too
+ * long; the signal's reason
+ */
 export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
   try {
     return await readStream(openWithoutBlocking(path), bounds);
@@ -63,7 +66,10 @@ export async function readGivenFile(path: string, called: string, bounds: Bounds
 
 const MAX_INPUT_MIB = 16;
 
-/** The file `from`, relative to the user's working directory, or standard input for `-`. @throws UsageError, the signal's reason */
+/**
+ * The file `from`, relative to the user's working directory, or standard input for `-`. @throws UsageError, the
+ * signal's reason
+ */
 export function readInput(question: Question, from: string, maxMib = MAX_INPUT_MIB): Promise<Buffer> {
   const mostBytes = maxMib * 1024 * 1024;
   const tooMuch = `${inputName(from)}: holds more than ${maxMib} MiB`;
@@ -91,13 +97,17 @@ export function decodeUtf8(bytes: Uint8Array, name: string): string {
   }
 }
 
-/** WHY: a thread that waits for a writer to open a pipe keeps the whole process from ending, whatever signals arrive. */
+/**
+ * WHY: a thread that waits for a writer to open a pipe keeps the whole process from ending, whatever signals arrive.
+ */
 function openWithoutBlocking(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });
 }
 
-/** Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects as `open` does. */
+/**
+ * Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects as `open` does.
+ */
 export function openDirectly(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }

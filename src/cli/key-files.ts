@@ -52,8 +52,8 @@ const KEY_BYTES = 32;
 const MAX_KEY_BYTES = 16 * 1024;
 
 /**
- * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of `ssh-keygen`.
- * Of a private key in PEM or OpenSSH format it returns the public half.
+ * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of
+ * `ssh-keygen`. Of a private key in PEM or OpenSSH format it returns the public half.
  * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {

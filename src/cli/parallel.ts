@@ -1,6 +1,6 @@
 /**
- * Runs `work` on every item, `limit` at a time. After a failure or an abort it starts nothing more, waits for what is running, and rejects
- * with the first failure or the signal's reason.
+ * Runs `work` on every item, `limit` at a time. After a failure or an abort it starts nothing more, waits for what is
+ * running, and rejects with the first failure or the signal's reason.
  */
 export async function inParallel<T>(
   items: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Makes the program of the command table with commander: it parses a command line, prints help, and reports usage errors. Errors
- * never repeat an argument or the value of a flag, because it may be a secret.
+ * Makes the program of the command table with commander: it parses a command line, prints help, and reports usage
+ * errors. Errors never repeat an argument or the value of a flag, because it may be a secret.
  */
 import { Argument, Command as Commander, CommanderError, Option } from 'commander';
 import type { Command, Flag } from './command.ts';

@@ -82,7 +82,8 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
       let typed = '';
       let timer: NodeJS.Timeout | null = null;
       let isMore = false;
-      // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next prompt.
+      // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next
+      // prompt.
       const finish = (): void => {
         if (isMore) reject(new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
         else resolve(new Secret(typed));

@@ -1,5 +1,6 @@
 /**
- * The errors of a command line, in place of commander's: those contain arguments and values of flags, which may be secrets.
+ * The errors of a command line, in place of commander's: those contain arguments and values of flags, which may be
+ * secrets.
  */
 import type { CommanderError } from 'commander';
 import { nearest } from '../core/nearest.ts';
@@ -108,8 +109,8 @@ function tooManyArguments(command: Command | null, message: string): UsageError 
 }
 
 /**
- * Checks what commander allows: a flag that precedes the command's name and is not the command's, a flag that is repeated, and a
- * flag whose value is empty or looks like another flag. @throws UsageError
+ * Checks what commander allows: a flag that precedes the command's name and is not the command's, a flag that is
+ * repeated, and a flag whose value is empty or looks like another flag. @throws UsageError
  */
 export function assertFlags(
   command: Command,

@@ -1,6 +1,6 @@
 /**
- * Finds names for completion: of credentials, agents and policies from the service, and of agents with a local key. Names go into a
- * command line, so only valid ones are returned.
+ * Finds names for completion: of credentials, agents and policies from the service, and of agents with a local key.
+ * Names go into a command line, so only valid ones are returned.
  */
 import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';

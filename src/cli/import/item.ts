@@ -55,7 +55,10 @@ export function typeByName(name: string): string | null {
   return TYPES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are listed. */
+/**
+ * The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are
+ * listed.
+ */
 export function siteOf(address: string | null): string {
   if (address === null || address === '') return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);

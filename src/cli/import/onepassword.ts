@@ -1,5 +1,6 @@
 /**
- * Reads 1Password's export (.1pux): every field of every item that is neither archived nor in the trash, under VAULT/ITEM.
+ * Reads 1Password's export (.1pux): every field of every item that is neither archived nor in the trash, under
+ * VAULT/ITEM.
  * SOURCE: support.1password.com/1pux-format
  */
 

@@ -17,8 +17,8 @@ export interface Output {
   /** Prints one record. `columns` are the fields of a table, all by default. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
-   * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing. Other formats
-   * print an empty list.
+   * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing.
+   * Other formats print an empty list.
    */
   records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
   /** Prints text and a newline. */

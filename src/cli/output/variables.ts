@@ -1,6 +1,6 @@
 /**
- * Formats records as shell assignments, NAME='value'. The prefix prevents a field from replacing a variable such as PATH or one that
- * configures this command.
+ * Formats records as shell assignments, NAME='value'. The prefix prevents a field from replacing a variable such as
+ * PATH or one that configures this command.
  */
 
 import { isLoaderVariable } from '../../masking/loader-variables.ts';

@@ -40,9 +40,9 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * As sets of policies see a replacement: `adds` grants at least what was granted, for no longer; `removes` grants at most that, for
- * however long; `swaps` is neither. WHY not alike: of what grants more for longer and what grants less for shorter only one can
- * find its place in the order of a plan, and it is the one that tightens.
+ * As sets of policies see a replacement: `adds` grants at least what was granted, for no longer; `removes` grants at
+ * most that, for however long; `swaps` is neither. WHY not alike: of what grants more for longer and what grants less
+ * for shorter only one can find its place in the order of a plan, and it is the one that tightens.
  */
 export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | 'removes' | 'swaps' {
   if (grantsAllOf(after, before) && after.maxTtlSeconds <= before.maxTtlSeconds) return 'adds';

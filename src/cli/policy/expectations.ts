@@ -1,4 +1,6 @@
-/** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
+/**
+ * A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people.
+ */
 
 import type { Simulation } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';

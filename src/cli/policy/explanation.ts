@@ -1,6 +1,6 @@
 /**
- * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered stands
- * above what is worked out here: policies may have changed between the two questions.
+ * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered
+ * stands above what is worked out here: policies may have changed between the two questions.
  */
 
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';

@@ -105,7 +105,10 @@ export function actionRule(text: string, place: string): string | null {
   return `${place}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
-/** A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not know. */
+/**
+ * A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not
+ * know.
+ */
 export function toPolicy({ name, principal, resources, actions, max_ttl, created_at }: PolicyText): Policy {
   const fields = { name, principal, resources, actions, maxTtlSeconds: max_ttl, createdAt: Date.parse(created_at) };
   return fields as unknown as Policy;

@@ -1,6 +1,7 @@
 /**
- * From the text of a policy's file to plain data: TOML, JSON or YAML, each read strictly. What is twice, aliased or tagged is refused,
- * because people who review it and programs that read it would see different policies. No message repeats a piece of the text.
+ * From the text of a policy's file to plain data: TOML, JSON or YAML, each read strictly. What is twice, aliased or
+ * tagged is refused, because people who review it and programs that read it would see different policies. No message
+ * repeats a piece of the text.
  */
 
 export const NOTATIONS = ['toml', 'json', 'yaml'] as const;

@@ -1,6 +1,6 @@
 /**
- * A folder of policies, one a file, called as the policy is: NAME.toml, NAME.json or NAME.yaml. Strict, because a file that were passed
- * over would be a policy that is missing, and with `--prune` one that is deleted.
+ * A folder of policies, one a file, called as the policy is: NAME.toml, NAME.json or NAME.yaml. Strict, because a file
+ * that were passed over would be a policy that is missing, and with `--prune` one that is deleted.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -29,7 +29,10 @@ export interface PolicyFile {
 
 type Checked = { readonly draft: PolicyDraft } | { readonly problems: readonly Problem[] };
 
-/** All policies of the folder, by name; `from` is where the caller stands. @throws UsageError that holds everything that is wrong in it */
+/**
+ * All policies of the folder, by name; `from` is where the caller stands. @throws UsageError that holds everything that
+ * is wrong in it
+ */
 export async function readPolicyFolder(folder: string, from = '.'): Promise<PolicyFile[]> {
   const root = await realpath(resolve(from, folder)).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${folder}: there is no such folder that can be read (${error.code ?? 'error'})`);

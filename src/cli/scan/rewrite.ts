@@ -24,7 +24,10 @@ export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]
   return Buffer.concat([...parts, bytes.subarray(at)]);
 }
 
-/** Keeps owner and mode. Resolves when the file is on disk. @throws RewriteError when the file has changed or cannot be replaced */
+/**
+ * Keeps owner and mode. Resolves when the file is on disk. @throws RewriteError when the file has changed or cannot be
+ * replaced
+ */
 export async function rewrite(file: string, before: Buffer, after: Buffer): Promise<void> {
   const unfinished = join(dirname(file), `${basename(file)}.${crypto.randomUUID()}.unfinished`);
   try {

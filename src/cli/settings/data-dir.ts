@@ -1,7 +1,8 @@
 /**
- * What a service on this machine publishes in its data directory: its address, the administrator's token, and agents' keys.
- * INVARIANT: when the address or token comes from a data directory, nothing is sent before the service proves that it serves that
- * directory. After a crash both files remain, and another program may listen on the port.
+ * What a service on this machine publishes in its data directory: its address, the administrator's token, and agents'
+ * keys.
+ * INVARIANT: when the address or token comes from a data directory, nothing is sent before the service proves that it
+ * serves that directory. After a crash both files remain, and another program may listen on the port.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own file. Unknown
- * fields are errors.
+ * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own
+ * file. Unknown fields are errors.
  */
 
 import { lstatSync, readFileSync, statSync } from 'node:fs';
@@ -67,7 +67,10 @@ export function userFilePath({ home, environment }: UserDirs): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
-/** A file not read because another user could have written it, or because it is not a regular file and reading it could block. */
+/**
+ * A file not read because another user could have written it, or because it is not a regular file and reading it could
+ * block.
+ */
 export interface SkippedFile {
   readonly path: string;
   readonly reason: string;
@@ -75,7 +78,10 @@ export interface SkippedFile {
   readonly hint: string;
 }
 
-/** Searches from the working directory up to the home directory or the root; both are null without a file. @throws UsageError */
+/**
+ * Searches from the working directory up to the home directory or the root; both are null without a file. @throws
+ * UsageError
+ */
 export async function readProjectFile(
   userDirs: UserDirs,
 ): Promise<{ readonly file: SettingsFile | null; readonly skipped: SkippedFile | null }> {

@@ -1,6 +1,7 @@
 /**
- * Finds the identity for requests. INVARIANT: no token or signature is sent to an address that only a project file sets, unless it is
- * meant for that address. The file may come from a repository of another author, and a signature is not bound to an address.
+ * Finds the identity for requests. INVARIANT: no token or signature is sent to an address that only a project file
+ * sets, unless it is meant for that address. The file may come from a repository of another author, and a signature is
+ * not bound to an address.
  */
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -199,7 +200,10 @@ function sameLoopback(one: string, other: string): boolean {
   return a.protocol === b.protocol && a.port === b.port;
 }
 
-/** What may be sent to the address: any identity, or only its own login. @throws UsageError for an untrusted address of a project file */
+/**
+ * What may be sent to the address: any identity, or only its own login. @throws UsageError for an untrusted address of
+ * a project file
+ */
 function addressTrust(
   { address, serviceAddress, layers, userDirs }: Search,
   login: Login | null,
