@@ -1,12 +1,14 @@
 /** Writes docs/commands from the command table: `node scripts/launch.mjs scripts/command-docs.ts`. A test checks the result. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { Help } from 'commander';
 import type { Command, Flags } from '../src/cli/command.ts';
 import { CONNECTION_FLAGS, flagsOf } from '../src/cli/flags.ts';
 import { flagText, helpOf, usageOf } from '../src/cli/program.ts';
 import { GROUPS, type Group } from '../src/cli/table.ts';
 
 const DIRECTORY = path.resolve(import.meta.dirname, '../docs/commands');
+const MAX_COLUMNS = 120;
 
 function nameOf(command: Command): string {
   return `${command.name.replaceAll(' ', '-')}.md`;
@@ -40,7 +42,7 @@ export function commandPage(command: Command): string {
     `leasehold ${name} ${usageOf(command)}`.trimEnd(),
     '```',
     '',
-    ...about.flatMap((paragraph) => [paragraph, '']),
+    ...about.flatMap((paragraph) => [new Help().boxWrap(paragraph, MAX_COLUMNS), '']),
     ...table(
       'Arguments',
       wanted.map((each) => `| \`${each.name}\` | ${inTable(each.help)} |`),
@@ -58,7 +60,8 @@ export function indexPage(groups: readonly Group[]): string {
   return [
     '# Commands',
     '',
-    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) describes what all commands share.',
+    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md)',
+    'describes what all commands share.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       `## ${title}`,

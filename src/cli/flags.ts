@@ -69,7 +69,7 @@ export function parseDuration(given: string): number | null {
 }
 
 /** Converts an age such as `90m` to a timestamp; returns ISO 8601 unchanged. @throws ApiError for anything else */
-export function toInstant(given: string, field: string): string {
+function toInstant(given: string, field: string): string {
   const seconds = /[smhdw]$/.test(given) ? parseDuration(given) : null;
   const time = new Date(Date.now() - (seconds ?? 0) * 1000);
   if (seconds !== null && !Number.isNaN(time.getTime())) return time.toISOString();

@@ -12,23 +12,23 @@ import { UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
 
 export interface Bounds {
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** Message for longer input. */
   readonly tooMuch: string;
   readonly signal: AbortSignal;
 }
 
-/** @throws UsageError `tooMuch` beyond `mostBytes`; the signal's reason when it aborts */
+/** @throws UsageError `tooMuch` beyond `maxBytes`; the signal's reason when it aborts */
 export function readStandardInput(
   { terminal: { stdin }, signal }: Question,
-  mostBytes: number,
+  maxBytes: number,
   tooMuch: string,
 ): Promise<Buffer> {
-  return readStream(stdin, { mostBytes, tooMuch, signal });
+  return readStream(stdin, { maxBytes, tooMuch, signal });
 }
 
 /** @throws like `readStandardInput`, and errors of the stream */
-export async function readStream(stream: Readable, { mostBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
+async function readStream(stream: Readable, { maxBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   // Only destroying the stream ends a read that waits for data.
@@ -39,7 +39,7 @@ export async function readStream(stream: Readable, { mostBytes, tooMuch, signal 
     for await (const chunk of stream) {
       const part = Buffer.from(chunk);
       bytes += part.length;
-      if (bytes > mostBytes) throw new UsageError(tooMuch);
+      if (bytes > maxBytes) throw new UsageError(tooMuch);
       chunks.push(part);
     }
   } catch (error) {
@@ -71,11 +71,11 @@ const MAX_INPUT_MIB = 16;
  * signal's reason
  */
 export function readInput(question: Question, from: string, maxMib = MAX_INPUT_MIB): Promise<Buffer> {
-  const mostBytes = maxMib * 1024 * 1024;
-  const tooMuch = `${inputName(from)}: holds more than ${maxMib} MiB`;
-  if (from === '-') return readStandardInput(question, mostBytes, tooMuch);
+  const maxBytes = maxMib * 1024 * 1024;
+  const tooMuch = `${inputName(from)}: is larger than ${maxMib} MiB`;
+  if (from === '-') return readStandardInput(question, maxBytes, tooMuch);
   const { terminal, signal } = question;
-  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { mostBytes, tooMuch, signal });
+  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { maxBytes, tooMuch, signal });
 }
 
 /** @throws UsageError, the signal's reason */
@@ -112,7 +112,7 @@ export function openDirectly(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }
 
-/** `large`: it holds more than `maxBytes`. `other`: it is not a regular file. Rejects when it cannot be opened. */
+/** `large`: it is larger than `maxBytes`. `other`: it is not a regular file. Rejects when it cannot be opened. */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer | 'large' | 'other'> {
   await using handle = await openDirectly(path);
   return await readHandle(handle, maxBytes);

@@ -91,6 +91,6 @@ async function readPiped(question: Question): Promise<string> {
 
 async function readText({ terminal, signal }: Question, from: string): Promise<string> {
   const called = '--public-key: the file';
-  const bounds = { mostBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
+  const bounds = { maxBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
   return (await readGivenFile(resolve(terminal.workingDirectory, from), called, bounds)).toString('latin1');
 }

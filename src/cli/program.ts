@@ -16,12 +16,10 @@ const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials ar
 Run leasehold COMMAND --help for details. On the machine of the service the address and token are found automatically; \
 leasehold doctor shows their sources.`;
 
-/** The texts given for each flag, by name; a switch has the text `true`. */
-export type GivenFlags = ReadonlyMap<string, readonly string[]>;
-
 interface CommandLine {
   readonly command: Command;
-  readonly given: GivenFlags;
+  /** The texts given for each flag, by name; a switch has the text `true`. */
+  readonly given: ReadonlyMap<string, readonly string[]>;
   /** The words that are not flags, before `--`. */
   readonly operands: readonly string[];
   /** The words after `--` of a command that takes them. */
@@ -29,7 +27,7 @@ interface CommandLine {
 }
 
 /** Returns null when it printed help or the version. @throws UsageError */
-export function parseCommandLine(typed: readonly string[], terminal: Terminal): CommandLine | null {
+export function parseCommandLine(typed: readonly string[], terminal: Pick<Terminal, 'stdout'>): CommandLine | null {
   const [first, ...others] = typed;
   const words = first === 'help' ? [...others, '--help'] : first === 'version' ? ['--version'] : typed;
   const given = new Map<string, string[]>();
@@ -76,6 +74,7 @@ function makeProgram(handlers: Handlers): Commander {
       getOutHelpWidth: () => Math.min(stdout.columns ?? MAX_WIDTH, MAX_WIDTH),
     })
     .configureHelp({
+      minWidthToWrap: 20,
       visibleCommands: ({ commands }) => commands.flatMap((each) => (each.commands.length > 0 ? each.commands : each)),
       subcommandTerm: nameOf,
       optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1'),

@@ -77,10 +77,7 @@ function toSentence(message: string): string {
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
-/**
- * In the words of this command: the service's are for who calls it over HTTP. A socket has no host, so the client names
- * localhost.
- */
+/** The message for a user of the command; the service's is for HTTP clients. A Unix socket has no host name. */
 function messageFor({ code, message }: LeaseholdError, settings: Settings | null): string {
   const who = settings?.identity.value;
   if (who !== undefined && who.kind !== 'anonymous') {

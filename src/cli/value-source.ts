@@ -40,7 +40,7 @@ export async function readValue(question: Question, from: ValueSource): Promise<
   }
   if (from.kind === 'stdin')
     return toSecret(await readStandardInput(question, MAX_BYTES, `standard input ${TOO_MUCH}`), 'standard input');
-  const bounds = { mostBytes: MAX_BYTES, tooMuch: `the file ${TOO_MUCH}`, signal: question.signal };
+  const bounds = { maxBytes: MAX_BYTES, tooMuch: `the file ${TOO_MUCH}`, signal: question.signal };
   const path = resolve(terminal.workingDirectory, from.file);
   return toSecret(await readGivenFile(path, 'the file of the value', bounds), 'the file');
 }

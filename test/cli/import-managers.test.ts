@@ -208,8 +208,8 @@ test('CSV of Bitwarden: folders and custom fields', async () => {
 
 test('invalid CSV is rejected and never quoted', async () => {
   const cases: readonly [text: string, rule: RegExp][] = [
-    ['a,b\n1,2\n', /columns are not known/],
-    ['', /columns are not known/],
+    ['a,b\n1,2\n', /unknown columns/],
+    ['', /unknown columns/],
     ['Title,Password,Password\nx,hunter2,hunter2\n', /same name/],
     ['Title,Password\nx,"hunter2\n', /is not valid CSV .*QUOTE_NOT_CLOSED/],
     ['Title,Password\nx,hunter2"y"\n', /is not valid CSV/],

@@ -1,7 +1,9 @@
 // How the command is called: help, names, flags, mistakes and exit codes.
 
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { parseCommandLine } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
@@ -16,6 +18,21 @@ test('help names every command, and each command has a page', async (t) => {
   assert.match(page.stdout, /^Usage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n\nRevoke leases /);
   assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
+});
+
+test('help fits the width of the terminal, but for its examples', () => {
+  for (const { name, takesAllWords } of COMMANDS) {
+    if (takesAllWords === true) continue;
+    let text = '';
+    const stdout = Object.assign(new PassThrough(), { columns: 80, write: (part: string) => (text += part) !== '' });
+    assert.equal(parseCommandLine([...name.split(' '), '--help'], { stdout }), null);
+    const [page = ''] = text.split('Examples:');
+    assert.deepEqual(
+      page.split('\n').filter((line) => line.length > 80),
+      [],
+      name,
+    );
+  }
 });
 
 test('each name is in the table once, and a summary has no period', () => {
@@ -56,6 +73,10 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['get', 'a', 'b'], /^leasehold: get takes PATH; 1 too many were given\.\n/],
   [['get', 'a', '--feild', 'x'], /^leasehold: unknown flag --feild; did you mean --field\?\n/],
   [['get', 'a', '--field'], /^leasehold: --field needs a value/],
+  [['get', 'a', '--field='], /^leasehold: --field needs a value\.\n/],
+  [['get', 'a', '--field', '-x'], /^leasehold: --field needs a value; write --field=VALUE if it starts with -\.\n/],
+  [['-o', 'json', 'logout'], /^leasehold: unknown flag --output\.\n/],
+  [['--field', 'x', 'get', 'a', '--field', 'y'], /^leasehold: --field can be given only once\.\n/],
   [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
   [['get', 'a', '--version', '0'], /^leasehold: --version must be a positive whole number\.\n/],
   [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version can be given only once/],

@@ -27,7 +27,10 @@ const SHARED_TYPE_NAMES = new Set([
 const src = readSources(['src']);
 const tests = readSources(['test']);
 /** What the rows about prose check: `readSources(['src', 'docs'], ['.ts', '.md'])` once every page and comment is rewritten. */
-const PROSE = readSources(['src/bin', 'src/platform', 'src/server'], ['.ts', '.md']);
+const PROSE = readSources(['src/bin', 'src/cli', 'src/platform', 'src/server'], ['.ts', '.md']).filter(
+  // A column of Bitwarden's export has one of the forbidden words as its name.
+  ({ name }) => name !== 'src/cli/import/csv.ts',
+);
 const everything = readSources(
   ['src', 'test', 'bench', 'scripts', 'docs', '.ci'],
   ['.ts', '.mjs', '.md', '.py', '.json', '.sql', '.ci/run'],

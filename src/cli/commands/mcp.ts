@@ -110,11 +110,11 @@ async function serveHttp(
 ): Promise<void> {
   const { parseListenAddress, serveOverHttp } = await import('../../mcp/http.ts');
   const { makeToken, readToken } = await import('../../mcp/token.ts');
-  const place = parseListenAddress(address);
+  const listenAddress = parseListenAddress(address);
   const token = tokenFile === null ? makeToken() : await readToken(resolve(terminal.workingDirectory, tokenFile));
-  const serving = await serveOverHttp(opened, place, token, log);
+  const serving = await serveOverHttp(opened, listenAddress, token, log);
   log(`listening on ${serving.url}; press Ctrl-C to stop`);
-  // The only place that shows the token, which is valid for this server alone.
+  // Nothing else shows the token, which is valid for this server only.
   if (tokenFile === null) log(`token: ${token.reveal()}`);
   await new Promise<void>((stop) => {
     if (signal.aborted) stop();

@@ -6,7 +6,7 @@ import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
-import { readPolicyFolder } from '../policy/policy-files.ts';
+import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { confirm } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -36,7 +36,7 @@ export const apply = defineCommand({
   printsRecords: true,
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
-    const files = await readPolicyFolder(directory, terminal.workingDirectory);
+    const files = await readPolicyDirectory(directory, terminal.workingDirectory);
     const { policies } = invocation.connect();
     const present = (await Array.fromAsync(policies.listAll({ signal }))).map(toPolicy);
     const wanted = files.map(({ draft }) => draft);

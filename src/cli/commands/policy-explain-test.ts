@@ -16,7 +16,7 @@ import {
   remedyLines,
   verdictLines,
 } from '../policy/explanation.ts';
-import { readPolicyFolder } from '../policy/policy-files.ts';
+import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
@@ -120,7 +120,7 @@ const toRecord = (held: object) => ({ ...held });
 async function asker(invocation: Invocation, directory: string | null): Promise<Ask> {
   if (directory !== null)
     return localSimulator(
-      (await readPolicyFolder(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
+      (await readPolicyDirectory(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
     );
   const { signal } = invocation;
   const { policies } = invocation.connect();

@@ -1,4 +1,4 @@
-/** Recognizes env files, and finds the assignments in them that hold a secret. */
+/** Recognizes env files, and finds the assignments in them that contain a secret. */
 
 import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';

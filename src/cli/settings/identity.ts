@@ -124,11 +124,11 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
     throw new UsageError(`${source}: the file cannot be read`);
   }
   if (!/^[\x21-\x7e]{16,512}$/.test(text))
-    throw new UsageError(`${source}: the file does not hold a Leasehold token (lha_… or lhs_…)`);
+    throw new UsageError(`${source}: the file does not contain a Leasehold token (lha_… or lhs_…)`);
   return new Secret(text);
 }
 
-/** With a key of its own file, of the data directory, or of the user's. */
+/** The key is in the file that a setting names, in the user's directory, or in the data directory. */
 function toAgent(search: Search, text: string, source: string): Identity {
   const name = parseName(text, source);
   const { flag, userDirs, layers, dataDir } = search;
