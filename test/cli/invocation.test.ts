@@ -23,10 +23,9 @@ test('help names every command, and each command has a page', async (t) => {
 test('help fits the width of the terminal, but for its examples', () => {
   for (const { name, takesAllWords } of COMMANDS) {
     if (takesAllWords === true) continue;
-    let text = '';
-    const stdout = Object.assign(new PassThrough(), { columns: 80, write: (part: string) => (text += part) !== '' });
+    const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 80 });
     assert.equal(parseCommandLine([...name.split(' '), '--help'], { stdout }), null);
-    const [page = ''] = text.split('Examples:');
+    const [page = ''] = String(stdout.read()).split('Examples:');
     assert.deepEqual(
       page.split('\n').filter((line) => line.length > 80),
       [],

@@ -40,9 +40,9 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * `adds`: grants at least what was granted, for shorter or equal leases. `removes`: grants at most what was granted, for
- * any time. `swaps`: neither. WHY not symmetric: the most restrictive policy decides, so a shorter lease tightens, and a
- * plan needs an unambiguous order.
+ * `adds`: grants at least what was granted, for shorter or equal leases. `removes`: grants at most what was granted,
+ * for any time. `swaps`: neither. WHY not symmetric: the most restrictive policy decides, so a shorter lease tightens,
+ * and a plan needs an unambiguous order.
  */
 export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | 'removes' | 'swaps' {
   if (grantsAllOf(after, before) && after.maxTtlSeconds <= before.maxTtlSeconds) return 'adds';

@@ -1,6 +1,6 @@
 /**
- * Explains a decision policy by policy, with the functions that decide. The response of the service takes precedence over
- * the local evaluation, because policies may have changed between the two requests.
+ * Explains a decision policy by policy, with the functions that decide. The response of the service takes precedence
+ * over the local evaluation, because policies may have changed between the two requests.
  */
 
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';

@@ -1,6 +1,6 @@
 /**
- * Parses the text of a policy file (TOML, JSON or YAML) into plain data. Rejects duplicate fields, aliases and tags, which
- * reviewers and programs could read differently. Messages never quote the text.
+ * Parses the text of a policy file (TOML, JSON or YAML) into plain data. Rejects duplicate fields, aliases and tags,
+ * which reviewers and programs could read differently. Messages never quote the text.
  */
 
 export const NOTATIONS = ['toml', 'json', 'yaml'] as const;

@@ -7,7 +7,6 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Precedence } from './settings.ts';
 
 export interface FileSettings {
   readonly address?: string;
@@ -221,7 +220,7 @@ export type FlagReader = (name: string) => string | null;
 export interface Layer {
   readonly settings: FileSettings;
   readonly source: string;
-  readonly level: Precedence;
+  readonly level: SettingsFile['kind'];
 }
 
 /** @throws UsageError for an empty variable */
