@@ -5,7 +5,6 @@ import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
 import { exitLike } from '../../run/exit-status.ts';
 import { LeaseAcquisitionError } from '../../run/leases.ts';
-import { run as runProgram } from '../../run/run.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
 import { list, TTL, toggle } from '../flags.ts';
@@ -65,6 +64,8 @@ export const run = defineCommand({
       };
       const vault = job.wanted.length === 0 ? null : invocation.connect();
       ignoreBrokenPipe(terminal);
+      // WHY a dynamic import: other commands start faster without pseudo-terminals and masking.
+      const { run: runProgram } = await import('../../run/run.ts');
       const status = await runProgram(job, leaseClientFor(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
