@@ -4,11 +4,14 @@
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Command, Flag } from '../src/cli/command.ts';
+import { Help } from 'commander';
+import type { Command, Flags } from '../src/cli/command.ts';
 import { CONNECTION_FLAGS, flagsOf } from '../src/cli/flags.ts';
-import { flagText, type Group, usageLine } from '../src/cli/help.ts';
+import { flagText, helpOf, usageOf } from '../src/cli/program.ts';
+import { GROUPS, type Group } from '../src/cli/table.ts';
 
 const DIRECTORY = path.resolve(import.meta.dirname, '../docs/commands');
+const MAX_COLUMNS = 120;
 
 function nameOf(command: Command): string {
   return `${command.name.replaceAll(' ', '-')}.md`;
@@ -17,33 +20,37 @@ function nameOf(command: Command): string {
 /** Escapes the characters that have a meaning in a Markdown table. */
 const inTable = (text: string): string => text.replaceAll('|', '\\|');
 
-function row(flag: Flag): string {
-  return `| \`${inTable(flagText(flag))}\` | ${inTable(flag.help)}${flag.isRepeatable === true ? '; repeatable' : ''} |`;
+function rows(flags: Flags): string[] {
+  return Object.entries(flags).map(
+    ([name, flag]) => `| \`${inTable(flagText(name, flag))}\` | ${inTable(helpOf(flag))} |`,
+  );
 }
 
-function table(title: string, rows: readonly string[]): string[] {
-  return rows.length === 0 ? [] : [`## ${title}`, '', '| | |', '|---|---|', ...rows, ''];
+function table(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`## ${title}`, '', '| | |', '|---|---|', ...lines, ''];
 }
 
 /** The page of a command, as Markdown. */
 export function commandPage(command: Command): string {
   const { name, summary, about = [], arguments: wanted = [], examples = [], callsService } = command;
-  const own = flagsOf(command).filter((flag) => !CONNECTION_FLAGS.includes(flag));
+  const own = Object.fromEntries(
+    Object.entries(flagsOf(command)).filter(([each]) => !Object.hasOwn(CONNECTION_FLAGS, each)),
+  );
   return [
     `# leasehold ${name}`,
     '',
     `${summary}.`,
     '',
     '```text',
-    usageLine(command),
+    `leasehold ${name} ${usageOf(command)}`.trimEnd(),
     '```',
     '',
-    ...about.flatMap((paragraph) => [paragraph, '']),
+    ...about.flatMap((paragraph) => [new Help().boxWrap(paragraph, MAX_COLUMNS), '']),
     ...table(
       'Arguments',
       wanted.map((each) => `| \`${each.name}\` | ${inTable(each.help)} |`),
     ),
-    ...table('Flags', own.map(row)),
+    ...table('Flags', rows(own)),
     ...(callsService ? ['The [connection flags](README.md#connection-flags) apply too.', ''] : []),
     ...(examples.length === 0
       ? []
@@ -56,7 +63,8 @@ export function indexPage(groups: readonly Group[]): string {
   return [
     '# Commands',
     '',
-    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) describes what all commands share.',
+    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md)',
+    'describes what all commands share.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       `## ${title}`,
@@ -66,7 +74,7 @@ export function indexPage(groups: readonly Group[]): string {
       ...commands.map((command) => `| [\`${command.name}\`](${nameOf(command)}) | ${command.summary} |`),
       '',
     ]),
-    ...table('Connection flags', CONNECTION_FLAGS.map(row)),
+    ...table('Connection flags', rows(CONNECTION_FLAGS)),
   ].join('\n');
 }
 
@@ -79,7 +87,6 @@ export function allPages(groups: readonly Group[]): Map<string, string> {
 }
 
 if (import.meta.main) {
-  const { GROUPS } = await import('../src/cli/table.ts');
   const pages = allPages(GROUPS);
   mkdirSync(DIRECTORY, { recursive: true });
   for (const name of readdirSync(DIRECTORY)) if (!pages.has(name)) rmSync(path.join(DIRECTORY, name));

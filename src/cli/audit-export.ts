@@ -15,14 +15,19 @@ import { printNotice } from './terminal.ts';
 
 const NEWLINE = 10;
 
+interface ExportFiles {
+  /** Null for standard output. */
+  readonly out: string | null;
+  /** For the head record. */
+  readonly head: string | null;
+}
+
 /** Creates the file only when the export is complete. @throws UsageError, LeaseholdError */
-export async function exportLog(invocation: Invocation, vault: Leasehold): Promise<void> {
+export async function exportLog(invocation: Invocation, vault: Leasehold, files: ExportFiles): Promise<void> {
   const { terminal, signal } = invocation;
-  const at = (name: string): string | null => {
-    const file = invocation.flag(name);
-    return file === null ? null : resolve(terminal.workingDirectory, file);
-  };
-  const [out, headFile] = [at('out'), at('head')];
+  const toPath = (file: string | null): string | null =>
+    file === null ? null : resolve(terminal.workingDirectory, file);
+  const [out, headFile] = [toPath(files.out), toPath(files.head)];
   // ORDER: checked before any request; a file created meanwhile fails the write.
   for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });

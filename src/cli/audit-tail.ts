@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_PAGE_ROWS } from '../client/api-client.ts';
+import { LeaseholdError } from '../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
-import { assertIncreasing } from './entry-order.ts';
 import { toCell } from './output/cells.ts';
 import { toHeading } from './output/table.ts';
 
@@ -22,7 +22,8 @@ export async function followLog(
   assertIncreasing(seen);
   printHeadings(invocation);
   for (const entry of seen) await print(invocation, entry);
-  // Timestamps never decrease along the log, so the next query starts at the last one and skips entries already printed.
+  // Timestamps never decrease along the log, so the next query starts at the last one and skips entries already
+  // printed.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   for (;;) {
     try {
@@ -56,9 +57,9 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
 }
 
 /** Prints entries one by one, because the output has no end. */
-async function print({ terminal, output, flag }: Invocation, entry: AuditEntry): Promise<void> {
+async function print({ terminal, output }: Invocation, entry: AuditEntry): Promise<void> {
   const write = (text: string): void => void terminal.stdout.write(text);
-  if (flag('field') !== null || output.format === 'env') await output.record(entry);
+  if (output.field !== null || output.format === 'env') await output.record(entry);
   else if (output.format === 'json') output.jsonLine({ ...entry });
   else if (output.format === 'yaml') {
     write('---\n');
@@ -79,4 +80,13 @@ function toLine(cells: readonly string[]): string {
 /** Prints the table header. */
 function printHeadings({ terminal, output }: Invocation): void {
   if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
+}
+
+/** Expects entries oldest first, all after sequence number `after`. @throws LeaseholdError INVALID_RESPONSE */
+export function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
+  let last = after;
+  for (const { seq } of entries) {
+    if (seq <= last) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
+    last = seq;
+  }
 }

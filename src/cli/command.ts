@@ -1,4 +1,4 @@
-/** The types of a command table entry and of a command invocation. */
+/** The types of the command table: a command, its arguments and flags, and one invocation of it. */
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
@@ -16,8 +16,8 @@ export type Completes =
   | 'command'
   | readonly string[];
 
-export interface Flag {
-  readonly name: string;
+/** A flag whose value a command gets as a T. `src/cli/flags.ts` has the constructors. */
+export interface Flag<T = unknown> {
   /** One letter, as in `-o`. */
   readonly short?: string;
   /** Placeholder for the value in help; null for a switch. */
@@ -25,7 +25,12 @@ export interface Flag {
   readonly help: string;
   readonly isRepeatable?: true;
   readonly completes?: Completes;
+  /** Converts what was given, nothing without the flag. @throws UsageError, ApiError that name `field` */
+  read(given: readonly string[], field: string): T;
 }
+
+/** Flags by their names without the hyphens. */
+export type Flags = Readonly<Record<string, Flag>>;
 
 export interface Argument {
   /** In capitals, as shown in help. */
@@ -35,20 +40,24 @@ export interface Argument {
   readonly completes?: Completes;
 }
 
+type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
+type ValueOf<A extends Argument> = { one: string; optional: string | null; many: readonly string[] }[A['count']];
+type ArgumentValues<A extends readonly Argument[]> = { [At in keyof A]: ValueOf<A[At]> };
+
 interface Example {
   readonly line: string;
   readonly does: string;
 }
 
-export interface Command {
+interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
   /** An imperative sentence without a period. */
   readonly summary: string;
   /** Paragraphs of the help page. */
   readonly about?: readonly string[];
-  readonly arguments?: readonly Argument[];
-  readonly flags?: readonly Flag[];
+  readonly arguments?: A;
+  readonly flags?: F;
   /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
   readonly examples?: readonly Example[];
@@ -62,28 +71,32 @@ export interface Command {
   readonly takesAllWords?: true;
   /** Whether the command handles Ctrl-C and SIGTERM itself, for example to forward them to a program. */
   readonly handlesSignals?: true;
-  /** Resolves to the exit code. */
-  run(invocation: Invocation): Promise<number>;
+  /** Gets the values of `flags` and of each argument. Resolves to the exit code. */
+  run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number>;
 }
 
-/** A parsed call of a command. Reading an argument that the command does not declare throws. */
+/** An entry of the command table. */
+export type Command = CommandOf<readonly Argument[], Flags>;
+
+/** Types the parameters of `run` by the command's own flags and arguments. */
+export function defineCommand<const A extends readonly Argument[] = [], F extends Flags = Record<never, never>>(
+  command: CommandOf<A, F>,
+): Command {
+  // The program passes `run` what it parsed by this entry's own flags and arguments.
+  return command as unknown as Command;
+}
+
+/** What a command runs with. */
 export interface Invocation {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly output: Output;
-  /** An argument with count `one`. */
-  argument(name: string): string;
-  /** An argument with count `optional`. */
-  optional(name: string): string | null;
-  /** An argument with count `many`. */
-  many(name: string): readonly string[];
-  /** The last value given, or null. */
-  flag(name: string): string | null;
-  flags(name: string): readonly string[];
-  isOn(name: string): boolean;
   /** The words after `--`. */
   readonly rest: readonly string[];
-  /** A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged in */
+  /**
+   * A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged
+   * in
+   */
   connect(anonymous?: boolean): Leasehold;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;

@@ -6,7 +6,7 @@ import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, unixFetch } from '../client/node-fetch.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
-import { fetchFromOwnService } from './data-dir-proof.ts';
+import { fetchFromOwnService } from './settings/data-dir.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface ServiceConnection {

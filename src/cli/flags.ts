@@ -1,70 +1,130 @@
-/** Flags that several commands share. */
-import type { Command, Flag } from './command.ts';
+/** Constructors of flags, the parsers of their values, and the flags that several commands share. */
+import { nearest } from '../core/nearest.ts';
+import { parseTimestamp } from '../core/timestamp.ts';
+import { UsageError } from '../platform/errors.ts';
+import type { Command, Completes, Flag, Flags } from './command.ts';
 import { FORMATS } from './output/output.ts';
 
-/** Flags that select the service and the identity. */
-export const CONNECTION_FLAGS: readonly Flag[] = [
-  { name: 'address', value: 'URL', help: 'address of the service (LEASEHOLD_ADDR)' },
-  { name: 'agent', value: 'NAME', help: 'log in as this agent with its key (LEASEHOLD_AGENT)', completes: 'own agent' },
-  {
-    name: 'key-file',
-    value: 'FILE',
-    help: "the agent's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)",
-    completes: 'file',
-  },
-  {
-    name: 'token-file',
-    value: 'FILE',
-    help: 'read the token from this file (LEASEHOLD_TOKEN_FILE)',
-    completes: 'file',
-  },
-  {
-    name: 'data-dir',
-    value: 'DIR',
-    help: "data directory of a service on this machine, for its address and administrator's token (LEASEHOLD_DATA_DIR)",
-    completes: 'directory',
-  },
-  {
-    name: 'ca-file',
-    value: 'FILE',
-    help: 'PEM file of certificate authorities; only these are trusted (LEASEHOLD_CA_FILE)',
-    completes: 'file',
-  },
-  { name: 'profile', value: 'NAME', help: 'profile of leasehold.toml (LEASEHOLD_PROFILE)' },
-  { name: 'timeout', value: 'DURATION', help: 'timeout of each request, such as 10s (default 30s, LEASEHOLD_TIMEOUT)' },
-  { name: 'insecure-http', value: null, help: 'allow plain HTTP to another machine; its network can read every value' },
-];
+interface Details {
+  readonly short?: string;
+  readonly completes?: Completes;
+}
 
-export const OUTPUT_FLAGS: readonly Flag[] = [
-  {
-    name: 'output',
+/** A flag without a value. */
+export function toggle(help: string, details: Details = {}): Flag<boolean> {
+  return { ...details, value: null, help, read: (given) => given.length > 0 };
+}
+
+/** A flag with a value that `parse` converts; null without the flag. */
+export function parsed<T>(
+  value: string,
+  help: string,
+  parse: (text: string, field: string) => T,
+  details: Details = {},
+): Flag<T | null> {
+  return { ...details, value, help, read: ([text], field) => (text === undefined ? null : parse(text, field)) };
+}
+
+export function text(value: string, help: string, completes?: Completes): Flag<string | null> {
+  return parsed(value, help, (given) => given, completes === undefined ? {} : { completes });
+}
+
+/** A flag that can be given several times. */
+export function list(value: string, help: string, details: Details = {}): Flag<readonly string[]> {
+  return { ...details, value, help, isRepeatable: true, read: (given) => given };
+}
+
+export function choice<T extends string>(value: string, choices: readonly T[], help: string): Flag<T | null> {
+  const parse = (given: string, field: string): T => {
+    const chosen = choices.find((each) => each === given);
+    if (chosen !== undefined) return chosen;
+    const near = nearest(given.toLowerCase(), choices);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    throw new UsageError(`${field}: must be one of ${choices.join(', ')}${hint}`);
+  };
+  return parsed(value, help, parse, { completes: choices });
+}
+
+/** A positive integer. */
+export function wholeNumber(help: string): Flag<number | null> {
+  return parsed('N', help, (given, field) => {
+    if (!/^[1-9]\d{0,8}$/.test(given)) throw new UsageError(`${field} must be a positive whole number`);
+    return Number(given);
+  });
+}
+
+/** An ISO 8601 time, or an age such as `90m`, as a timestamp. */
+export function instant(help: string): Flag<string | null> {
+  return parsed('TIME', help, toInstant);
+}
+
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
+
+/** Parses `90`, `90s`, `15m` or `1h30m` into seconds; null for anything else. */
+export function parseDuration(given: string): number | null {
+  if (/^\d{1,9}$/.test(given)) return Number(given);
+  if (!/^(?:\d{1,9}[smhdw])+$/.test(given)) return null;
+  const parts = [...given.matchAll(/(\d+)([smhdw])/g)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
+}
+
+/** Converts an age such as `90m` to a timestamp; returns ISO 8601 unchanged. @throws ApiError for anything else */
+function toInstant(given: string, field: string): string {
+  const seconds = /[smhdw]$/.test(given) ? parseDuration(given) : null;
+  const time = new Date(Date.now() - (seconds ?? 0) * 1000);
+  if (seconds !== null && !Number.isNaN(time.getTime())) return time.toISOString();
+  parseTimestamp(given, field, 'up');
+  return given;
+}
+
+/** At least one second, in seconds. @throws UsageError */
+function toSeconds(given: string, field: string): number {
+  const seconds = parseDuration(given);
+  if (seconds !== null && seconds >= 1) return seconds;
+  throw new UsageError(`${field}: must be a number of seconds or a duration such as 90s, 15m or 2h`);
+}
+
+/** Flags that select the service and the identity. The settings read them, not the commands. */
+export const CONNECTION_FLAGS = {
+  address: text('URL', 'address of the service (LEASEHOLD_ADDR)'),
+  agent: text('NAME', 'log in as this agent with its key (LEASEHOLD_AGENT)', 'own agent'),
+  'key-file': text('FILE', "the agent's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)", 'file'),
+  'token-file': text('FILE', 'read the token from this file (LEASEHOLD_TOKEN_FILE)', 'file'),
+  'data-dir': text(
+    'DIR',
+    "data directory of a service on this machine, for its address and administrator's token (LEASEHOLD_DATA_DIR)",
+    'directory',
+  ),
+  'ca-file': text('FILE', 'PEM file of certificate authorities; only these are trusted (LEASEHOLD_CA_FILE)', 'file'),
+  profile: text('NAME', 'profile of leasehold.toml (LEASEHOLD_PROFILE)'),
+  timeout: text('DURATION', 'timeout of each request, such as 10s (default 30s, LEASEHOLD_TIMEOUT)'),
+  'insecure-http': toggle('allow plain HTTP to another machine; its network can read every value'),
+} as const satisfies Flags;
+
+export const OUTPUT_FLAGS = {
+  output: {
+    ...text(FORMATS.join('|'), 'output format (default table, LEASEHOLD_OUTPUT)', FORMATS),
     short: 'o',
-    value: FORMATS.join('|'),
-    help: 'output format (default table, LEASEHOLD_OUTPUT)',
-    completes: FORMATS,
   },
-  { name: 'field', value: 'NAME', help: 'print only this field' },
-];
+  field: text('NAME', 'print only this field'),
+} as const satisfies Flags;
 
 /** For commands that ask for confirmation. */
-export const YES: Flag = { name: 'yes', short: 'y', value: null, help: 'do not ask for confirmation' };
+export const CONFIRMATION_FLAGS = {
+  yes: toggle('do not ask for confirmation', { short: 'y' }),
+  'dry-run': toggle('show what would change, and change nothing'),
+} as const satisfies Flags;
 
-export const DRY_RUN: Flag = { name: 'dry-run', value: null, help: 'show what would change, and change nothing' };
+export const TTL = parsed('DURATION', 'request shorter leases than the policies allow, such as 90s or 15m', toSeconds);
 
-export const TTL: Flag = {
-  name: 'ttl',
-  value: 'DURATION',
-  help: 'request shorter leases than the policies allow, such as 90s or 15m',
-};
-
-const HELP_FLAG: Flag = { name: 'help', short: 'h', value: null, help: 'show this help' };
+const HELP_FLAG = toggle('show this help', { short: 'h' });
 
 /** All flags of the command, its own first. */
-export function flagsOf(command: Command): readonly Flag[] {
-  return [
-    ...(command.flags ?? []),
-    ...(command.printsRecords === true ? OUTPUT_FLAGS : []),
-    ...(command.callsService ? CONNECTION_FLAGS : []),
-    HELP_FLAG,
-  ];
+export function flagsOf({ flags = {}, printsRecords, callsService }: Command): Flags {
+  return {
+    ...flags,
+    ...(printsRecords === true ? OUTPUT_FLAGS : {}),
+    ...(callsService ? CONNECTION_FLAGS : {}),
+    help: HELP_FLAG,
+  };
 }

@@ -2,7 +2,6 @@
 
 import type { Leasehold } from '../client/leasehold.ts';
 import { UsageError } from '../platform/errors.ts';
-import type { Typed } from './arguments.ts';
 import type { Invocation } from './command.ts';
 import { connect, type ServiceConnection } from './connect.ts';
 import { createOutput } from './output/output.ts';
@@ -10,31 +9,23 @@ import { vaultHint } from './report-error.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
-export function createInvocation(
-  typed: Typed,
-  settings: Settings,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Invocation {
+interface InvocationContext {
+  readonly terminal: Terminal;
+  readonly settings: Settings;
+  readonly signal: AbortSignal;
+  readonly rest: readonly string[];
+  /** The value of `--field`. */
+  readonly field: string | null;
+}
+
+export function createInvocation({ terminal, settings, signal, rest, field }: InvocationContext): Invocation {
   let connected: ServiceConnection | null = null;
-  const argument = (name: string): readonly string[] => {
-    const given = typed.arguments.get(name);
-    if (given === undefined) throw new Error(`the command has no argument ${name}`);
-    return given;
-  };
-  const flags = (name: string): readonly string[] => typed.flags.get(name) ?? [];
   return {
     terminal,
     settings,
     signal,
-    output: createOutput(terminal, settings.format.value, flags('field').at(-1) ?? null),
-    argument: (name) => argument(name)[0] ?? '',
-    optional: (name) => argument(name)[0] ?? null,
-    many: argument,
-    flag: (name) => flags(name).at(-1) ?? null,
-    flags,
-    isOn: (name) => flags(name).length > 0,
-    rest: typed.rest,
+    rest,
+    output: createOutput(terminal, settings.format.value, field),
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings, terminal);
       connected ??= connect(settings);

@@ -6,9 +6,8 @@ import { parsePrivateKey } from '../client/key-formats.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { readGivenFile } from './given-file.ts';
+import { readGivenFile, readStandardInput } from './input.ts';
 import type { Question } from './prompt.ts';
-import { readStandardInput } from './standard-input.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface MadeKey {
@@ -53,8 +52,8 @@ const KEY_BYTES = 32;
 const MAX_KEY_BYTES = 16 * 1024;
 
 /**
- * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of `ssh-keygen`.
- * Of a private key in PEM or OpenSSH format it returns the public half.
+ * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of
+ * `ssh-keygen`. Of a private key in PEM or OpenSSH format it returns the public half.
  * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
@@ -92,6 +91,6 @@ async function readPiped(question: Question): Promise<string> {
 
 async function readText({ terminal, signal }: Question, from: string): Promise<string> {
   const called = '--public-key: the file';
-  const bounds = { mostBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
+  const bounds = { maxBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
   return (await readGivenFile(resolve(terminal.workingDirectory, from), called, bounds)).toString('latin1');
 }

@@ -3,8 +3,8 @@
 import { createInterface } from 'node:readline/promises';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
-import { Cancelled } from './errors.ts';
-import { isInteractive, type Terminal } from './terminal.ts';
+import { Cancelled, EXIT } from './errors.ts';
+import { isInteractive, printNotice, type Terminal } from './terminal.ts';
 
 export interface Question {
   readonly terminal: Terminal;
@@ -29,6 +29,32 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
   } finally {
     lines.close();
   }
+}
+
+/** The flags of a command that asks for confirmation. */
+export interface Confirmation {
+  readonly yes: boolean;
+  readonly 'dry-run': boolean;
+}
+
+/**
+ * Returns null to proceed, or else the exit code. `--dry-run` takes precedence over `--yes`.
+ * @throws UsageError when the terminal is not interactive
+ */
+export async function confirmDestructive(
+  { terminal, signal }: Question,
+  flags: Confirmation,
+  describe: () => Promise<string>,
+  question: string,
+): Promise<number | null> {
+  if (flags['dry-run']) {
+    printNotice(terminal, `${await describe()} Nothing was done.`);
+    return EXIT.OK;
+  }
+  if (flags.yes) return null;
+  if (await confirm({ terminal, signal }, `${await describe()} ${question}`)) return null;
+  printNotice(terminal, 'Nothing was done.');
+  return EXIT.NEGATIVE;
 }
 
 const ENTER = /[\r\n]/;
@@ -56,7 +82,8 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
       let typed = '';
       let timer: NodeJS.Timeout | null = null;
       let isMore = false;
-      // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next prompt.
+      // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next
+      // prompt.
       const finish = (): void => {
         if (isMore) reject(new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
         else resolve(new Secret(typed));

@@ -77,7 +77,7 @@ function toSentence(message: string): string {
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
-/** In the words of this command: the service's are for who calls it over HTTP. A socket has no host, so the client names localhost. */
+/** The message for a user of the command; the service's is for HTTP clients. A Unix socket has no host name. */
 function messageFor({ code, message }: LeaseholdError, settings: Settings | null): string {
   const who = settings?.identity.value;
   if (who !== undefined && who.kind !== 'anonymous') {
@@ -103,7 +103,10 @@ const LISTS: ReadonlyMap<string, string> = new Map([
   ['lease', 'To list the leases of the last 7 days: leasehold lease list'],
 ]);
 
-/** A hint for users of HashiCorp Vault: its address variable has no effect here. Null if it is not set or an address was given. */
+/**
+ * A hint for users of HashiCorp Vault: its address variable has no effect here. Null if it is not set or an address was
+ * given.
+ */
 export function vaultHint({ environment }: Terminal, address: Settings['address'] | undefined): string | null {
   const name = ['VAULT_ADDR', 'BAO_ADDR'].find((each) => environment[each]);
   if (name === undefined || address === undefined || address.level !== 'default') return null;

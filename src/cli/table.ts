@@ -1,4 +1,4 @@
-/** The command table: the source of help, the command pages, completion and dispatch. */
+/** The command table: the source of help, the command pages, completion and the program. */
 import type { Command } from './command.ts';
 import { AGENT_COMMANDS } from './commands/agents.ts';
 import { AUDIT_COMMANDS } from './commands/audit.ts';
@@ -15,7 +15,11 @@ import { run } from './commands/run.ts';
 import { scanCommand } from './commands/scan.ts';
 import { SERVICE_COMMANDS } from './commands/server.ts';
 import { SESSION_COMMANDS } from './commands/sessions.ts';
-import type { Group } from './help.ts';
+
+export interface Group {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
 
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },

@@ -4,9 +4,8 @@ import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 import { valueInArguments } from './errors.ts';
-import { readGivenFile } from './given-file.ts';
+import { readGivenFile, readStandardInput } from './input.ts';
 import { askHidden, type Question } from './prompt.ts';
-import { readStandardInput } from './standard-input.ts';
 import { isInteractive } from './terminal.ts';
 
 /** Above the limit of the service, which reports values that are too long. */
@@ -41,7 +40,7 @@ export async function readValue(question: Question, from: ValueSource): Promise<
   }
   if (from.kind === 'stdin')
     return toSecret(await readStandardInput(question, MAX_BYTES, `standard input ${TOO_MUCH}`), 'standard input');
-  const bounds = { mostBytes: MAX_BYTES, tooMuch: `the file ${TOO_MUCH}`, signal: question.signal };
+  const bounds = { maxBytes: MAX_BYTES, tooMuch: `the file ${TOO_MUCH}`, signal: question.signal };
   const path = resolve(terminal.workingDirectory, from.file);
   return toSecret(await readGivenFile(path, 'the file of the value', bounds), 'the file');
 }

@@ -9,8 +9,3 @@ export const CALLED_AS = {
   schema: isCheckout ? 'npm run schema --' : 'leasehold schema',
   auditKey: isCheckout ? 'npm run --silent audit-key --' : 'leasehold audit-key',
 } as const;
-
-/** The path as one word of a shell. */
-export function quoteForShell(path: string): string {
-  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
-}

@@ -1,7 +1,8 @@
 /** The output of a migration: progress, at most a line per second, and the summary with the next steps. */
 import { existsSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import { CALLED_AS, quoteForShell } from './command-lines.ts';
+import { quoteForShell } from '../platform/shell-quoting.ts';
+import { CALLED_AS } from './command-lines.ts';
 import { describeLocation, type VaultLocation } from './locations.ts';
 import type { MigrationRequest, MigrationResult } from './migrate.ts';
 

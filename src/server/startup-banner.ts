@@ -2,8 +2,8 @@
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { quoteForShell } from '../platform/shell-quoting.ts';
 import { describeAddress } from '../store/postgres/address.ts';
-import { quoteForShell } from './command-lines.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 

@@ -6,6 +6,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
+import { Cancelled } from '../../src/cli/errors.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -51,22 +52,18 @@ test('with --new-key it is said how the key is used', async (t) => {
 });
 
 test('followed as a table, the log has its headings', async (t) => {
-  const { home, put, environment } = await scene(t);
+  const { home, put } = await scene(t);
   await put('a/1');
-  const [program, ...first] = COMMAND;
-  const child = spawn(program, [...first, 'audit', 'tail', '--last', '1'], {
-    env: { ...environment, HOME: home.path, PATH: process.env['PATH'] ?? '' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const aborting = new AbortController();
+  const seen = await new Promise<string>((resolve) => {
+    let text = '';
+    const onStdout = (chunk: string): void => {
+      text += chunk;
+      if (text.split('\n').length > 2) resolve(text);
+    };
+    void home.leasehold(['audit', 'tail', '--last', '1'], { signal: aborting.signal, onStdout });
   });
-  t.after(() => child.kill('SIGKILL'));
-  let seen = '';
-  const shown = new Promise<void>((resolve) =>
-    child.stdout.on('data', (chunk) => {
-      seen += chunk;
-      if (seen.split('\n').length > 2) resolve();
-    }),
-  );
-  await shown;
+  aborting.abort(new Cancelled());
   const [heading = '', entry = ''] = seen.split('\n');
   assert.match(heading, /^SEQ +TIMESTAMP +EVENT TYPE +AGENT NAME +RESOURCE +RESULT +REASON$/);
   assert.equal(heading.indexOf('RESOURCE'), entry.indexOf('a/1'));

@@ -32,7 +32,7 @@ const assertSaid = async (answer: ReturnType<Home['leasehold']>): Promise<string
 
 test('every command, flag and choice of the table is offered where it can stand, and help knows nothing of the question', async (t) => {
   const first = offers('');
-  for (const { name, flags = [] } of COMMANDS) {
+  for (const { name, flags = {} } of COMMANDS) {
     const [noun = '', verb] = name.split(' ');
     assert.ok(first.includes(noun), noun);
     if (verb !== undefined) assert.ok(offers(`${noun} `).includes(verb), name);
@@ -41,10 +41,10 @@ test('every command, flag and choice of the table is offered where it can stand,
     if (command.takesAllWords === true) continue;
     assert.deepEqual(
       offers(`${name} --`),
-      flagsOf(command).map((flag) => `--${flag.name}`),
+      Object.keys(flagsOf(command)).map((flag) => `--${flag}`),
       name,
     );
-    for (const { name: flag, completes } of flags) {
+    for (const [flag, { completes }] of Object.entries(flags)) {
       if (typeof completes === 'object') {
         assert.deepEqual(offers(`${name} --${flag} `), completes);
         assert.deepEqual(

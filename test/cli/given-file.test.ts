@@ -1,4 +1,4 @@
-// Files that are named: none is read without end, and none is waited for longer than until somebody breaks off.
+// Files named by the user: none is read without a limit, and a signal ends the wait for each.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
@@ -7,7 +7,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { readHandle, readRegularFile } from '../../src/cli/given-file.ts';
+import { Cancelled } from '../../src/cli/errors.ts';
+import { readHandle, readRegularFile } from '../../src/cli/input.ts';
 import { COMMAND, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
@@ -15,9 +16,9 @@ import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 /** What reads a file, with what it says of one that never ends. */
 const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
   [['put', 'a/b', '@FILE'], /^leasehold: the file is larger than a value can be: 256 KiB\.\n$/],
-  [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: holds more than 16 MiB\.\n$/],
-  [['policy', 'test', 'FILE'], /^leasehold: FILE: holds more than 16 MiB\.\n$/],
-  [['import', 'FILE'], /^leasehold: FILE: holds more than 64 MiB\.\n$/],
+  [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: is larger than 16 MiB\.\n$/],
+  [['policy', 'test', 'FILE'], /^leasehold: FILE: is larger than 16 MiB\.\n$/],
+  [['import', 'FILE'], /^leasehold: FILE: is larger than 64 MiB\.\n$/],
   [
     ['agent', 'add', 'bot', '--public-key', 'FILE'],
     /^leasehold: --public-key: the file does not contain a public key\.\n$/,
@@ -40,10 +41,19 @@ for (const [words, ofEndless] of READERS) {
   });
 }
 
-test('a pipe that nobody writes into is waited for only until somebody breaks off', { timeout: 60_000 }, async (t) => {
+for (const [words] of READERS.filter(([[first]]) => first !== 'login')) {
+  test(`an abort ends the wait for a pipe without a writer: leasehold ${words.join(' ')}`, async (t) => {
+    const home = homeWith(t, (file) => execFileSync('mkfifo', [file]));
+    const aborting = new AbortController();
+    const run = home.leasehold(words, { environment: ENVIRONMENT, signal: aborting.signal });
+    setImmediate(() => aborting.abort(new Cancelled()));
+    assert.deepEqual(await run, { code: 130, signal: null, stdout: '', stderr: 'leasehold: Cancelled.\n' });
+  });
+}
+
+test('a signal ends a process that waits for a pipe without a writer', async (t) => {
   const home = homeWith(t, (file) => execFileSync('mkfifo', [file]));
-  const readers = READERS.map(([words]) => words).filter(([first]) => first !== 'login');
-  await Promise.all(readers.map((words) => assertBrokenOff(t, home, words, 'SIGINT')));
+  await assertBrokenOff(t, home, ['put', 'a/b', '@FILE'], 'SIGINT');
 });
 
 test('what a shell gives in place of a file is read to its end, however late it comes', async (t) => {

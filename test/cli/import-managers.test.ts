@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
-import type { ImportSource } from '../../src/cli/import/item.ts';
-import { formatOf, readSource, type SourceFormat } from '../../src/cli/import/sources.ts';
+import type { ImportSource, SourceFormat } from '../../src/cli/import/item.ts';
+import { formatOf, readSource } from '../../src/cli/import/sources.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 
 const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<ImportSource> => {
@@ -208,8 +208,8 @@ test('CSV of Bitwarden: folders and custom fields', async () => {
 
 test('invalid CSV is rejected and never quoted', async () => {
   const cases: readonly [text: string, rule: RegExp][] = [
-    ['a,b\n1,2\n', /columns are not known/],
-    ['', /columns are not known/],
+    ['a,b\n1,2\n', /unknown columns/],
+    ['', /unknown columns/],
     ['Title,Password,Password\nx,hunter2,hunter2\n', /same name/],
     ['Title,Password\nx,"hunter2\n', /is not valid CSV .*QUOTE_NOT_CLOSED/],
     ['Title,Password\nx,hunter2"y"\n', /is not valid CSV/],

@@ -1,7 +1,9 @@
 // How the command is called: help, names, flags, mistakes and exit codes.
 
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { parseCommandLine } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
@@ -13,17 +15,28 @@ test('help names every command, and each command has a page', async (t) => {
   assert.deepEqual([code, stderr], [0, '']);
   for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
   const page = await home.leasehold(['help', 'lease', 'revoke']);
-  assert.match(page.stdout, /^Revoke leases.*\n\nUsage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n/);
+  assert.match(page.stdout, /^Usage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n\nRevoke leases /);
   assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
 
-test('names in the table are said once, and flags of a command are not the same', () => {
-  assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
-  for (const { name, summary, flags = [] } of COMMANDS) {
-    assert.equal(new Set(flags.map((flag) => flag.name)).size, flags.length, name);
-    assert.doesNotMatch(summary, /\.$/, name);
+test('help fits the width of the terminal, but for its examples', () => {
+  for (const { name, takesAllWords } of COMMANDS) {
+    if (takesAllWords === true) continue;
+    const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 80 });
+    assert.equal(parseCommandLine([...name.split(' '), '--help'], { stdout }), null);
+    const [page = ''] = String(stdout.read()).split('Examples:');
+    assert.deepEqual(
+      page.split('\n').filter((line) => line.length > 80),
+      [],
+      name,
+    );
   }
+});
+
+test('each name is in the table once, and a summary has no period', () => {
+  assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
+  for (const { name, summary } of COMMANDS) assert.doesNotMatch(summary, /\.$/, name);
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
@@ -59,6 +72,10 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['get', 'a', 'b'], /^leasehold: get takes PATH; 1 too many were given\.\n/],
   [['get', 'a', '--feild', 'x'], /^leasehold: unknown flag --feild; did you mean --field\?\n/],
   [['get', 'a', '--field'], /^leasehold: --field needs a value/],
+  [['get', 'a', '--field='], /^leasehold: --field needs a value\.\n/],
+  [['get', 'a', '--field', '-x'], /^leasehold: --field needs a value; write --field=VALUE if it starts with -\.\n/],
+  [['-o', 'json', 'logout'], /^leasehold: unknown flag --output\.\n/],
+  [['--field', 'x', 'get', 'a', '--field', 'y'], /^leasehold: --field can be given only once\.\n/],
   [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
   [['get', 'a', '--version', '0'], /^leasehold: --version must be a positive whole number\.\n/],
   [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version can be given only once/],

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fetchFromOwnService } from '../../src/cli/data-dir-proof.ts';
+import { fetchFromOwnService } from '../../src/cli/settings/data-dir.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 import { newHome } from '../kit/command.ts';

@@ -79,7 +79,7 @@ test('one wrong file, and nothing is changed, nor even asked of the service', as
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
-    /^leasehold: 2 mistakes\npolicies\/b\.toml: resource: is no field of a policy; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
+    /^leasehold: 2 problems\npolicies\/b\.toml: resource: unknown field; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
   );
   assert.deepEqual(await policies(), []);
   await service.stop();
@@ -136,9 +136,9 @@ test('a deletion shows what nobody else grants and who loses it, and its dry run
     signal: null,
     stdout: [
       'Without ci, agent:ci-* (ci-1):',
-      '  loses retrieve on ci/*, but for what ci-1-0 grants of it',
+      '  loses retrieve on ci/*, except the part that ci-1-0 grants',
       '  loses retrieve on db',
-      'Leases that were given stay until they end; leasehold lease revoke ends them.\n',
+      'Existing leases stay valid until they expire; leasehold lease revoke ends them.\n',
     ].join('\n'),
     stderr: 'Nothing was done.\n',
   });

@@ -47,7 +47,7 @@ test('a policy is put by flags, from a file or from standard input, listed, show
 
 const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n --principal agent:a --resource a', /^leasehold: --action: is missing\.\n/],
-  ['policy put n', /^leasehold: 3 mistakes\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
+  ['policy put n', /^leasehold: 3 problems\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
   ['policy put n --principal a --resource a --action list', /^leasehold: --principal: must be agent:<name>/],
   ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
   ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
@@ -55,9 +55,9 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file contains the whole policy/],
   ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],
   ['policy put n/ --principal agent:a --resource a --action list', /^leasehold: NAME: must be 1 to 128 characters/],
-  ['policy explain admin fly a//b', /^leasehold: 3 mistakes\nAGENT: must .*\nACTION: must .*\nPATH: must /],
+  ['policy explain admin fly a//b', /^leasehold: 3 problems\nAGENT: must .*\nACTION: must .*\nPATH: must /],
   ['policy test missing.txt', /^leasehold: missing\.txt: cannot be read/],
-  ['policy apply missing', /^leasehold: missing: there is no such folder/],
+  ['policy apply missing', /^leasehold: missing: cannot be read/],
 ];
 
 test('mistakes are found before any call, and end with 1', async (t) => {
@@ -159,7 +159,7 @@ test('expectations are held against the vault: 0 where all hold, 3 where one fai
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
   assert.match(
     wrong.stderr,
-    /^leasehold: standard input:1: ACTION: .*did you mean retrieve\?\n {2}Nothing was asked\.\n$/,
+    /^leasehold: standard input:1: ACTION: .*did you mean retrieve\?\n {2}Nothing was tested\.\n$/,
   );
 });
 

@@ -46,18 +46,18 @@ test('what is wrong with rows is said by line and rule, all of it at once, and n
           .slice(1)
           .map((line) => line.replace(/(?<=; )a row is:.*|(?<=: AGENT: ).*/, '…')),
         [
-          'expected.txt:2: a row begins with allow or deny; did you mean allow?',
-          'expected.txt:3: a row begins with allow or deny',
-          'expected.txt:4: AGENT, ACTION and PATH must all be there; …',
+          'expected.txt:2: a row must begin with allow or deny; did you mean allow?',
+          'expected.txt:3: a row must begin with allow or deny',
+          'expected.txt:4: AGENT, ACTION and PATH are required; …',
           'expected.txt:5: AGENT: …',
           'expected.txt:5: ACTION: must be one of retrieve, list, store, delete; did you mean retrieve?',
           'expected.txt:5: PATH: must not begin or end with /, nor contain //',
           'expected.txt:6: ttl: must be a whole number of seconds, or a duration such as 15m',
           'expected.txt:7: ttl: must be a whole number of seconds, 1 to 31536000',
           'expected.txt:8: ttl: must be a whole number of seconds, or a duration such as 15m',
-          'expected.txt:9: behind PATH may stand only ttl SECONDS; …',
-          'expected.txt:10: ttl: what is denied has none',
-          'expected.txt:11: there is too much in the row; …',
+          'expected.txt:9: only ttl SECONDS may follow PATH; …',
+          'expected.txt:10: ttl: a denial has none',
+          'expected.txt:11: the row has too many words; …',
         ],
       );
       return true;
@@ -67,7 +67,7 @@ test('what is wrong with rows is said by line and rule, all of it at once, and n
 
 test('a file that expects nothing is refused, because it would always hold', () => {
   for (const text of ['', '\n# allow ci retrieve p\n']) {
-    assert.throws(() => readExpectations(text, 'f'), /f: holds no expectation/);
+    assert.throws(() => readExpectations(text, 'f'), /f: contains no expectations/);
   }
 });
 

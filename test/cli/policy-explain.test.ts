@@ -149,7 +149,7 @@ test('where the service decides otherwise than the list that was read, the servi
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
   const late = explainAccess(question, [toListed(draft)], denied);
   assert.deepEqual([late.allowed, late.policy_name, late.agrees], [false, null, false]);
-  assert.match(verdictLines(late).join('\n'), /DENIED[\s\S]*changed meanwhile/);
+  assert.match(verdictLines(late).join('\n'), /DENIED[\s\S]*changed after this decision was made/);
   assert.notEqual(late.grant, null);
   const allowed = { allowed: true, policy_name: 'new', lease_ttl: 60, reason: 'Policy new grants it.' };
   assert.equal(explainAccess(question, [], allowed).agrees, false);

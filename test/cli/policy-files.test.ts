@@ -10,7 +10,7 @@ import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
 import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
-import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/policy-files.ts';
+import { readPolicyDirectory, readPolicyFile, readPolicyText } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
@@ -28,14 +28,14 @@ function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): 
 /** What is said of a folder; each line is a problem. */
 async function problemsOf(scope: TestContext, files: Readonly<Record<string, string>>): Promise<string[]> {
   const folder = folderOf(scope, files);
-  const failed = await readPolicyFolder(folder).then(
+  const failed = await readPolicyDirectory(folder).then(
     () => ({ message: '' }),
     (error: Error) => error,
   );
   return failed.message
     .replaceAll(`${folder}/`, '')
     .split('\n')
-    .filter((line) => !/^\d+ mistakes$/.test(line));
+    .filter((line) => !/^\d+ problems$/.test(line));
 }
 
 test('a policy reads the same from TOML, JSON however it is set, and YAML', async (t) => {
@@ -57,7 +57,7 @@ test('a policy reads the same from TOML, JSON however it is set, and YAML', asyn
     'b.b.json': JSON.stringify(GOOD),
     'c.yaml': toYaml({ ...GOOD, name: 'c' }),
   });
-  const read = await readPolicyFolder(folder);
+  const read = await readPolicyDirectory(folder);
   assert.deepEqual(
     read.map(({ file, draft }) => [file, draft.name, draft.maxTtlSeconds]),
     [
@@ -83,21 +83,21 @@ test('everything that is wrong is said at once: the file, the field, the rule, a
       'null.yaml': '',
     }),
     [
-      'kinds.toml: principal: must be a text',
+      'kinds.toml: principal: must be a string',
       'kinds.toml: resources: must be a list',
-      'kinds.toml: actions[1]: must be a text',
+      'kinds.toml: actions[1]: must be a string',
       'kinds.toml: actions[2]: must be one of retrieve, list, store, delete; did you mean retrieve?',
       'kinds.toml: actions[3]: must be one of retrieve, list, store, delete',
       'kinds.toml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
-      'list.json: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
-      'misspelt.toml: principle: is no field of a policy; did you mean principal?',
-      'misspelt.toml: resource: is no field of a policy; did you mean resources?',
-      'misspelt.toml: ttl: is no field of a policy; did you mean max_ttl?',
-      'misspelt.toml: colour: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl',
+      'misspelt.toml: principle: unknown field; did you mean principal?',
+      'misspelt.toml: resource: unknown field; did you mean resources?',
+      'misspelt.toml: ttl: unknown field; did you mean max_ttl?',
+      'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl',
       'misspelt.toml: principal: is missing',
       'misspelt.toml: resources: is missing',
-      'named.toml: name: must be named, as the file is called, or be left out',
-      'null.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
+      'named.toml: name: must be named, the name of the file, or omitted',
+      'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl',
       'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*',
       'rules.toml: resources[1]: * is allowed only as the whole pattern, or at the end after /',
       "rules.toml: resources[2]: a pattern's path must not begin or end with /, nor contain //",
@@ -126,23 +126,23 @@ test('what a reader and a program could take differently is refused: twice, alia
       'm.yaml': `a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n`,
     }),
     [
-      'a.toml:6: has a field twice',
-      'b.json:2: has a field twice',
-      'c.yaml:4: has a field twice',
-      'd.yaml: has an alias; write it out',
-      'e.yaml:1: has a tag; a policy needs none',
-      'f.yaml:4: holds more than one document; one policy stands in one file',
-      'g.yaml: a field: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'a.toml:6: has a duplicate field',
+      'b.json:2: has a duplicate field',
+      'c.yaml:4: has a duplicate field',
+      'd.yaml: has an alias; write the value instead',
+      'e.yaml:1: has a tag; remove it',
+      'f.yaml:4: contains several documents; write one policy in each file',
+      'g.yaml: a field: unknown field; must be one of name, principal, resources, actions, max_ttl',
       'g.yaml: principal: is missing',
       'h.yaml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
-      'i.json: __proto__: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'i.json: __proto__: unknown field; must be one of name, principal, resources, actions, max_ttl',
       'i.json: principal: is missing',
       'i.json: resources: is missing',
       'i.json: actions: is missing',
       'j.toml:1: is not TOML',
       'k.yaml:1: is not YAML',
-      'l.json:1: is JSON of a kind that no policy needs',
-      'm.yaml: has an alias; write it out',
+      'l.json:1: contains JSON that a policy does not need',
+      'm.yaml: has an alias; write the value instead',
     ],
   );
 });
@@ -187,7 +187,7 @@ test('hidden files and papers are passed over; any other file must be a policy',
   const others = { '.gitkeep': '', '.prod.toml.swp': 'x', 'README.md': '# Policies', 'expected.txt': 'allow' };
   const folder = folderOf(t, { ...others, 'a.toml': GOOD_TOML });
   assert.deepEqual(
-    (await readPolicyFolder(folder)).map(({ file }) => file),
+    (await readPolicyDirectory(folder)).map(({ file }) => file),
     ['a.toml'],
   );
   assert.deepEqual(
@@ -203,12 +203,12 @@ test('hidden files and papers are passed over; any other file must be a policy',
     }).then((lines) => lines.map((line) => line.replace(/must end in.*?(;|$)/, '…$1'))),
     [
       '-f.toml: the name of the file: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit',
-      'b.ymal: a policy’s file …; did you mean .yaml?',
+      'b.ymal: a policy file …; did you mean .yaml?',
       'big.toml: must be at most 256 KiB',
-      'c.yml: a policy’s file …; did you mean .yaml?',
-      'd.toml~: a policy’s file …; did you mean .toml?',
-      'e: a policy’s file …',
-      'a.toml: names the policy that a.json names',
+      'c.yml: a policy file …; did you mean .yaml?',
+      'd.toml~: a policy file …; did you mean .toml?',
+      'e: a policy file …',
+      'a.toml: has the same name as a.json',
     ],
   );
 });
@@ -221,7 +221,7 @@ test('links are followed within the folder, as mounted volumes have them, and no
   symlinkSync('..version1', join(folder, '..data'));
   symlinkSync('..data/b.toml', join(folder, 'b.toml'));
   assert.deepEqual(
-    (await readPolicyFolder(folder)).map(({ file }) => file),
+    (await readPolicyDirectory(folder)).map(({ file }) => file),
     ['a.toml', 'b.toml'],
   );
   symlinkSync(join(outside, 'x.toml'), join(folder, 'c.toml'));
@@ -233,12 +233,12 @@ test('links are followed within the folder, as mounted volumes have them, and no
   t.after(() => server.close());
   await once(server, 'listening');
   writeFileSync(join(folder, 'h.toml'), Buffer.from([0xff, 0xfe]));
-  await assert.rejects(readPolicyFolder(folder), ({ message }: Error) => {
+  await assert.rejects(readPolicyDirectory(folder), ({ message }: Error) => {
     assert.deepEqual(message.replaceAll(`${folder}/`, '').split('\n').slice(1), [
-      'c.toml: is a link that leads out of the folder',
-      'd.toml: is a link to nothing',
-      'e.toml: is a link that leads out of the folder',
-      'f.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
+      'c.toml: is a link that leaves the directory',
+      'd.toml: is a link to a missing file',
+      'e.toml: is a link that leaves the directory',
+      'f.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl',
       'g.toml: must be a file; subdirectories are not read',
       'h.toml: cannot be read as text in UTF-8',
       'more: must be a file; subdirectories are not read',
@@ -249,9 +249,9 @@ test('links are followed within the folder, as mounted volumes have them, and no
 
 test('a folder that is empty, missing or no folder is refused: with --prune it would mean that everything goes', async (t) => {
   const folder = folderOf(t, { 'README.md': '' });
-  await assert.rejects(readPolicyFolder(folder), /holds no policy/);
-  await assert.rejects(readPolicyFolder(join(folder, 'missing')), /ENOENT/);
-  await assert.rejects(readPolicyFolder(join(folder, 'README.md')), /must be a folder/);
+  await assert.rejects(readPolicyDirectory(folder), /contains no policy files/);
+  await assert.rejects(readPolicyDirectory(join(folder, 'missing')), /ENOENT/);
+  await assert.rejects(readPolicyDirectory(join(folder, 'README.md')), /must be a directory/);
 });
 
 const question = (folder: string) => ({

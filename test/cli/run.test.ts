@@ -280,17 +280,17 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may contain only/],
   [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
   [
-    ['--env-file', '.inside', '--', 'true'],
+    ['--env-file', join(scene.home.path, '.inside'), '--', 'true'],
     /\.inside, line 1: a reference inside a value needs braces\.\n {2}Write \{\{leasehold:\/\/PATH\}\}/,
   ],
   [['nowhere', '--', 'true'], /no settings file contains \[run\.nowhere\]/],
-  [['--env-file', '.none', '--', 'true'], /\.none: cannot be read \(ENOENT\)/],
+  [['--env-file', join(scene.home.path, '.none'), '--', 'true'], /\.none: cannot be read \(ENOENT\)/],
   [[...A, '--ttl', 'x', '--', 'true'], /--ttl: must be a number of seconds or a duration such as 90s, 15m or 2h/],
 ];
 for (const [words, says] of MISTAKES) {
   test(`a mistake ends with 1, and is not repeated: run ${words.join(' ')}`, async () => {
     writeFileSync(join(scene.home.path, '.inside'), 'A=hunter2!leasehold://prod/a\n');
-    const { code, stdout, stderr } = await run(words);
+    const { code, stdout, stderr } = await scene.home.leasehold(['run', ...words], { isInProcess: true });
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, says);
     assert.doesNotMatch(stderr, /hunter2!/);

@@ -1,12 +1,13 @@
-// Standard input: every command that reads it stops at once when somebody breaks off, and none reads without end.
+// Standard input: a signal ends every command that reads it, and none reads without a limit.
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { readStandardInput } from '../../src/cli/standard-input.ts';
+import { Cancelled } from '../../src/cli/errors.ts';
+import { readStandardInput } from '../../src/cli/input.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { newHome } from '../kit/command.ts';
-import { assertBrokenOff } from './interrupt.ts';
+import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 
 const READERS: readonly (readonly string[])[] = [
   ['import', '-'],
@@ -17,11 +18,18 @@ const READERS: readonly (readonly string[])[] = [
 ];
 
 for (const words of READERS) {
-  test(`a signal ends the wait for what never comes: leasehold ${words.join(' ')}`, async (t) => {
-    const home = newHome(t);
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) await assertBrokenOff(t, home, words, signal);
+  test(`an abort ends the wait for silent input: leasehold ${words.join(' ')}`, async (t) => {
+    const aborting = new AbortController();
+    const run = newHome(t, ENVIRONMENT).leasehold(words, { input: null, signal: aborting.signal });
+    setImmediate(() => aborting.abort(new Cancelled('SIGTERM')));
+    assert.deepEqual(await run, { code: 143, signal: null, stdout: '', stderr: 'leasehold: Cancelled (SIGTERM).\n' });
   });
 }
+
+test('a signal of the system is such an abort', async (t) => {
+  const home = newHome(t);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) await assertBrokenOff(t, home, ['import', '-'], signal);
+});
 
 const questionOf = (stdin: PassThrough, signal = new AbortController().signal) => ({
   terminal: { stdin } as unknown as Terminal,

@@ -22,7 +22,7 @@ const src = readSources(['src']);
 const tests = readSources(['test']);
 /** Sources whose prose is not checked yet. Only shrinks. */
 const UNCHECKED_PROSE = [
-  ...['src/cli/', 'src/store/', 'docs/cli.md', 'docs/decisions.md', 'docs/formats.md', 'docs/import.md'],
+  ...['src/cli/import/csv.ts', 'src/store/', 'docs/cli.md', 'docs/decisions.md', 'docs/formats.md', 'docs/import.md'],
   ...['docs/performance.md', 'docs/tour.md'],
 ];
 /** What the rows about prose check. */

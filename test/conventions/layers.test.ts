@@ -34,6 +34,7 @@ const LAYERS = {
     '@lydell/node-pty': ['run'],
     '@modelcontextprotocol': ['mcp'],
     'smol-toml': ['cli', 'mcp'],
+    commander: ['cli'],
     yaml: ['cli'],
     fflate: ['cli'],
     'csv-parse': ['cli'],

@@ -15,10 +15,11 @@ interface CommandResult {
   readonly stderr: string;
 }
 
-export interface RunOptions {
-  readonly input?: string | Uint8Array;
+export interface RunOptions extends Partial<Pick<CommandLine, 'input' | 'signal' | 'onStdout'>> {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Runs `run` in this process too, for an error that precedes the program. */
+  readonly isInProcess?: true;
 }
 
 export interface Home {
@@ -41,17 +42,21 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
   mkdirSync(path);
   const toLine = (
     words: readonly string[],
-    { input = '', environment: more = {}, cwd = path }: RunOptions = {},
+    { input = '', environment: more = {}, cwd = path, signal = null, onStdout = null }: RunOptions = {},
   ): CommandLine => ({
     words,
     input,
     environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
     cwd,
+    signal,
+    onStdout,
   });
   return {
     path,
     leasehold: (words, run) =>
-      needsProcess(words) ? runProcess(toLine(words, run)) : runInProcess(toLine(words, run)),
+      needsProcess(words) && run?.isInProcess !== true
+        ? runProcess(toLine(words, run))
+        : runInProcess(toLine(words, run)),
     spawned: (words, run) => runProcess(toLine(words, run)),
   };
 }
@@ -67,7 +72,7 @@ function runProcess({ words, input, environment, cwd }: CommandLine): Promise<Co
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
     child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
-    child.stdin.on('error', () => undefined).end(input);
+    child.stdin.on('error', () => undefined).end(input ?? '');
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });

@@ -3,7 +3,7 @@
  * and its environment, and none of this process's. It costs a tenth of the processor time of a process.
  */
 
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { type CompletionTimeouts, printCompletions } from '../../src/cli/completion/complete.ts';
 import { main } from '../../src/cli/main.ts';
@@ -20,9 +20,14 @@ export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 
 
 export interface CommandLine {
   readonly words: readonly string[];
-  readonly input: string | Uint8Array;
+  /** Null for a standard input that stays open and silent. */
+  readonly input: string | Uint8Array | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** Aborts as a signal of the system does in a process: with a `Cancelled` as the reason. */
+  readonly signal: AbortSignal | null;
+  /** Gets what is printed while the command runs. Only in this process. */
+  readonly onStdout: ((text: string) => void) | null;
 }
 
 export function needsProcess(words: readonly string[]): boolean {
@@ -32,9 +37,9 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runInProcess({ words, input, environment, cwd }: CommandLine) {
-  const [stdout, stderr] = [new Printed(), new Printed()];
-  const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
+export async function runInProcess({ words, input, environment, cwd, signal, onStdout }: CommandLine) {
+  const [stdout, stderr] = [new Printed(onStdout), new Printed()];
+  const stdin = input === null ? new PassThrough() : Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
   try {
@@ -51,7 +56,7 @@ export async function runInProcess({ words, input, environment, cwd }: CommandLi
     const code =
       first === '__complete'
         ? await printCompletions(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
-        : await main(words, terminal, () => new AbortController().signal);
+        : await main(words, terminal, () => signal ?? new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {
     // As Node reports an uncaught exception.
@@ -65,9 +70,16 @@ export async function runInProcess({ words, input, environment, cwd }: CommandLi
 
 class Printed extends Writable {
   readonly #chunks: Buffer[] = [];
+  readonly #onText: ((text: string) => void) | null;
+
+  constructor(onText: ((text: string) => void) | null = null) {
+    super();
+    this.#onText = onText;
+  }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.#chunks.push(chunk);
+    this.#onText?.(chunk.toString());
     done();
   }
 

@@ -140,7 +140,14 @@ test('what cannot be served is said in a line, and ends with 1', async (t) => {
   };
   // A server that is not opened handles no signals and exits no process.
   const open = (given: readonly string[]) =>
-    runInProcess({ words: given, input: '', environment: { HOME: home.path }, cwd: home.path });
+    runInProcess({
+      words: given,
+      input: '',
+      environment: { HOME: home.path },
+      cwd: home.path,
+      signal: null,
+      onStdout: null,
+    });
   const unopened: readonly [words: readonly string[], says: RegExp][] = [
     [[...words, '--http-token-file', 'x'], /--http-token-file requires --http/],
     [words.with(words.indexOf('--commands') + 1, 'none'), /--commands: cannot be read \(ENOENT\)/],

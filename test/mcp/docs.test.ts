@@ -117,5 +117,5 @@ test('the list of commands is one, and every field of one is described', () => {
 test('every tool and every flag is on the page', async (t) => {
   const { mcp: opened } = await startStage(t, { allowsValues: true });
   for (const name of opened.toolNames) assert.equal(page.includes(`\`${name}\``), true, name);
-  for (const { name } of mcp.flags ?? []) assert.equal(page.includes(`--${name}`), true, name);
+  for (const name of Object.keys(mcp.flags ?? {})) assert.equal(page.includes(`--${name}`), true, name);
 });

@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
-import type { Command } from '../command.ts';
-import { confirmDestructive } from '../confirm.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { DRY_RUN, YES } from '../flags.ts';
+import { CONFIRMATION_FLAGS, text, toggle } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../key-files.ts';
-import { quoteWord } from '../output/variables.ts';
-import { pluralize } from '../plural.ts';
+import { pluralize } from '../output/cells.ts';
+import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice } from '../terminal.ts';
@@ -16,7 +16,7 @@ import { printNotice } from '../terminal.ts';
 const NAME = { name: 'NAME', help: 'name of the agent', count: 'one', completes: 'agent' } as const;
 const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
 
-const add: Command = {
+const add = defineCommand({
   name: 'agent add',
   summary: 'Register an agent with a new key pair made on this machine',
   about: [
@@ -24,17 +24,16 @@ const add: Command = {
     'A new agent has no access until a policy grants it: see leasehold policy put.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the agent: letters, digits, . _ and -', count: 'one' }],
-  flags: [
-    { name: 'description', value: 'TEXT', help: 'description of the agent' },
-    { name: 'new-key', value: 'FILE', help: 'write the new private key to this file', completes: 'file' },
-    {
-      name: 'public-key',
-      value: 'FILE',
-      help: 'register this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; of a private key only the public half is sent; - for standard input',
-      completes: 'file',
-    },
-    { name: 'service-key', value: null, help: 'let the service make the key pair and keep it in its data directory' },
-  ],
+  flags: {
+    description: text('TEXT', 'description of the agent'),
+    'new-key': text('FILE', 'write the new private key to this file', 'file'),
+    'public-key': text(
+      'FILE',
+      'register this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; of a private key only the public half is sent; - for standard input',
+      'file',
+    ),
+    'service-key': toggle('let the service make the key pair and keep it in its data directory'),
+  },
   examples: [
     { line: 'leasehold agent add deploy-bot', does: 'register an agent on this machine' },
     {
@@ -44,12 +43,12 @@ const add: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
-    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
+    const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
     const made = await makePublicKey();
-    const description = invocation.flag('description');
+    const { description } = flags;
     const body = {
       name,
       ...(description === null ? {} : { description }),
@@ -78,16 +77,16 @@ const add: Command = {
     }
 
     async function makePublicKey(): Promise<MadeKey | null> {
-      if (invocation.isOn('service-key')) return null;
-      const given = invocation.flag('public-key');
-      if (given !== null)
-        return { publicKey: await readPublicKey(invocation, given), file: null, remove: () => undefined };
-      return makeKeyFile(invocation.flag('new-key') ?? userKeyFile(userDirsOf(terminal), name), terminal);
+      if (flags['service-key']) return null;
+      const from = flags['public-key'];
+      if (from !== null)
+        return { publicKey: await readPublicKey(invocation, from), file: null, remove: () => undefined };
+      return makeKeyFile(flags['new-key'] ?? userKeyFile(userDirsOf(terminal), name), terminal);
     }
   },
-};
+});
 
-const list: Command = {
+const list = defineCommand({
   name: 'agent list',
   summary: 'List agents',
   callsService: true,
@@ -98,41 +97,41 @@ const list: Command = {
     await invocation.output.records(agents, COLUMNS, 'No agents. Register one with: leasehold agent add NAME');
     return EXIT.OK;
   },
-};
+});
 
-const show: Command = {
+const show = defineCommand({
   name: 'agent show',
   summary: 'Show an agent',
   arguments: [NAME],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
+  async run(invocation, _flags, given) {
+    const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
     await invocation.output.record(await vault.agents.read(name, invocation));
     return EXIT.OK;
   },
-};
+});
 
-const remove: Command = {
+const remove = defineCommand({
   name: 'agent delete',
   summary: 'Deregister an agent and end its sessions and leases immediately',
   about: [
     'Policies that name the agent stay. An agent registered later under the same name inherits no sessions or leases.',
   ],
   arguments: [NAME],
-  flags: [YES, DRY_RUN],
+  flags: CONFIRMATION_FLAGS,
   callsService: true,
-  async run(invocation) {
+  async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
-    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
+    const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       await vault.agents.read(name, { signal });
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
       return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await confirmDestructive(invocation, describe, 'Deregister it?');
+    const ended = await confirmDestructive(invocation, flags, describe, 'Deregister it?');
     if (ended !== null) return ended;
     await vault.agents.deregister(name, { signal });
     printNotice(terminal, `Deregistered ${name}.`);
@@ -141,6 +140,6 @@ const remove: Command = {
       printNotice(terminal, `Its private key is still in ${keyFile}. Delete the file if you no longer need it.`);
     return EXIT.OK;
   },
-};
+});
 
 export const AGENT_COMMANDS: readonly Command[] = [add, list, show, remove];

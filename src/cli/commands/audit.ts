@@ -5,78 +5,61 @@ import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.
 import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportLog } from '../audit-export.ts';
-import { followLog } from '../audit-tail.ts';
-import type { Command, Flag, Invocation } from '../command.ts';
-import { assertIncreasing } from '../entry-order.ts';
+import { assertIncreasing, followLog } from '../audit-tail.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { readChoice, readFlag, readWholeNumber } from '../flag-values.ts';
-import { toInstant } from '../plural.ts';
+import { choice, instant, parsed, text, wholeNumber } from '../flags.ts';
 import { startProgress } from '../progress.ts';
 
 /** The part of each event type after the dot. */
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
 
-const FILTERS: readonly Flag[] = [
-  {
-    name: 'agent-name',
-    value: 'NAME',
-    help: 'only entries of this agent, or of admin or service (--agent selects who you log in as)',
-    completes: 'agent',
-  },
-  {
-    name: 'resource',
-    value: 'GLOB',
-    help: 'only entries on this path; * matches any characters, ? matches one',
-    completes: 'path',
-  },
-  { name: 'action', value: 'ACTION', help: 'only this action, such as retrieve', completes: ACTIONS },
-  { name: 'event', value: 'TYPE', help: 'only this event type, such as credential.retrieve', completes: EVENT_TYPES },
-  { name: 'result', value: RESULTS.join('|'), help: 'only this result', completes: RESULTS },
-];
+const FILTERS = {
+  'agent-name': parsed(
+    'NAME',
+    'only entries of this agent, or of admin or service (--agent selects who you log in as)',
+    parseActorName,
+    { completes: 'agent' },
+  ),
+  resource: text('GLOB', 'only entries on this path; * matches any characters, ? matches one', 'path'),
+  action: choice('ACTION', ACTIONS, 'only this action, such as retrieve'),
+  event: choice('TYPE', EVENT_TYPES, 'only this event type, such as credential.retrieve'),
+  result: choice(RESULTS.join('|'), RESULTS, 'only this result'),
+};
 
-function readFilter(invocation: Invocation): AuditFilter {
-  const given = {
-    agent: readFlag(invocation, 'agent-name', parseActorName),
-    resource: invocation.flag('resource'),
-    action: readChoice(invocation, 'action', ACTIONS),
-    event_type: readChoice(invocation, 'event', EVENT_TYPES),
-    result: readChoice(invocation, 'result', RESULTS),
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+/** The fields that are set. */
+function toFilter(
+  flags: {
+    readonly [Name in keyof typeof FILTERS | 'since' | 'until']?: string | null;
+  },
+): AuditFilter {
+  const { 'agent-name': agent, resource, action, event: event_type, result, since, until } = flags;
+  const given = { agent, resource, action, event_type, result, since, until };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => (value ?? null) !== null));
 }
 
-const list: Command = {
+const list = defineCommand({
   name: 'audit list',
   summary: 'List audit entries, newest first',
-  flags: [
+  flags: {
     ...FILTERS,
-    { name: 'since', value: 'TIME', help: 'only entries since this time: ISO 8601, or an age such as 90m, 2h or 7d' },
-    { name: 'until', value: 'TIME', help: 'only entries until this time, in the same notation' },
-    { name: 'limit', value: 'N', help: 'print at most N entries (default 100)' },
-  ],
+    since: instant('only entries since this time: ISO 8601, or an age such as 90m, 2h or 7d'),
+    until: instant('only entries until this time, in the same notation'),
+    limit: wholeNumber('print at most N entries (default 100)'),
+  },
   examples: [
     { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const [since, until] = [readFlag(invocation, 'since', toInstant), readFlag(invocation, 'until', toInstant)];
-    const limit = readWholeNumber(invocation, 'limit') ?? 100;
-    const filter = {
-      ...readFilter(invocation),
-      ...(since === null ? {} : { since }),
-      ...(until === null ? {} : { until }),
-    };
+  async run(invocation, { limit, ...filters }) {
     const vault = invocation.connect();
-    await invocation.output.records(
-      await newest(vault, filter, limit, invocation.signal),
-      COLUMNS,
-      'No matching entries.',
-    );
+    const entries = await newest(vault, toFilter(filters), limit ?? 100, invocation.signal);
+    await invocation.output.records(entries, COLUMNS, 'No matching entries.');
     return EXIT.OK;
   },
-};
+});
 
 const MAX_PAGES_WITHOUT_NEW = 100;
 
@@ -84,7 +67,8 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
   const entries: AuditEntry[] = [];
   let pagesWithoutNew = 0;
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
-    // Entries appended meanwhile would shift the pages: `until` excludes later ones, and the sequence number those of the same time.
+    // Entries appended meanwhile would shift the pages: `until` excludes later ones, and the sequence number those of
+    // the same time.
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });
@@ -101,22 +85,21 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
   }
 }
 
-const tail: Command = {
+const tail = defineCommand({
   name: 'audit tail',
   summary: 'Print the last audit entries, then new ones as they are written',
-  flags: [...FILTERS, { name: 'last', value: 'N', help: 'start with the last N entries (default 10)' }],
+  flags: { ...FILTERS, last: wholeNumber('start with the last N entries (default 10)') },
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const [filter, last] = [readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10];
-    await followLog(invocation, invocation.connect(), filter, last);
+  async run(invocation, { last, ...filters }) {
+    await followLog(invocation, invocation.connect(), toFilter(filters), last ?? 10);
     return EXIT.OK;
   },
-};
+});
 
 const PROGRESS_INTERVAL_MS = 500;
 
-const verify: Command = {
+const verify = defineCommand({
   name: 'audit verify',
   summary: 'Verify the MAC chain of the whole audit log',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
@@ -143,33 +126,23 @@ const verify: Command = {
       progress.end();
     }
   },
-};
+});
 
-const exportEntries: Command = {
+const exportEntries = defineCommand({
   name: 'audit export',
   summary: 'Export all audit entries as JSON lines, oldest first',
   about: [
     'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit-key and the head record from --head.',
   ],
-  flags: [
-    {
-      name: 'out',
-      value: 'FILE',
-      help: 'write to this new file instead of standard output',
-      completes: 'file',
-    },
-    {
-      name: 'head',
-      value: 'FILE',
-      help: 'also write the head record, which reveals missing entries at the end',
-      completes: 'file',
-    },
-  ],
+  flags: {
+    out: text('FILE', 'write to this new file instead of standard output', 'file'),
+    head: text('FILE', 'also write the head record, which reveals missing entries at the end', 'file'),
+  },
   callsService: true,
-  async run(invocation) {
-    await exportLog(invocation, invocation.connect());
+  async run(invocation, flags) {
+    await exportLog(invocation, invocation.connect(), flags);
     return EXIT.OK;
   },
-};
+});
 
 export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, exportEntries];

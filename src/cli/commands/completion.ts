@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-export const completion: Command = {
+export const completion = defineCommand({
   name: 'completion',
   summary: 'Print a completion script for bash, zsh or fish',
   about: [
@@ -21,11 +21,11 @@ export const completion: Command = {
     { line: 'leasehold completion fish | source', does: 'for fish: add to ~/.config/fish/config.fish' },
   ],
   callsService: false,
-  run({ argument, output }) {
-    const shell = SHELLS.find((known) => known === argument('SHELL'));
+  run({ output }, _flags, name) {
+    const shell = SHELLS.find((known) => known === name);
     if (shell === undefined) throw new UsageError(`SHELL: must be one of ${SHELLS.join(', ')}`);
     const file = join(import.meta.dirname, '..', 'completion', `leasehold.${shell}`);
     output.text(readFileSync(file, 'utf8').trimEnd());
     return Promise.resolve(EXIT.OK);
   },
-};
+});

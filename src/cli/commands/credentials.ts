@@ -1,10 +1,10 @@
 /** The commands `put`, `list` and `history`. */
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import type { Command } from '../command.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { readFlag } from '../flag-values.ts';
+import { parsed, text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
 import { isSingleLineWithNewline, parseValueSource, readValue } from '../value-source.ts';
 import { remove } from './delete.ts';
@@ -19,7 +19,7 @@ const PATH = {
 const NEWLINE_IS_STORED =
   "the value ends with a newline, which is stored too. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
 
-const put: Command = {
+const put = defineCommand({
   name: 'put',
   summary: 'Store a value as a new credential or a new version',
   about: [
@@ -35,15 +35,15 @@ const put: Command = {
       completes: 'file',
     },
   ],
-  flags: [
-    {
-      name: 'type',
-      value: 'TYPE',
-      help: 'type of the value: api_key, token, password, certificate, ssh_key (default generic)',
-    },
-    { name: 'description', value: 'TEXT', help: 'description, shown in lists' },
-    { name: 'if-new', value: null, help: 'fail if the path exists' },
-  ],
+  flags: {
+    type: parsed(
+      'TYPE',
+      'type of the value: api_key, token, password, certificate, ssh_key (default generic)',
+      parseCredentialType,
+    ),
+    description: text('TEXT', 'description, shown in lists'),
+    'if-new': toggle('fail if the path exists'),
+  },
   examples: [
     { line: 'leasehold put prod/db/password', does: 'prompt for the value' },
     {
@@ -55,12 +55,10 @@ const put: Command = {
   takesValue: true,
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, fromText) {
     const { terminal, signal } = invocation;
-    const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const from = parseValueSource(invocation.optional('FROM'));
-    const type = readFlag(invocation, 'type', parseCredentialType);
-    const description = invocation.flag('description');
+    const path = parsePath(pathText, 'PATH');
+    const from = parseValueSource(fromText);
     const vault = invocation.connect();
     const value = await readValue({ terminal, signal }, from);
     if (from.kind !== 'prompt' && isSingleLineWithNewline(value))
@@ -71,52 +69,51 @@ const put: Command = {
       ...(type === null ? {} : { type }),
       ...(description === null ? {} : { description }),
     };
-    const storing = vault.credentials.store(request, { onlyIfNew: invocation.isOn('if-new'), signal });
+    const storing = vault.credentials.store(request, { onlyIfNew, signal });
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     // WHY no created_at: it is the time of the first version.
     await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
     return EXIT.OK;
   },
-};
+});
 
-const list: Command = {
+const list = defineCommand({
   name: 'list',
   summary: 'List credentials, without values',
   about: ['An agent sees only the paths that a policy lets it list.'],
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional', completes: 'path' }],
-  flags: [{ name: 'type', value: 'TYPE', help: 'only of this type' }],
+  flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
   examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { type }, prefix) {
     const { signal } = invocation;
-    const [prefix, type] = [invocation.optional('PREFIX') ?? '', readFlag(invocation, 'type', parseCredentialType)];
     const vault = invocation.connect();
     const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
-    const found = all.filter(({ path }) => path.startsWith(prefix));
+    const found = all.filter(({ path }) => path.startsWith(prefix ?? ''));
     const nothing =
-      prefix === '' && type === null
+      (prefix ?? '') === '' && type === null
         ? 'No credentials that you may list. Store one with: leasehold put PATH'
         : 'No matching credentials that you may list. To list all: leasehold list';
     await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count'], nothing);
     return EXIT.OK;
   },
-};
+});
 
-const history: Command = {
+const history = defineCommand({
   name: 'history',
   summary: 'List the kept versions of a credential, without values',
   arguments: [PATH],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const path = parsePath(invocation.argument('PATH'), 'PATH');
+  async run(invocation, _flags, given) {
+    const path = parsePath(given, 'PATH');
     const vault = invocation.connect();
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
     return EXIT.OK;
   },
-};
+});
 
 export const CREDENTIAL_COMMANDS: readonly Command[] = [put, list, history, remove];

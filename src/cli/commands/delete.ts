@@ -3,20 +3,19 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { ListedCredential } from '../../client/types.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
-import type { Command, Invocation } from '../command.ts';
-import { confirmDestructive } from '../confirm.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { DRY_RUN, YES } from '../flags.ts';
+import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
+import { pluralize } from '../output/cells.ts';
 import { toTable } from '../output/table.ts';
-import { pluralize } from '../plural.ts';
-import { confirm } from '../prompt.ts';
+import { type Confirmation, confirm, confirmDestructive } from '../prompt.ts';
 import { hasColours, printNotice } from '../terminal.ts';
 
 const COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
 const MAX_ROWS_SHOWN = 200;
 
-export const remove: Command = {
+export const remove = defineCommand({
   name: 'delete',
   summary: 'Delete a credential with all its versions, and revoke its leases',
   about: [
@@ -25,22 +24,27 @@ export const remove: Command = {
   arguments: [
     { name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one', completes: 'path' },
   ],
-  flags: [{ name: 'recursive', short: 'r', value: null, help: 'delete everything below PATH/' }, YES, DRY_RUN],
+  flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
   examples: [
     { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const text = invocation.argument('PATH');
-    const isRecursive = invocation.isOn('recursive');
+  async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();
-    return isRecursive ? removeBelow(invocation, vault, `${path}/`) : removeOne(invocation, vault, path);
+    return isRecursive
+      ? removeBelow(invocation, confirmation, vault, `${path}/`)
+      : removeOne(invocation, confirmation, vault, path);
   },
-};
+});
 
-async function removeOne(invocation: Invocation, vault: Leasehold, path: CredentialPath): Promise<number> {
+async function removeOne(
+  invocation: Invocation,
+  confirmation: Confirmation,
+  vault: Leasehold,
+  path: CredentialPath,
+): Promise<number> {
   const { terminal, signal } = invocation;
   const describe = async (): Promise<string> => {
     const reading = vault.credentials.readMetadata(path, { signal });
@@ -49,7 +53,7 @@ async function removeOne(invocation: Invocation, vault: Leasehold, path: Credent
     const leases = pluralize(meta.total, 'active lease');
     return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be deleted.`;
   };
-  const ended = await confirmDestructive(invocation, describe, 'Delete it?');
+  const ended = await confirmDestructive(invocation, confirmation, describe, 'Delete it?');
   if (ended !== null) return ended;
   await withDenialHint(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
   printNotice(terminal, `Deleted ${path}.`);
@@ -57,18 +61,23 @@ async function removeOne(invocation: Invocation, vault: Leasehold, path: Credent
 }
 
 /** Deletes only what was listed; credentials stored in the meantime stay. */
-async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: string): Promise<number> {
+async function removeBelow(
+  invocation: Invocation,
+  confirmation: Confirmation,
+  vault: Leasehold,
+  prefix: string,
+): Promise<number> {
   const { terminal, signal, output } = invocation;
   const all = await Array.fromAsync(vault.credentials.listAll({}, { signal }));
   const found = all.filter(({ path }) => path.startsWith(prefix));
   if (found.length === 0) throw new LeaseholdError('NOT_FOUND', `No credentials below ${prefix} that you may list.`);
   const sentence = `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
-  if (invocation.isOn('dry-run')) {
+  if (confirmation['dry-run']) {
     await output.records(found, COLUMNS, null);
     printNotice(terminal, `${sentence} Nothing was done.`);
     return EXIT.OK;
   }
-  if (!invocation.isOn('yes')) {
+  if (!confirmation.yes) {
     showPlan(invocation, found);
     if (!(await confirm({ terminal, signal }, `${sentence} Delete ${found.length === 1 ? 'it' : 'them'}?`))) {
       printNotice(terminal, 'Nothing was done.');

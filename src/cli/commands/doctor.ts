@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { isPrivate } from '../../platform/ownership.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
@@ -17,7 +17,7 @@ type Finding = {
 
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-export const doctor: Command = {
+export const doctor = defineCommand({
   name: 'doctor',
   summary: 'Show the settings in effect, where each comes from, and whether they work',
   about: ['The exit code is 2 if a check fails.'],
@@ -28,7 +28,7 @@ export const doctor: Command = {
     await invocation.output.records(findings, ['check', 'result', 'found'], null);
     return findings.some(({ result }) => result === 'wrong') ? EXIT.ERROR : EXIT.OK;
   },
-};
+});
 
 const ok = (check: string, found: string): Finding => ({ check, result: 'ok', found });
 const warning = (check: string, found: string): Finding => ({ check, result: 'warning', found });

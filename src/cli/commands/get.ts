@@ -3,18 +3,18 @@
 import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { readDuration, readWholeNumber } from '../flag-values.ts';
-import { TTL } from '../flags.ts';
+import { TTL, toggle, wholeNumber } from '../flags.ts';
+import type { Format } from '../output/output.ts';
 import { assertNotLoaderVariable, toVariableName } from '../output/variables.ts';
 import { confirm } from '../prompt.ts';
 import { isInteractive, printNotice } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
-export const get: Command = {
+export const get = defineCommand({
   name: 'get',
   summary: 'Retrieve a value under a new lease',
   about: [
@@ -22,11 +22,11 @@ export const get: Command = {
     'Each retrieval creates a lease and an entry in the audit log. To give a value to a program, prefer leasehold run, which revokes the lease when the program ends.',
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' }],
-  flags: [
-    { name: 'reveal', value: null, help: 'show the value on a terminal without asking' },
-    { name: 'version', value: 'N', help: 'retrieve this version (default: the newest)' },
-    TTL,
-  ],
+  flags: {
+    reveal: toggle('show the value on a terminal without asking'),
+    version: wholeNumber('retrieve this version (default: the newest)'),
+    ttl: TTL,
+  },
   examples: [
     { line: 'leasehold get prod/db/password | pbcopy', does: 'copy the value to the clipboard' },
     { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
@@ -34,19 +34,17 @@ export const get: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const { terminal, signal } = invocation;
-    const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const version = readWholeNumber(invocation, 'version');
-    const ttlSeconds = readDuration(invocation, 'ttl');
-    const field = invocation.flag('field');
+  async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
+    const { terminal, signal, output } = invocation;
+    const path = parsePath(given, 'PATH');
+    const { field } = output;
     // ORDER: before the retrieval, which creates a lease.
     if (field !== null && !FIELDS.includes(field)) {
       throw new UsageError(`--field: must be one of ${FIELDS.join(', ')}`);
     }
-    if (invocation.flag('output') === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
+    if (formatFlag(invocation) === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
     const showsValue = field === null || field === 'value';
-    const mayShow = !showsValue || terminal.stdout.isTTY !== true || invocation.isOn('reveal');
+    const mayShow = !showsValue || terminal.stdout.isTTY !== true || reveal;
     if (!mayShow && !(await confirmReveal(invocation, path))) {
       printNotice(terminal, 'Nothing was retrieved.');
       return EXIT.NEGATIVE;
@@ -60,7 +58,7 @@ export const get: Command = {
     await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
     return EXIT.OK;
   },
-};
+});
 
 /** @throws UsageError when the terminal is not interactive */
 async function confirmReveal({ terminal, signal }: Invocation, path: string): Promise<boolean> {
@@ -73,17 +71,21 @@ async function confirmReveal({ terminal, signal }: Invocation, path: string): Pr
   return confirm({ terminal, signal }, `This shows the value of ${path} on the terminal. Continue?`);
 }
 
-/** Only flags select a format here: a settings file or a variable must not change what a script reads. */
+/** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */
+function formatFlag({ settings: { format } }: Invocation): Format | null {
+  return format.level === 'flag' ? format.value : null;
+}
+
 async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
   const { terminal, output } = invocation;
   const revealed = value.reveal();
   const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
-  const [format, field] = [invocation.flag('output'), invocation.flag('field')];
-  if (field === null && format === 'env') {
+  const format = formatFlag(invocation);
+  if (output.field === null && format === 'env') {
     output.variable(assertNotLoaderVariable(toVariableName(lease.path)), revealed);
     return;
   }
-  if (format !== null || field !== null) {
+  if (format !== null || output.field !== null) {
     await output.record(record);
     return;
   }

@@ -3,11 +3,11 @@
 import { basename } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command, Invocation } from '../command.ts';
-import { DRY_RUN, YES } from '../flags.ts';
-import { inputName, readInput } from '../given-file.ts';
+import { defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, choice, text, toggle } from '../flags.ts';
 import type { ImportPorts } from '../import/import.ts';
-import type { ImportSource } from '../import/item.ts';
+import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';
+import { inputName, readInput } from '../input.ts';
 import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
@@ -17,7 +17,7 @@ import { hasColours, printNotice } from '../terminal.ts';
 const MAX_ROWS_SHOWN = 200;
 const MAX_SOURCE_MIB = 64;
 
-export const importCommand: Command = {
+export const importCommand = defineCommand({
   name: 'import',
   summary: 'Import secrets from a .env file, JSON, Vault, OpenBao, 1Password or Bitwarden',
   about: [
@@ -33,26 +33,23 @@ export const importCommand: Command = {
       completes: 'file',
     },
   ],
-  flags: [
-    {
-      name: 'from',
-      value: 'env|json|1password|bitwarden',
-      help: 'format of the file (default: detected from its name and content)',
-      completes: ['env', 'json', '1password', 'bitwarden'],
-    },
-    { name: 'prefix', value: 'PATH', help: 'prefix of every new path', completes: 'path' },
-    { name: 'if-new', value: null, help: 'skip paths that exist' },
-    { name: 'compare', value: null, help: 'retrieve existing values and skip those that are equal' },
-    {
-      name: 'vault-addr',
-      value: 'URL',
-      help: 'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
-    },
-    { name: 'mount', value: 'PATH', help: 'mount path of the KV version 2 engine (default secret)' },
-    { name: 'below', value: 'PATH', help: 'import only what is below this path of the mount' },
-    YES,
-    DRY_RUN,
-  ],
+  flags: {
+    from: choice(
+      SOURCE_FORMATS.join('|'),
+      SOURCE_FORMATS,
+      'format of the file (default: detected from its name and content)',
+    ),
+    prefix: text('PATH', 'prefix of every new path', 'path'),
+    'if-new': toggle('skip paths that exist'),
+    compare: toggle('retrieve existing values and skip those that are equal'),
+    'vault-addr': text(
+      'URL',
+      'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
+    ),
+    mount: text('PATH', 'mount path of the KV version 2 engine (default secret)'),
+    below: text('PATH', 'import only what is below this path of the mount'),
+    ...CONFIRMATION_FLAGS,
+  },
   examples: [
     { line: 'leasehold import .env --prefix shop/dev', does: 'show the plan, then ask' },
     { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'show only the plan' },
@@ -60,40 +57,38 @@ export const importCommand: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, flags, file) {
     const { parsePrefix } = await import('../import/path-names.ts');
     const { followUpSteps } = await import('../import/report.ts');
     const { runImport } = await import('../import/import.ts');
-    const prefix = parsePrefix(invocation.flag('prefix'));
-    const file = invocation.optional('FILE');
-    const address = invocation.flag('vault-addr') ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
+    const prefix = parsePrefix(flags.prefix);
+    const address = flags['vault-addr'] ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
       throw new UsageError('give either FILE or --vault-addr URL (VAULT_ADDR, BAO_ADDR)', 'leasehold import --help');
     }
     const { reading, isEnv } =
-      file === null ? await readVault(invocation, address ?? '') : await readFile(invocation, file);
+      file === null ? await readVault(invocation, flags, address ?? '') : await readFile(invocation, file, flags.from);
     const vault = invocation.connect();
     return runImport(vault, reading, portsOf(invocation), {
       prefix,
-      onlyNew: invocation.isOn('if-new'),
-      compares: invocation.isOn('compare'),
-      isDry: invocation.isOn('dry-run'),
-      asks: !invocation.isOn('yes'),
+      onlyNew: flags['if-new'],
+      compares: flags.compare,
+      isDry: flags['dry-run'],
+      asks: !flags.yes,
       // An agent sees only what it may list.
       seesAll: mayBeAdministrator(invocation.settings.identity.value),
       followUpSteps: followUpSteps({ file: file === '-' ? null : file, isEnv, vault: address }),
     });
   },
-};
+});
 
 interface Read {
   readonly reading: ImportSource;
   readonly isEnv: boolean;
 }
 
-async function readFile(invocation: Invocation, file: string): Promise<Read> {
-  const { formatOf, parseFormat, readSource } = await import('../import/sources.ts');
-  const wanted = parseFormat(invocation.flag('from'));
+async function readFile(invocation: Invocation, file: string, wanted: SourceFormat | null): Promise<Read> {
+  const { formatOf, readSource } = await import('../import/sources.ts');
   const name = basename(inputName(file));
   const bytes = await readInput(invocation, file, MAX_SOURCE_MIB);
   const format = formatOf(bytes, name, wanted);
@@ -105,7 +100,12 @@ function vaultVariable({ terminal }: Invocation, name: string): string | null {
   return terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
 }
 
-async function readVault(invocation: Invocation, from: string): Promise<Read> {
+interface VaultFlags {
+  readonly mount: string | null;
+  readonly below: string | null;
+}
+
+async function readVault(invocation: Invocation, flags: VaultFlags, from: string): Promise<Read> {
   const { Kv2, parseVaultAddress } = await import('../import/kv2.ts');
   const { readKv2 } = await import('../import/kv2-source.ts');
   const { terminal, signal } = invocation;
@@ -114,8 +114,8 @@ async function readVault(invocation: Invocation, from: string): Promise<Read> {
   if (token === null) {
     throw new UsageError('no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN.');
   }
-  const mount = segmentsOf('mount', invocation.flag('mount') ?? 'secret').join('/');
-  const below = segmentsOf('below', invocation.flag('below') ?? '');
+  const mount = segmentsOf('mount', flags.mount ?? 'secret').join('/');
+  const below = segmentsOf('below', flags.below ?? '');
   const kv2 = new Kv2({ address, token: new Secret(token), namespace: vaultVariable(invocation, 'NAMESPACE'), mount });
   const progress = startProgress(terminal, 'Reading');
   try {

@@ -6,17 +6,16 @@ import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type AcquiredLeases, acquireLeases, LeaseAcquisitionError, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { readDuration } from '../flag-values.ts';
-import { TTL } from '../flags.ts';
-import { readTextInput } from '../given-file.ts';
-import { leaseClientFor, reportRefusals } from '../lease-env.ts';
+import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
+import { TTL, text } from '../flags.ts';
+import { readTextInput } from '../input.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = 'template';
 
-export const inject: Command = {
+export const inject = defineCommand({
   name: 'inject',
   summary: 'Replace the references {{leasehold://PATH}} in a template by values',
   about: [
@@ -24,23 +23,13 @@ export const inject: Command = {
     'The result goes to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
   ],
   arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one', completes: 'file' }],
-  flags: [
-    {
-      name: 'out',
-      value: 'FILE',
-      help: 'write to this new file instead of standard output',
-      completes: 'file',
-    },
-    TTL,
-  ],
+  flags: { out: text('FILE', 'write to this new file instead of standard output', 'file'), ttl: TTL },
   examples: [
     { line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'write a configuration file with its secrets' },
   ],
   callsService: true,
-  async run(invocation) {
+  async run(invocation, { out, ttl: ttlSeconds }, file) {
     const { terminal, signal } = invocation;
-    const [file, out] = [invocation.argument('FILE'), invocation.flag('out')];
-    const ttlSeconds = readDuration(invocation, 'ttl');
     if (out === null && terminal.stdout.isTTY === true)
       throw new UsageError(
         'the values would be shown on the terminal',
@@ -54,15 +43,15 @@ export const inject: Command = {
     } catch (error) {
       throw error instanceof LeaseAcquisitionError ? reportRefusals(invocation, error.refused) : error;
     }
-    const text = fillTemplates([template], acquired.values).get(NAME)?.reveal() ?? '';
-    if (out === null) terminal.stdout.write(text);
+    const filled = fillTemplates([template], acquired.values).get(NAME)?.reveal() ?? '';
+    if (out === null) terminal.stdout.write(filled);
     else
-      await write(invocation, resolve(terminal.workingDirectory, out), text, () =>
+      await write(invocation, resolve(terminal.workingDirectory, out), filled, () =>
         releaseLeases(leaseClient, acquired.leaseIds),
       );
     return EXIT.OK;
   },
-};
+});
 
 /** @throws UsageError */
 function parse(text: string, file: string): ParsedTemplate {

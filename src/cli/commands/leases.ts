@@ -4,96 +4,91 @@ import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command, Invocation } from '../command.ts';
-import { confirmDestructive } from '../confirm.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { readChoice, readFlag } from '../flag-values.ts';
-import { DRY_RUN, YES } from '../flags.ts';
-import { pluralize } from '../plural.ts';
+import { CONFIRMATION_FLAGS, choice, parsed } from '../flags.ts';
+import { pluralize } from '../output/cells.ts';
+import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
-const HOLDER = {
-  name: 'agent-name',
-  value: 'NAME',
-  help: 'only leases of this agent (--agent selects who you log in as)',
-  completes: 'agent',
-} as const;
-const OF_PATH = { name: 'path', value: 'PATH', help: 'only leases of this credential', completes: 'path' } as const;
+const FILTERS = {
+  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects who you log in as)', parseActorName, {
+    completes: 'agent',
+  }),
+  path: parsed('PATH', 'only leases of this credential', parsePath, { completes: 'path' }),
+};
 
-/** Reads --agent-name and --path. @throws ApiError */
-function readFilter(invocation: Invocation): RevokeRequest {
-  const agent = readFlag(invocation, 'agent-name', parseActorName);
-  const path = readFlag(invocation, 'path', parsePath);
+interface Filters {
+  readonly 'agent-name': string | null;
+  readonly path: string | null;
+}
+
+function toFilter({ 'agent-name': agent, path }: Filters): RevokeRequest {
   return { ...(agent === null ? {} : { agent }), ...(path === null ? {} : { path }) };
 }
 
-const list: Command = {
+const list = defineCommand({
   name: 'lease list',
   summary: 'List leases, newest first',
   about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
-  flags: [
-    HOLDER,
-    OF_PATH,
-    { name: 'status', value: STATUSES.join('|'), help: 'only leases with this status', completes: STATUSES },
-  ],
+  flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const [holder, status] = [readFilter(invocation), readChoice(invocation, 'status', STATUSES)];
-    const filter = { ...holder, ...(status === null ? {} : { status }) };
+  async run(invocation, { status, ...filters }) {
+    const filter = { ...toFilter(filters), ...(status === null ? {} : { status }) };
     const vault = invocation.connect();
     const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
     await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
     return EXIT.OK;
   },
-};
+});
 
-const show: Command = {
+const show = defineCommand({
   name: 'lease show',
   summary: 'Show a lease',
   arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const id = parseLeaseId(invocation.argument('LEASE_ID'));
+  async run(invocation, _flags, given) {
+    const id = parseLeaseId(given);
     const vault = invocation.connect();
     await invocation.output.record(await vault.leases.read(id, invocation));
     return EXIT.OK;
   },
-};
+});
 
-const renew: Command = {
+const renew = defineCommand({
   name: 'lease renew',
   summary: 'Renew an active lease',
   about: ['The current policies decide whether the lease is renewed and for how long, starting now.'],
   arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const id = parseLeaseId(invocation.argument('LEASE_ID'));
+  async run(invocation, _flags, given) {
+    const id = parseLeaseId(given);
     const vault = invocation.connect();
     await invocation.output.record(await vault.leases.renew(id, invocation));
     return EXIT.OK;
   },
-};
+});
 
-const revoke: Command = {
+const revoke = defineCommand({
   name: 'lease revoke',
   summary: 'Revoke leases immediately, on every node',
   about: [
     'Select leases by id, or all active leases of an agent (--agent-name), of a credential (--path), or of both.',
   ],
   arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
-  flags: [HOLDER, OF_PATH, YES, DRY_RUN],
+  flags: { ...FILTERS, ...CONFIRMATION_FLAGS },
   examples: [{ line: 'leasehold lease revoke --agent-name deploy-bot', does: 'revoke all leases of deploy-bot' }],
   callsService: true,
-  async run(invocation) {
+  async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
-    const ids = invocation.many('LEASE_ID').map(parseLeaseId);
-    const filter = readFilter(invocation);
+    const ids = given.map((id) => parseLeaseId(id));
+    const filter = toFilter(flags);
     if ((Object.keys(filter).length === 0) === (ids.length === 0)) {
       throw new UsageError('give either LEASE_ID, or --agent-name or --path', 'leasehold lease revoke --help');
     }
@@ -106,7 +101,7 @@ const revoke: Command = {
       for (const { lease_id, status } of leases) {
         if (status !== 'active') printNotice(terminal, `${lease_id} has already ended (${status}).`);
       }
-      if (invocation.isOn('dry-run')) {
+      if (flags['dry-run']) {
         printNotice(terminal, `${pluralize(active.length, 'lease')} would be revoked. Nothing was done.`);
         return EXIT.OK;
       }
@@ -118,12 +113,12 @@ const revoke: Command = {
       const { meta } = await vault.leases.list({ ...filter, status: 'active', limit: 1 }, { signal });
       return `${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await confirmDestructive(invocation, describe, 'Revoke?');
+    const ended = await confirmDestructive(invocation, flags, describe, 'Revoke?');
     if (ended !== null) return ended;
     const { revoked } = await vault.leases.revokeAll(filter, { signal });
     printNotice(terminal, `Revoked ${revoked}.`);
     return EXIT.OK;
   },
-};
+});
 
 export const LEASE_COMMANDS: readonly Command[] = [list, show, renew, revoke];

@@ -4,12 +4,13 @@ import { resolve } from 'node:path';
 import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { Cancelled, EXIT } from '../errors.ts';
+import { text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
-export const mcp: Command = {
+export const mcp = defineCommand({
   name: 'mcp',
   summary: 'Serve credentials to a model over MCP without showing it the values',
   about: [
@@ -17,71 +18,59 @@ export const mcp: Command = {
     'It serves standard input and output, or with --http streamable HTTP on loopback. The model can always list the credentials that the agent may list, show its leases, and ask why access is denied. Flags enable the rest: writing values to private files, running allowed commands, and reading bare values.',
     'When the server stops, it ends running commands, deletes the files and revokes the leases. docs/mcp.md has configurations for common clients and describes the commands file.',
   ],
-  flags: [
-    {
-      name: 'files-dir',
-      value: 'DIR',
-      help: 'let the model write values to files in this private directory',
-      completes: 'directory',
-    },
-    {
-      name: 'commands',
-      value: 'FILE',
-      help: 'let the model run the commands that this TOML file allows',
-      completes: 'file',
-    },
-    {
-      name: 'allow-values',
-      value: null,
-      help: 'let the model read bare values, which then appear in its conversation',
-    },
-    { name: 'http', value: 'HOST:PORT', help: 'serve HTTP on this loopback address, protected by a token' },
-    {
-      name: 'http-token-file',
-      value: 'FILE',
-      help: 'token for --http (default: print a new one)',
-      completes: 'file',
-    },
-  ],
+  flags: {
+    'files-dir': text('DIR', 'let the model write values to files in this private directory', 'directory'),
+    commands: text('FILE', 'let the model run the commands that this TOML file allows', 'file'),
+    'allow-values': toggle('let the model read bare values, which then appear in its conversation'),
+    http: text('HOST:PORT', 'serve HTTP on this loopback address, protected by a token'),
+    'http-token-file': text('FILE', 'token for --http (default: print a new one)', 'file'),
+  },
   examples: [
     { line: 'leasehold mcp --agent coder --commands commands.toml', does: 'serve standard input and output' },
     { line: 'leasehold mcp --agent coder --http 127.0.0.1:7800', does: 'serve HTTP and print the address and token' },
   ],
   callsService: true,
-  async run(invocation) {
+  async run(invocation, flags) {
     try {
-      return await serve(invocation);
+      return await serve(invocation, flags);
     } catch (error) {
       const lacksHint = error instanceof UsageError && error.hint === null && !(error instanceof Cancelled);
       throw lacksHint ? new UsageError(error.message, 'See docs/mcp.md for examples.') : error;
     }
   },
-};
+});
 
-async function serve(invocation: Invocation): Promise<number> {
+interface McpFlags {
+  readonly 'files-dir': string | null;
+  readonly commands: string | null;
+  readonly 'allow-values': boolean;
+  readonly http: string | null;
+  readonly 'http-token-file': string | null;
+}
+
+async function serve(invocation: Invocation, flags: McpFlags): Promise<number> {
   const { terminal, settings } = invocation;
   // printNotice escapes the names in it, which the service controls.
   const log = (line: string): void => printNotice(terminal, `leasehold mcp: ${line}`);
-  const address = invocation.flag('http');
-  if (address === null && invocation.flag('http-token-file') !== null) {
+  const { http: address, 'files-dir': filesDir, 'allow-values': allowsValues, 'http-token-file': tokenFile } = flags;
+  if (address === null && tokenFile !== null) {
     throw new UsageError('--http-token-file requires --http');
   }
   // WHY dynamic: other commands start faster without the MCP library.
   const { openMcp } = await import('../../mcp/server.ts');
-  const commands = await readCommands(invocation);
-  const filesDir = invocation.flag('files-dir');
+  const commands = await readCommands(invocation, flags.commands);
   const opened = await openMcp({
     client: invocation.connect(),
     filesDir: filesDir === null ? null : resolve(terminal.workingDirectory, filesDir),
     commands,
-    allowsValues: invocation.isOn('allow-values'),
+    allowsValues,
     version: readVersion(),
     log,
   });
   const { value: who } = settings.identity;
   if (who.kind === 'session')
     log(`the login expires at ${who.expiresAt}, and the server stops then; use --agent to log in again automatically`);
-  if (invocation.isOn('allow-values')) log('the model can read bare values (--allow-values)');
+  if (allowsValues) log('the model can read bare values (--allow-values)');
   const agent = opened.agent ?? 'an agent not known yet';
   log(`acts as ${agent} at ${settings.address.value}; tools: ${opened.toolNames.join(', ')}`);
   // ORDER: registered before serving, so that files and leases are cleaned up after any error.
@@ -92,7 +81,7 @@ async function serve(invocation: Invocation): Promise<number> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, closeAndEnd);
   try {
     if (address === null) await serveStandard(opened, invocation, log);
-    else await serveHttp(opened, address, invocation, log);
+    else await serveHttp(opened, { address, tokenFile }, invocation, log);
   } finally {
     const left = await opened.close();
     if (left > 0) log(`${left} leases could not be revoked; they expire on their own`);
@@ -108,17 +97,25 @@ async function serveStandard(opened: Mcp, { terminal, signal }: Invocation, log:
   await serveOverStdio(opened, terminal, signal, log);
 }
 
-async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log: Log): Promise<void> {
-  const { terminal, signal } = invocation;
+interface HttpOptions {
+  readonly address: string;
+  readonly tokenFile: string | null;
+}
+
+async function serveHttp(
+  opened: Mcp,
+  { address, tokenFile }: HttpOptions,
+  { terminal, signal }: Invocation,
+  log: Log,
+): Promise<void> {
   const { parseListenAddress, serveOverHttp } = await import('../../mcp/http.ts');
   const { makeToken, readToken } = await import('../../mcp/token.ts');
-  const place = parseListenAddress(text);
-  const file = invocation.flag('http-token-file');
-  const token = file === null ? makeToken() : await readToken(resolve(terminal.workingDirectory, file));
-  const serving = await serveOverHttp(opened, place, token, log);
+  const listenAddress = parseListenAddress(address);
+  const token = tokenFile === null ? makeToken() : await readToken(resolve(terminal.workingDirectory, tokenFile));
+  const serving = await serveOverHttp(opened, listenAddress, token, log);
   log(`listening on ${serving.url}; press Ctrl-C to stop`);
-  // The only place that shows the token, which is valid for this server alone.
-  if (file === null) log(`token: ${token.reveal()}`);
+  // Nothing else shows the token, which is valid for this server only.
+  if (tokenFile === null) log(`token: ${token.reveal()}`);
   await new Promise<void>((stop) => {
     if (signal.aborted) stop();
     signal.addEventListener('abort', () => stop(), { once: true });
@@ -126,9 +123,8 @@ async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log:
   await serving.close();
 }
 
-async function readCommands(invocation: Invocation): Promise<AllowedCommand[]> {
-  const file = invocation.flag('commands');
+async function readCommands({ terminal }: Invocation, file: string | null): Promise<AllowedCommand[]> {
   if (file === null) return [];
   const { readAllowList } = await import('../../mcp/allowlist.ts');
-  return readAllowList(resolve(invocation.terminal.workingDirectory, file));
+  return readAllowList(resolve(terminal.workingDirectory, file));
 }

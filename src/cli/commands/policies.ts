@@ -1,9 +1,9 @@
 /** The commands `policy list`, `policy show` and `policy delete`. */
 import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
-import type { Command } from '../command.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { DRY_RUN, YES } from '../flags.ts';
+import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { LOSS_COLUMNS, lossesOf, lossLines, namedAgents } from '../policy/deletion-impact.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { confirm } from '../prompt.ts';
@@ -15,7 +15,7 @@ import { put } from './policy-put.ts';
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' } as const;
 
-const list: Command = {
+const list = defineCommand({
   name: 'policy list',
   summary: 'List policies',
   callsService: true,
@@ -27,9 +27,9 @@ const list: Command = {
     await invocation.output.records(policies, COLUMNS, nothing);
     return EXIT.OK;
   },
-};
+});
 
-const show: Command = {
+const show = defineCommand({
   name: 'policy show',
   summary: 'Show a policy',
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
@@ -37,15 +37,15 @@ const show: Command = {
   examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
-    const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
+  async run(invocation, _flags, given) {
+    const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
     await invocation.output.record(await vault.policies.read(name, invocation));
     return EXIT.OK;
   },
-};
+});
 
-const remove: Command = {
+const remove = defineCommand({
   name: 'policy delete',
   summary: 'Delete a policy, effective immediately on every node',
   about: [
@@ -53,15 +53,14 @@ const remove: Command = {
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],
-  flags: [YES, DRY_RUN],
+  flags: CONFIRMATION_FLAGS,
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { yes, 'dry-run': isDry }, given) {
     const { terminal, signal, output } = invocation;
-    const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
-    const isDry = invocation.isOn('dry-run');
+    const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
-    if (isDry || !invocation.isOn('yes')) {
+    if (isDry || !yes) {
       const policies = (await Array.fromAsync(vault.policies.listAll({ signal }))).map(toPolicy);
       const policy = policies.find((each) => each.name === name);
       if (policy === undefined) throw new LeaseholdError('NOT_FOUND', 'The policy does not exist.');
@@ -87,6 +86,6 @@ const remove: Command = {
     printNotice(terminal, `Deleted ${name}.`);
     return EXIT.OK;
   },
-};
+});
 
 export const POLICY_COMMANDS: readonly Command[] = [list, show, put, remove, explain, test, apply];

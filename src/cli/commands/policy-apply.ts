@@ -1,12 +1,12 @@
 /** `leasehold policy apply`: makes the policies of a vault match a directory of files. */
 
-import type { Command } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { DRY_RUN, YES } from '../flags.ts';
+import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
-import { readPolicyFolder } from '../policy/policy-files.ts';
+import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { confirm } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -15,7 +15,7 @@ const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as co
   string
 >;
 
-export const apply: Command = {
+export const apply = defineCommand({
   name: 'policy apply',
   summary: 'Create and replace policies to match the files in a directory',
   about: [
@@ -24,7 +24,7 @@ export const apply: Command = {
     'Changes that add access are made before those that remove it, so that nothing is granted in between that neither the old nor the new policies grant. If the command is interrupted, run it again to continue.',
   ],
   arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one', completes: 'directory' }],
-  flags: [DRY_RUN, { name: 'prune', value: null, help: 'delete policies without a file' }, YES],
+  flags: { prune: toggle('delete policies without a file'), ...CONFIRMATION_FLAGS },
   examples: [
     { line: 'leasehold policy apply policies --dry-run', does: 'show what would change' },
     {
@@ -34,15 +34,15 @@ export const apply: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
-    const files = await readPolicyFolder(invocation.argument('DIR'), terminal.workingDirectory);
+    const files = await readPolicyDirectory(directory, terminal.workingDirectory);
     const { policies } = invocation.connect();
     const present = (await Array.fromAsync(policies.listAll({ signal }))).map(toPolicy);
     const wanted = files.map(({ draft }) => draft);
-    const plan = makePlan(wanted, present, invocation.isOn('prune'));
+    const plan = makePlan(wanted, present, prune);
     const lines = planLines(plan);
-    if (invocation.isOn('dry-run')) {
+    if (isDry) {
       if (output.isForPeople) output.text(lines.join('\n'));
       else await output.record(planRecord(plan, false));
       return EXIT.OK;
@@ -50,7 +50,7 @@ export const apply: Command = {
     for (const line of lines) printNotice(terminal, line);
     if (plan.steps.length > 0) {
       const question = `Make ${plan.steps.length === 1 ? 'this change' : `these ${plan.steps.length} changes`}?`;
-      if (!invocation.isOn('yes') && !(await confirm({ terminal, signal }, question))) {
+      if (!yes && !(await confirm({ terminal, signal }, question))) {
         printNotice(terminal, 'Nothing was done.');
         return EXIT.NEGATIVE;
       }
@@ -67,4 +67,4 @@ export const apply: Command = {
     if (!output.isForPeople) await output.record(planRecord(plan, true));
     return EXIT.OK;
   },
-};
+});

@@ -3,9 +3,10 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
 import { ACTIONS } from '../../core/policy.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { readTextInput } from '../given-file.ts';
+import { text, toggle } from '../flags.ts';
+import { readTextInput } from '../input.ts';
 import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
 import { holdExpectations, readExpectations } from '../policy/expectations.ts';
 import {
@@ -15,12 +16,12 @@ import {
   remedyLines,
   verdictLines,
 } from '../policy/explanation.ts';
-import { readPolicyFolder } from '../policy/policy-files.ts';
+import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
-export const explain: Command = {
+export const explain = defineCommand({
   name: 'policy explain',
   summary: 'Explain why access is allowed or denied, and what would grant it',
   about: [
@@ -32,17 +33,16 @@ export const explain: Command = {
     { name: 'ACTION', help: ACTIONS.join(', '), count: 'one', completes: ACTIONS },
     { name: 'PATH', help: 'path of a credential; it need not exist', count: 'one', completes: 'path' },
   ],
-  flags: [{ name: 'all', value: null, help: 'also show policies that do not name the agent' }],
+  flags: { all: toggle('also show policies that do not name the agent') },
   examples: [
     { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
     { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { all: showsAll }, agent, action, path) {
     const { signal, output } = invocation;
-    const [agent, action, path] = ['AGENT', 'ACTION', 'PATH'].map((name) => invocation.argument(name));
-    const read = readQuestion(agent ?? '', action ?? '', path ?? '');
+    const read = readQuestion(agent, action, path);
     if ('problems' in read) throwIfProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
     if (!('question' in read)) throw new Error('a valid access query was not parsed');
     const { policies } = invocation.connect();
@@ -56,7 +56,6 @@ export const explain: Command = {
       await output.record({ ...explanation });
       return EXIT.OK;
     }
-    const showsAll = invocation.isOn('all');
     for (const line of verdictLines(explanation)) output.text(line);
     const rows = consideredRows(explanation.policies ?? [], explanation.action, showsAll);
     if (rows.length > 0) {
@@ -67,7 +66,7 @@ export const explain: Command = {
     if (remedy.length > 0) output.text(['', ...remedy].join('\n'));
     return EXIT.OK;
   },
-};
+});
 
 const toProblem = (problem: string) => {
   const [where = '', ...rule] = problem.split(': ');
@@ -83,7 +82,7 @@ async function listWhereAllowed(policies: Policies, signal: AbortSignal): Promis
   }
 }
 
-export const test: Command = {
+export const test = defineCommand({
   name: 'policy test',
   summary: 'Test policies against a file of expected decisions',
   about: [
@@ -91,26 +90,18 @@ export const test: Command = {
     'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied.',
   ],
   arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one', completes: 'file' }],
-  flags: [
-    {
-      name: 'policies',
-      value: 'DIR',
-      help: 'test the policy files in this directory instead of a vault',
-      completes: 'directory',
-    },
-  ],
+  flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault', 'directory') },
   examples: [
     { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
     { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, { policies: directory }, file) {
     const { terminal, output } = invocation;
-    const file = invocation.argument('FILE');
     const label = file === '-' ? 'standard input' : file;
     const expectations = readExpectations(await readTextInput(invocation, file), label);
-    const held = await holdExpectations(expectations, await asker(invocation));
+    const held = await holdExpectations(expectations, await asker(invocation, directory));
     const failed = held.filter(({ holds }) => !holds);
     if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
     else if (failed.length > 0)
@@ -122,15 +113,14 @@ export const test: Command = {
     );
     return failed.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
   },
-};
+});
 
 const toRecord = (held: object) => ({ ...held });
 
-async function asker(invocation: Invocation): Promise<Ask> {
-  const directory = invocation.flag('policies');
+async function asker(invocation: Invocation, directory: string | null): Promise<Ask> {
   if (directory !== null)
     return localSimulator(
-      (await readPolicyFolder(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
+      (await readPolicyDirectory(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
     );
   const { signal } = invocation;
   const { policies } = invocation.connect();

@@ -5,11 +5,10 @@ import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command, Invocation } from '../command.ts';
+import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { DRY_RUN, YES } from '../flags.ts';
-import { readTextInput } from '../given-file.ts';
-import { parseDuration } from '../plural.ts';
+import { CONFIRMATION_FLAGS, list, parseDuration, text } from '../flags.ts';
+import { readTextInput } from '../input.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { readPolicyFile, readPolicyText } from '../policy/policy-files.ts';
@@ -19,7 +18,7 @@ import { printNotice } from '../terminal.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
-export const put: Command = {
+export const put = defineCommand({
   name: 'policy put',
   summary: 'Create or replace a policy',
   about: [
@@ -28,40 +27,14 @@ export const put: Command = {
     'Before it replaces a policy, the command shows the changes, marks those that grant more than before, and asks for confirmation.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' }],
-  flags: [
-    {
-      name: 'principal',
-      value: 'agent:NAME',
-      help: 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*',
-    },
-    {
-      name: 'resource',
-      value: 'PATTERN',
-      help: 'paths it grants; separate several with commas',
-      isRepeatable: true,
-      completes: 'path',
-    },
-    {
-      name: 'action',
-      value: ACTIONS.join('|'),
-      help: 'actions it grants; separate several with commas',
-      isRepeatable: true,
-      completes: ACTIONS,
-    },
-    {
-      name: 'max-ttl',
-      value: 'DURATION',
-      help: 'maximum lease duration, such as 15m, or in seconds (default 300)',
-    },
-    {
-      name: 'file',
-      value: 'FILE',
-      help: 'read the whole policy from this TOML, JSON or YAML file; - for standard input',
-      completes: 'file',
-    },
-    YES,
-    DRY_RUN,
-  ],
+  flags: {
+    principal: text('agent:NAME', 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*'),
+    resource: list('PATTERN', 'paths it grants; separate several with commas', { completes: 'path' }),
+    action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas', { completes: ACTIONS }),
+    'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
+    file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
+    ...CONFIRMATION_FLAGS,
+  },
   examples: [
     {
       line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
@@ -71,16 +44,15 @@ export const put: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, flags, name) {
     const { terminal, signal, output } = invocation;
-    const name = invocation.argument('NAME');
-    const isSure = invocation.isOn('yes');
-    const draft = await readDraft(invocation, name);
+    const isSure = flags.yes;
+    const draft = await readDraft(invocation, flags, name);
     const { policies } = invocation.connect();
     const present = await readIfExists(policies, invocation, name);
     const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
     const [step] = plan.steps;
-    if (invocation.isOn('dry-run')) {
+    if (flags['dry-run']) {
       if (!output.isForPeople) await output.record(planRecord(plan, false));
       else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
       printNotice(terminal, 'Nothing was done.');
@@ -108,7 +80,7 @@ export const put: Command = {
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
     return EXIT.OK;
   },
-};
+});
 
 async function readIfExists(policies: Policies, { signal }: Invocation, name: string): Promise<Policy | null> {
   try {
@@ -126,14 +98,21 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   max_ttl: '--max-ttl',
 };
 
+interface PolicyFlags {
+  readonly principal: string | null;
+  readonly resource: readonly string[];
+  readonly action: readonly string[];
+  readonly 'max-ttl': string | null;
+  readonly file: string | null;
+}
+
 /** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
 /** @throws UsageError */
-async function readDraft(invocation: Invocation, name: string): Promise<PolicyDraft> {
-  const file = invocation.flag('file');
-  const [principal, maxTtl] = [invocation.flag('principal'), invocation.flag('max-ttl')];
-  const [resources, actions] = [listOf(invocation.flags('resource')), listOf(invocation.flags('action'))];
+async function readDraft(invocation: Invocation, flags: PolicyFlags, name: string): Promise<PolicyDraft> {
+  const { file, principal, 'max-ttl': maxTtl } = flags;
+  const [resources, actions] = [listOf(flags.resource), listOf(flags.action)];
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');

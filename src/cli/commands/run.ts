@@ -5,14 +5,12 @@ import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
 import { exitLike } from '../../run/exit-status.ts';
 import { LeaseAcquisitionError } from '../../run/leases.ts';
-import { run as runProgram } from '../../run/run.ts';
-import type { Command, Invocation } from '../command.ts';
-import { readDuration } from '../flag-values.ts';
-import { TTL } from '../flags.ts';
-import { leaseClientFor, reportRefusals } from '../lease-env.ts';
+import { defineCommand, type Invocation } from '../command.ts';
+import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
+import { list, TTL, toggle } from '../flags.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
-export const run: Command = {
+export const run = defineCommand({
   name: 'run',
   summary: 'Run a program with secrets in its environment, masked in its output',
   about: [
@@ -22,32 +20,17 @@ export const run: Command = {
     'Leasehold’s own variables and variables that look like secrets are withheld from the program, unless --keep names them.',
     'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
   ],
-  flags: [
-    {
-      name: 'env',
+  flags: {
+    env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', {
       short: 'e',
-      value: 'NAME=PATH',
-      help: 'set the variable NAME to the value of the credential PATH',
-      isRepeatable: true,
       completes: 'assignment',
-    },
-    {
-      name: 'env-file',
-      value: 'FILE',
-      help: 'read variables and references from a .env file',
-      isRepeatable: true,
-      completes: 'file',
-    },
-    { name: 'files', value: null, help: 'pass values in private files, and set the variables to their paths' },
-    {
-      name: 'keep',
-      value: 'NAME',
-      help: 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own',
-      isRepeatable: true,
-    },
-    { name: 'no-masking', value: null, help: 'do not mask the output' },
-    TTL,
-  ],
+    }),
+    'env-file': list('FILE', 'read variables and references from a .env file', { completes: 'file' }),
+    files: toggle('pass values in private files, and set the variables to their paths'),
+    keep: list('NAME', 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own'),
+    'no-masking': toggle('do not mask the output'),
+    ttl: TTL,
+  },
   arguments: [
     {
       name: 'NAME',
@@ -63,24 +46,26 @@ export const run: Command = {
   ],
   callsService: true,
   handlesSignals: true,
-  async run(invocation) {
+  async run(invocation, flags, name) {
     const { terminal, rest } = invocation;
     const [file, ...words] = rest;
     if (file === undefined || file === '')
       throw new UsageError('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
-    const [env, envFiles] = [invocation.flags('env'), invocation.flags('env-file')];
-    const mapping = findMapping(invocation, env.length + envFiles.length > 0);
+    const { env, 'env-file': envFiles, keep, files: hasFiles, ttl: ttlSeconds } = flags;
+    const mapping = findMapping(invocation, name, env.length + envFiles.length > 0);
     try {
       const job = {
         ...(await parseBindings({ mapping, envFiles, env })),
         command: [file, ...words] as const,
-        keep: invocation.flags('keep'),
-        hasFiles: invocation.isOn('files'),
-        isMasked: !invocation.isOn('no-masking'),
-        ttlSeconds: readDuration(invocation, 'ttl'),
+        keep,
+        hasFiles,
+        isMasked: !flags['no-masking'],
+        ttlSeconds,
       };
       const vault = job.wanted.length === 0 ? null : invocation.connect();
       ignoreBrokenPipe(terminal);
+      // WHY a dynamic import: other commands start faster without pseudo-terminals and masking.
+      const { run: runProgram } = await import('../../run/run.ts');
       const status = await runProgram(job, leaseClientFor(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
@@ -96,11 +81,10 @@ export const run: Command = {
       throw error;
     }
   },
-};
+});
 
 /** Reads [run.NAME], or [run.default] when no flag says what to pass. @throws UsageError */
-function findMapping({ settings, terminal, optional }: Invocation, isTyped: boolean): string[] {
-  const name = optional('NAME');
+function findMapping({ settings, terminal }: Invocation, name: string | null, isTyped: boolean): string[] {
   if (name === null && isTyped) return [];
   const found = settings.runs.get(name ?? 'default');
   if (found === undefined) {

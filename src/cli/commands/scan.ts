@@ -2,14 +2,14 @@
 
 import { resolve } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command } from '../command.ts';
-import { DRY_RUN, YES } from '../flags.ts';
+import { defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS, list, text, toggle } from '../flags.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
-export const scanCommand: Command = {
+export const scanCommand = defineCommand({
   name: 'scan',
   summary: 'Find secrets in files, and move them to the vault',
   about: [
@@ -25,19 +25,13 @@ export const scanCommand: Command = {
       completes: 'directory',
     },
   ],
-  flags: [
-    { name: 'move', value: null, help: 'move the secrets of env files to the vault, after confirmation' },
-    { name: 'prefix', value: 'PATH', help: 'store moved secrets below this path', completes: 'path' },
-    {
-      name: 'exclude',
-      value: 'PATTERN',
-      help: 'skip files that match this .gitignore pattern',
-      isRepeatable: true,
-    },
-    { name: 'no-ignore', value: null, help: 'also scan files that .gitignore names' },
-    YES,
-    DRY_RUN,
-  ],
+  flags: {
+    move: toggle('move the secrets of env files to the vault, after confirmation'),
+    prefix: text('PATH', 'store moved secrets below this path', 'path'),
+    exclude: list('PATTERN', 'skip files that match this .gitignore pattern'),
+    'no-ignore': toggle('also scan files that .gitignore names'),
+    ...CONFIRMATION_FLAGS,
+  },
   examples: [
     { line: 'leasehold scan', does: 'scan the current directory' },
     { line: 'leasehold scan --move --prefix shop/dev', does: 'ask for each secret of an env file' },
@@ -45,22 +39,22 @@ export const scanCommand: Command = {
   ],
   callsService: true,
   printsRecords: true,
-  async run(invocation) {
+  async run(invocation, flags, directory) {
     const { terminal, signal, output } = invocation;
     const { parsePrefix } = await import('../import/path-names.ts');
     const { moveFindings, report, scan } = await import('../scan/scan.ts');
-    const isMoving = invocation.isOn('move');
-    if (!isMoving && ['prefix', 'yes', 'dry-run'].some((flag) => invocation.isOn(flag))) {
+    const { move: isMoving, yes, 'dry-run': isDry } = flags;
+    if (!isMoving && (flags.prefix !== null || yes || isDry)) {
       throw new UsageError('--prefix, --yes and --dry-run require --move', 'leasehold scan --help');
     }
-    const prefix = parsePrefix(invocation.flag('prefix'));
+    const prefix = parsePrefix(flags.prefix);
     if (isMoving && prefix.length === 0) throw new UsageError('--move requires --prefix PATH');
-    const root = resolve(terminal.workingDirectory, invocation.optional('DIR') ?? '.');
+    const root = resolve(terminal.workingDirectory, directory ?? '.');
     const progress = startProgress(terminal, 'Scanning');
     const options = {
       root,
-      usesIgnoreFiles: !invocation.isOn('no-ignore'),
-      excluded: invocation.flags('exclude'),
+      usesIgnoreFiles: !flags['no-ignore'],
+      excluded: flags.exclude,
       signal,
     };
     const scanned = await scan(options, (done) => progress.show(done, null)).finally(() => progress.end());
@@ -73,8 +67,8 @@ export const scanCommand: Command = {
       ? await moveFindings(scanned, ports, {
           prefix,
           signal,
-          asks: !invocation.isOn('yes'),
-          isDry: invocation.isOn('dry-run'),
+          asks: !yes,
+          isDry,
           connect: () => invocation.connect(),
         })
       : null;
@@ -82,4 +76,4 @@ export const scanCommand: Command = {
     signal.throwIfAborted();
     return code;
   },
-};
+});

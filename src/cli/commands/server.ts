@@ -1,10 +1,16 @@
 /** The commands `server` and `status`, and those that work on the database without the service. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { HARDENING, TUNING, withoutCoreDumps } from '../../../scripts/flags.mjs';
 import { LeaseholdError } from '../../client/errors.ts';
-import type { Command } from '../command.ts';
+import { readIgnored, stopSignals } from '../../platform/inherited-signals.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { runEntry } from '../spawn-entry.ts';
+import type { Terminal } from '../terminal.ts';
 
-const status: Command = {
+const status = defineCommand({
   name: 'status',
   summary: 'Show whether the service is reachable and healthy',
   about: ['Needs no token. The exit code is 2 if the service is not healthy.'],
@@ -24,10 +30,32 @@ const status: Command = {
       return EXIT.ERROR;
     }
   },
-};
+});
+
+/** Resolves to the exit code. The program inherits standard input and output. */
+async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
+  const file = join(import.meta.dirname, '../..', `${name}.ts`);
+  const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
+  const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
+  const child = spawn(shell, command, {
+    stdio: 'inherit',
+    env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
+  });
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  const signals = stopSignals(readIgnored(environment));
+  for (const signal of signals) process.on(signal, forward);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
+    });
+  } finally {
+    for (const signal of signals) process.off(signal, forward);
+  }
+}
 
 function entry(name: string, summary: string, file: string): Command {
-  return {
+  return defineCommand({
     name,
     summary,
     about: [`For its flags, run leasehold ${name} --help.`],
@@ -35,7 +63,7 @@ function entry(name: string, summary: string, file: string): Command {
     takesAllWords: true,
     handlesSignals: true,
     run: ({ rest, terminal }) => runEntry(file, rest, terminal),
-  };
+  });
 }
 
 export const SERVICE_COMMANDS: readonly Command[] = [

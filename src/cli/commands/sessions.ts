@@ -4,14 +4,14 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import type { Command } from '../command.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { connect } from '../connect.ts';
 import { EXIT, valueInArguments } from '../errors.ts';
+import { readStandardInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import type { Identity, Settings } from '../settings/settings.ts';
-import { readStandardInput } from '../standard-input.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Identifies the caller: an agent and its session's end, or the administrator. @throws LeaseholdError */
@@ -30,7 +30,7 @@ export async function identify(
   }
 }
 
-const whoami: Command = {
+const whoami = defineCommand({
   name: 'whoami',
   summary: 'Show the identity in use and where it comes from',
   callsService: true,
@@ -48,9 +48,9 @@ const whoami: Command = {
     });
     return EXIT.OK;
   },
-};
+});
 
-const login: Command = {
+const login = defineCommand({
   name: 'login',
   summary: 'Log in and save the session or token for later commands',
   about: [
@@ -64,7 +64,7 @@ const login: Command = {
     { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this service' },
   ],
   callsService: true,
-  async run(invocation) {
+  async run(invocation, _flags, from) {
     const { terminal, settings, signal } = invocation;
     const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
@@ -73,7 +73,6 @@ const login: Command = {
       setting.kind === 'session' && setting.keyFile !== null
         ? { ...setting, kind: 'agent' as const, keyFile: setting.keyFile }
         : setting;
-    const from = invocation.optional('FROM');
     if (from !== null && from !== '-') throw valueInArguments();
     if (from === null && agent.kind === 'agent') {
       const before = readLogin(userDirs, address);
@@ -103,9 +102,9 @@ const login: Command = {
     printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
     return EXIT.OK;
   },
-};
+});
 
-const logout: Command = {
+const logout = defineCommand({
   name: 'logout',
   summary: 'Delete the saved login and end its session',
   callsService: true,
@@ -119,7 +118,7 @@ const logout: Command = {
     printNotice(terminal, `Logged out of ${address}.`);
     return EXIT.OK;
   },
-};
+});
 
 const MAX_TOKEN_BYTES = 1024;
 

@@ -1,6 +1,6 @@
 /**
- * `leasehold __complete -- WORD …`, called by the shell scripts. Prints the kind of completion, then a line for each candidate with a
- * tab and its description. Prints no errors and ends within a second.
+ * `leasehold __complete -- WORD …`, called by the shell scripts. Prints the kind of completion, then a line for each
+ * candidate with a tab and its description. Prints no errors and ends within a second.
  */
 import { Writable } from 'node:stream';
 import type { Command } from '../command.ts';

@@ -1,10 +1,10 @@
 # Completion of leasehold in bash, 3.2 and later. In ~/.bashrc: source <(leasehold completion bash)
-# What can stand where the cursor is, the command says itself.
+# `leasehold __complete` returns the candidates.
 
 _leasehold() {
   local line=${COMP_LINE:0:COMP_POINT} words=() word breaks i kind= candidate does
   COMPREPLY=()
-  # bash parts words at = : and @ too: those with no blank between them are put together again.
+  # bash also splits words at = : and @. Join the parts that no blank separates.
   for ((i = 0; i <= COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     if [[ $i -eq 0 || $line == [[:blank:]]* || -z $line ]]; then
@@ -15,7 +15,7 @@ _leasehold() {
     words[${#words[@]} - 1]+=$word
     line=${line#"$word"}
   done
-  # Of the last word bash keeps what stands up to the last of them, but for an @, which is replaced too.
+  # bash keeps the last word up to the last of these characters, and replaces the rest and an @ before it.
   word=${words[${#words[@]} - 1]}
   breaks=${COMP_WORDBREAKS//[!=:@]/}
   if [[ -n $breaks ]]; then word=${word%"${word##*[$breaks]}"}; else word=; fi

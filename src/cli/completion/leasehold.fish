@@ -1,5 +1,5 @@
 # Completion of leasehold in fish. In ~/.config/fish/config.fish: leasehold completion fish | source
-# What can stand where the cursor is, the command says itself.
+# `leasehold __complete` returns the candidates.
 
 function __leasehold_complete
     set -l words (commandline -opc)

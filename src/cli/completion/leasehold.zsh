@@ -1,6 +1,6 @@
 #compdef leasehold
-# Completion of leasehold in zsh. In ~/.zshrc, behind compinit: source <(leasehold completion zsh)
-# What can stand where the cursor is, the command says itself. The body is also bash, so that it can be tested where no zsh is.
+# Completion of leasehold in zsh. In ~/.zshrc, after compinit: source <(leasehold completion zsh)
+# `leasehold __complete` returns the candidates. The body is also valid bash, so that it can be tested without zsh.
 
 _leasehold() {
   local kind= candidate does

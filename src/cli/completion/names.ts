@@ -1,13 +1,13 @@
 /**
- * Finds names for completion: of credentials, agents and policies from the service, and of agents with a local key. Names go into a
- * command line, so only valid ones are returned.
+ * Finds names for completion: of credentials, agents and policies from the service, and of agents with a local key.
+ * Names go into a command line, so only valid ones are returned.
  */
 import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { pathViolation } from '../../core/path.ts';
+import { keyFileIn } from '../settings/data-dir.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { keyFileIn } from '../settings/local.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,5 +1,5 @@
 /** Determines from the command table what can be completed at the cursor. */
-import type { Argument, Command, Completes, Flag } from '../command.ts';
+import type { Argument, Command, Completes, Flag, Flags } from '../command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from '../flags.ts';
 
 export interface Offer {
@@ -24,7 +24,7 @@ export interface Position {
 }
 
 const NOTHING: Target = { kind: 'words', offers: [] };
-const COMMON: readonly Flag[] = [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
+const COMMON: Flags = { ...OUTPUT_FLAGS, ...CONNECTION_FLAGS };
 const FIRST_FLAGS: readonly Offer[] = [
   { word: '--help', description: 'show all commands' },
   { word: '--version', description: 'show the version' },
@@ -37,6 +37,11 @@ export function locateCursor(words: readonly string[], commands: readonly Comman
   return { target: reader.target(words.at(-1) ?? ''), flags: reader.flags };
 }
 
+interface NamedFlag {
+  readonly name: string;
+  readonly flag: Flag;
+}
+
 class Reader {
   readonly #commands: readonly Command[];
   readonly flags = new Map<string, string>();
@@ -45,7 +50,7 @@ class Reader {
   #command: Command | null = null;
   #arguments = 0;
   /** The flag whose value comes next. */
-  #flag: Flag | null = null;
+  #flag: NamedFlag | null = null;
   /** Number of words after `--`; null before it. */
   #rest: number | null = null;
 
@@ -66,10 +71,10 @@ class Reader {
 
   #readFlag(word: string): void {
     const [name = '', ...value] = word.split('=');
-    const flag = this.#known.find((known) => name === `--${known.name}` || name === `-${known.short}`);
-    if (flag === undefined) return;
-    if (value.length > 0 || flag.value === null) this.flags.set(flag.name, value.join('=') || 'true');
-    else this.#flag = flag;
+    const found = this.#known.find((known) => name === `--${known.name}` || name === `-${known.flag.short}`);
+    if (found === undefined) return;
+    if (value.length > 0 || found.flag.value === null) this.flags.set(found.name, value.join('=') || 'true');
+    else this.#flag = found;
   }
 
   #readName(word: string): void {
@@ -79,20 +84,21 @@ class Reader {
     else this.#noun = full;
   }
 
-  get #known(): readonly Flag[] {
-    return this.#command === null ? COMMON : flagsOf(this.#command);
+  get #known(): NamedFlag[] {
+    const flags = this.#command === null ? COMMON : flagsOf(this.#command);
+    return Object.entries(flags).map(([name, flag]) => ({ name, flag }));
   }
 
   target(begun: string): Target {
     const command = this.#command;
     if (this.#rest !== null)
       return this.#rest === 0 && command?.rest !== undefined ? { kind: 'command' } : { kind: 'file' };
-    if (this.#flag !== null) return toTarget(valuesOf(this.#flag), '', begun);
+    if (this.#flag !== null) return toTarget(valuesOf(this.#flag.flag), '', begun);
     if (command?.takesAllWords === true) return { kind: 'file' };
     const [, name, value] = /^--([\w-]+)=(.*)$/s.exec(begun) ?? [];
     if (name !== undefined && value !== undefined) {
-      const flag = this.#known.find((known) => known.name === name);
-      return flag === undefined ? NOTHING : toTarget(valuesOf(flag), `--${name}=`, value);
+      const found = this.#known.find((known) => known.name === name);
+      return found === undefined ? NOTHING : toTarget(valuesOf(found.flag), `--${name}=`, value);
     }
     if (begun.startsWith('-')) return words(this.#flagOffers(), begun);
     if (command === null) return words(this.#nameOffers(), begun);
@@ -100,8 +106,8 @@ class Reader {
   }
 
   #flagOffers(): Offer[] {
-    const left = this.#known.filter(({ name, isRepeatable }) => isRepeatable === true || !this.flags.has(name));
-    const offers = left.map(({ name, help }) => ({ word: `--${name}`, description: help }));
+    const left = this.#known.filter(({ name, flag }) => flag.isRepeatable === true || !this.flags.has(name));
+    const offers = left.map(({ name, flag }) => ({ word: `--${name}`, description: flag.help }));
     return this.#command === null && this.#noun === null ? [...FIRST_FLAGS, ...offers] : offers;
   }
 

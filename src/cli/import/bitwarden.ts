@@ -1,5 +1,5 @@
 /**
- * Reads Bitwarden's unencrypted JSON export: every field of every item outside the trash, under FOLDER/ITEM.
+ * Reads Bitwarden's unencrypted JSON export: every field of every item outside the trash.
  * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the export classes of the Bitwarden client.
  */
 
@@ -8,7 +8,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, objectOf, objectsOf, parseJson, textOf } from './json.ts';
 
-/** The member that holds the fields of each item type. */
+/** The member that contains the fields of each item type. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
 const TYPES: ReadonlyMap<string, string> = new Map([
   ['totp', 'totp'],
@@ -31,7 +31,7 @@ export function readBitwarden(text: string, name: string): ImportSource {
   if (root.members.get('items')?.kind !== 'array') throw new UsageError(`${name}: has no items list`);
   const folders = new Map(
     ['folders', 'collections'].flatMap((list) =>
-      objectsOf(root, list).map((folder) => [textOf(folder, 'id') ?? '', textOf(folder, 'name') ?? ''] as const),
+      objectsOf(root, list).map((each) => [textOf(each, 'id') ?? '', textOf(each, 'name') ?? ''] as const),
     ),
   );
   const reader = new Reader();
@@ -41,14 +41,14 @@ export function readBitwarden(text: string, name: string): ImportSource {
 
 function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: JsonObject): void {
   const title = textOf(item, 'name') ?? '';
-  const folder = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
-  const where = folder === '' ? title : `${folder} › ${title}`;
+  const parent = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
+  const where = parent === '' ? title : `${parent} › ${title}`;
   if (textOf(item, 'deletedDate') !== null) {
     reader.skip(where, 'it is in the trash');
     return;
   }
-  // Bitwarden writes nested folders with slashes.
-  const above = folder.split('/').filter((segment) => segment !== '');
+  // Bitwarden separates nested folders with slashes.
+  const above = parent.split('/').filter((segment) => segment !== '');
   const description = siteOf(textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri'));
   const add = (field: string, value: string | null, type: string | null): void => {
     if (value === null || value === '') return;

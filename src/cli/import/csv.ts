@@ -23,7 +23,7 @@ export function readCsv(text: string, name: string): ImportSource {
     for (const { row, line } of rows) addBitwarden(reader, row, `${name}:${line}`);
   } else {
     const known = 'Title, Url, Username, Password … (1Password), or folder, name, login_password … (Bitwarden)';
-    throw new UsageError(`${name}: the columns are not known; they must be ${known}`);
+    throw new UsageError(`${name}: unknown columns; must be ${known}`);
   }
   return reader;
 }
@@ -42,8 +42,8 @@ function addOnePassword(reader: Reader, row: Row, where: string): void {
 
 function addBitwarden(reader: Reader, row: Row, where: string): void {
   // The export of an organization has collections instead; the first one is used.
-  const folder = row('folder') === '' ? (row('collections').split(',')[0] ?? '') : row('folder');
-  const above = folder.split('/').filter((segment) => segment !== '');
+  const parent = row('folder') === '' ? (row('collections').split(',')[0] ?? '') : row('folder');
+  const above = parent.split('/').filter((segment) => segment !== '');
   const add = adderFor(reader, [...above, row('name')], row('login_uri'), where);
   add('username', row('login_username'), null);
   add('password', row('login_password'), 'password');

@@ -1,6 +1,10 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
 import type { Secret } from '../../core/secret.ts';
 
+/** The values of --from. */
+export const SOURCE_FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
+export type SourceFormat = (typeof SOURCE_FORMATS)[number];
+
 export interface Draft {
   /** The names in the source, outermost first; `path-names.ts` maps them to a path. */
   readonly names: readonly string[];
@@ -51,7 +55,10 @@ export function typeByName(name: string): string | null {
   return TYPES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are listed. */
+/**
+ * The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are
+ * listed.
+ */
 export function siteOf(address: string | null): string {
   if (address === null || address === '') return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);

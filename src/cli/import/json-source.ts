@@ -1,4 +1,7 @@
-/** Nested JSON objects as credentials: the keys are the segments of the path. One rule for JSON files and the secrets of Vault. */
+/**
+ * Nested JSON objects as credentials: the keys are the segments of the path. One rule for JSON files and the secrets of
+ * Vault.
+ */
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Draft, type ImportSource, Reader, typeByName } from './item.ts';

@@ -1,6 +1,7 @@
 /**
- * A strict JSON parser that keeps the line and the text of every value. It rejects duplicate keys, and its errors name the line but never
- * the content. SOURCE: RFC 8259. WHY not JSON.parse: it takes the last of two keys, rounds numbers, and quotes the text in errors.
+ * A strict JSON parser that keeps the line and the text of every value. It rejects duplicate keys, and its errors name
+ * the line but never the content. SOURCE: RFC 8259. WHY not JSON.parse: it takes the last of two keys, rounds numbers,
+ * and quotes the text in errors.
  */
 import { UsageError } from '../../platform/errors.ts';
 

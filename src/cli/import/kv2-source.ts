@@ -21,7 +21,10 @@ export interface WalkOptions {
   progress(done: number, of: number): void;
 }
 
-/** @throws RemoteError when the mount cannot be listed or its response is invalid; UsageError when it has too many secrets */
+/**
+ * @throws RemoteError when the mount cannot be listed or its response is invalid; UsageError when it has too many
+ * secrets
+ */
 export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSource> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);

@@ -8,7 +8,7 @@ import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { decodeUtf8 } from '../given-file.ts';
+import { decodeUtf8 } from '../input.ts';
 import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
 
 export interface Kv2Options {
@@ -33,7 +33,10 @@ const ADDRESS_HINT =
   'Check that --vault-addr is the address of Vault or OpenBao, and that no proxy responds in its place.';
 const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 
-/** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose the token and every secret */
+/**
+ * @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose the token and
+ * every secret
+ */
 export function parseVaultAddress(text: string): string {
   const url = URL.parse(text);
   const isPlain = url?.protocol === 'http:';
@@ -56,7 +59,10 @@ export class Kv2 {
     this.#options = options;
   }
 
-  /** The keys directly below a directory, directories with a trailing slash; null when the token may not list it. @throws RemoteError */
+  /**
+   * The keys directly below a directory, directories with a trailing slash; null when the token may not list it.
+   * @throws RemoteError
+   */
   async list(directory: readonly string[], signal: AbortSignal): Promise<readonly string[] | null> {
     const { status, body } = await this.#request('metadata', [...directory, ''], '?list=true', signal);
     if (status === 403) return null;

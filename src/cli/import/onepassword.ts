@@ -1,11 +1,12 @@
 /**
- * Reads 1Password's export (.1pux): every field of every item that is neither archived nor in the trash, under VAULT/ITEM.
+ * Reads 1Password's export (.1pux): every field of every item that is neither archived nor in the trash, under
+ * VAULT/ITEM.
  * SOURCE: support.1password.com/1pux-format
  */
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { decodeUtf8 } from '../given-file.ts';
+import { decodeUtf8 } from '../input.ts';
 import { isArchive, readEntry } from './archive.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson, textOf } from './json.ts';

@@ -1,6 +1,7 @@
 /**
- * Maps names of other programs to paths. Letters lose their accents, each run of characters that a path cannot contain becomes one `-`,
- * and such runs at the ends of a name are removed. Names are never truncated; a name without any valid character is rejected.
+ * Maps names of other programs to paths. Letters lose their accents, each run of characters that a path cannot contain
+ * becomes one `-`, and such runs at the ends of a name are removed. Names are never truncated; a name without any valid
+ * character is rejected.
  */
 
 import { pathViolation } from '../../core/path.ts';

@@ -4,7 +4,10 @@ import { ApiError } from '../../core/errors.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
 import { toPath } from './path-names.ts';
 
-/** `new?`: the caller cannot list every path. `unchanged`: the vault has the same value. `exists`: skipped because of --if-new. */
+/**
+ * `new?`: the caller cannot list every path. `unchanged`: the vault has the same value. `exists`: skipped because of
+ * --if-new.
+ */
 type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists';
 
 export interface PlannedRow {

@@ -80,6 +80,6 @@ export function followUpSteps(source: {
     source.isEnv
       ? `  leasehold scan --move replaces the values in .env files with references; or delete the file: rm ${file}`
       : `  Delete it after you have checked the import: rm ${file}`,
-    '  If it was ever committed, sent or backed up, those copies hold the values too: rotate them.',
+    '  If it was ever committed, sent or backed up, those copies contain the values too: rotate them.',
   ];
 }

@@ -1,20 +1,9 @@
 /** Chooses the reader of a file by --from, or by its name and its first bytes; reads .env files. */
-import { UsageError } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
-import { decodeUtf8 } from '../given-file.ts';
+import { decodeUtf8 } from '../input.ts';
 import { isArchive } from './archive.ts';
-import { type ImportSource, Reader, typeByName } from './item.ts';
-
-const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
-export type SourceFormat = (typeof FORMATS)[number];
-
-/** Null when --from is not given. @throws UsageError */
-export function parseFormat(text: string | null): SourceFormat | null {
-  const format = FORMATS.find((each) => each === text);
-  if (text !== null && format === undefined) throw new UsageError(`--from: must be one of ${FORMATS.join(', ')}`);
-  return format ?? null;
-}
+import { type ImportSource, Reader, type SourceFormat, typeByName } from './item.ts';
 
 /** `name` is the name of the file. */
 export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat | null): SourceFormat | 'csv' {

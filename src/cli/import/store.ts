@@ -1,4 +1,7 @@
-/** Stores the rows of a plan, and compares them with the vault. One failure does not stop the rest unless every request would fail. */
+/**
+ * Stores the rows of a plan, and compares them with the vault. One failure does not stop the rest unless every request
+ * would fail.
+ */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
@@ -97,8 +100,8 @@ async function store(
 const LEASE_SECONDS = 1;
 
 /**
- * Marks the rows whose value is already in the vault. Each comparison is a retrieval: an audit entry and a lease of one second. A row that
- * the caller may not retrieve stays as planned. @throws LeaseholdError
+ * Marks the rows whose value is already in the vault. Each comparison is a retrieval: an audit entry and a lease of one
+ * second. A row that the caller may not retrieve stays as planned. @throws LeaseholdError
  */
 export async function compare(
   { credentials }: Pick<Leasehold, 'credentials'>,

@@ -32,3 +32,8 @@ function toJsonEscapes(character: string): string {
   const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
+
+/** `1 lease`, `2 leases`. */
+export function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

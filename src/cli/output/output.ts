@@ -10,13 +10,15 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Output {
   readonly format: Format;
+  /** The only field to print, or null. */
+  readonly field: string | null;
   /** Whether the output is a table, so that sentences can be added. */
   readonly isForPeople: boolean;
   /** Prints one record. `columns` are the fields of a table, all by default. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
-   * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing. Other formats
-   * print an empty list.
+   * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing.
+   * Other formats print an empty list.
    */
   records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
   /** Prints text and a newline. */
@@ -64,6 +66,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const isForPeople = format === 'table' && field === null;
   return {
     format,
+    field,
     isForPeople,
     record: (record, columns = Object.keys(record)) => print(record, columns),
     async records(records, columns, nothing) {

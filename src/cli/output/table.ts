@@ -96,7 +96,7 @@ function fit(widths: readonly number[], isTruncatable: readonly boolean[], { wid
     const sum = sumOf(fitted);
     const widest = Math.max(0, ...fitted.filter((_, at) => isTruncatable[at]));
     if (sum <= room || widest <= MIN_WIDTH) return fitted;
-    const at = fitted.findIndex((each, place) => each === widest && isTruncatable[place] === true);
+    const at = fitted.findIndex((each, column) => each === widest && isTruncatable[column] === true);
     fitted[at] = Math.max(MIN_WIDTH, widest - (sum - room));
   }
 }

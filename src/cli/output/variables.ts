@@ -1,10 +1,11 @@
 /**
- * Formats records as shell assignments, NAME='value'. The prefix prevents a field from replacing a variable such as PATH or one that
- * configures this command.
+ * Formats records as shell assignments, NAME='value'. The prefix prevents a field from replacing a variable such as
+ * PATH or one that configures this command.
  */
 
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { quoteForShell } from '../../platform/shell-quoting.ts';
 import { escapeControls, type Printable, toText } from './cells.ts';
 
 /** Variables of a list are numbered from 1. Control characters are escaped on a terminal. */
@@ -18,7 +19,7 @@ export function toVariables(value: Printable | readonly Printable[], isOnTermina
 }
 
 export function variableLine(name: string, value: string, isOnTerminal: boolean): string {
-  return `${name}=${isOnTerminal ? escapeControls(quote(value)) : quote(value)}\n`;
+  return `${name}=${isOnTerminal ? escapeControls(quoteForShell(value)) : quoteForShell(value)}\n`;
 }
 
 /** Upper case, with `_` for other characters. */
@@ -27,17 +28,6 @@ export function toVariableName(text: string): string {
     .replaceAll(/[^A-Za-z0-9]/g, '_')
     .toUpperCase()
     .replace(/^(?=\d)/, '_');
-}
-
-/** Quotes any text for POSIX shells. */
-function quote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-/** Quotes only when needed. */
-export function quoteWord(text: string): string {
-  // zsh expands a word that starts with = to the path of a program.
-  return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }
 
 /** @throws UsageError for a variable that changes how programs load code */

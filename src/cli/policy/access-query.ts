@@ -1,4 +1,7 @@
-/** An access query: whether an agent may perform an action on a path. It is validated and evaluated here or by the service. */
+/**
+ * An access query: whether an agent may perform an action on a path. It is validated and evaluated here or by the
+ * service.
+ */
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
 import { decide, explain } from '../../core/decision.ts';
 import { type AgentName, parseAgentName } from '../../core/names.ts';
@@ -36,7 +39,9 @@ export function toSimulation({ agent, action, path }: AccessQuery): SimulateRequ
 
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
-/** Evaluates policies that are only in files, by the decision function of the service. Every agent counts as registered. */
+/**
+ * Evaluates policies that are only in files, by the decision function of the service. Every agent counts as registered.
+ */
 export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
   const policies = new PolicyIndex();
   for (const draft of drafts) policies.put({ ...draft, createdAt: 0 } satisfies Policy);

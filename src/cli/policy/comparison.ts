@@ -1,4 +1,4 @@
-/** What a replacement changes of a policy, and in which of its fields it gives more than before. */
+/** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
 import type { Pattern } from '../../core/pattern.ts';
 import type { PolicyDraft, Principal } from '../../core/policy.ts';
 
@@ -40,9 +40,9 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * As sets of policies see a replacement: `adds` grants at least what was granted, for no longer; `removes` grants at most that, for
- * however long; `swaps` is neither. WHY not alike: of what grants more for longer and what grants less for shorter only one can
- * find its place in the order of a plan, and it is the one that tightens.
+ * `adds`: grants at least what was granted, for shorter or equal leases. `removes`: grants at most what was granted,
+ * for any time. `swaps`: neither. WHY not symmetric: the most restrictive policy decides, so a shorter lease tightens,
+ * and a plan needs an unambiguous order.
  */
 export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | 'removes' | 'swaps' {
   if (grantsAllOf(after, before) && after.maxTtlSeconds <= before.maxTtlSeconds) return 'adds';

@@ -25,10 +25,10 @@ function lossOf(grant: Grant, policy: Policy, others: readonly Policy[]): Loss {
   const { action, pattern } = grant;
   const alone = { ...policy, actions: [action], resources: [pattern] };
   const covering = others.filter((other) => grantsAllOf(other, alone));
-  const meeting = others.filter((other) => grantsOf(other).some((theirs) => overlaps(theirs, grant)));
+  const overlapping = others.filter((other) => grantsOf(other).some((theirs) => overlaps(theirs, grant)));
   if (covering.length === 0) {
-    const result = meeting.length === 0 ? 'lost' : 'partly lost';
-    return { action, resource: pattern, result, through: meeting.map(({ name }) => name), max_ttl: null };
+    const result = overlapping.length === 0 ? 'lost' : 'partly lost';
+    return { action, resource: pattern, result, through: overlapping.map(({ name }) => name), max_ttl: null };
   }
   const max_ttl = Math.min(...covering.map(({ maxTtlSeconds }) => maxTtlSeconds));
   return { action, resource: pattern, result: 'kept', through: covering.map(({ name }) => name), max_ttl };
@@ -40,17 +40,17 @@ export function namedAgents({ principal }: Policy, agents: readonly Agent[]): st
 }
 
 export const LOSS_COLUMNS = ['action', 'resource', 'result', 'through', 'max_ttl'];
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** `agents`: the registered ones that the policy names. */
 export function lossLines({ name, principal }: Policy, losses: readonly Loss[], agents: readonly string[]): string[] {
-  const named = agents.slice(0, MOST_NAMED).join(', ');
-  const more = agents.length > MOST_NAMED ? `, and ${agents.length - MOST_NAMED} more` : '';
-  const who = agents.length === 0 ? 'nobody who is registered now' : `${named}${more}`;
+  const named = agents.slice(0, MAX_NAMED).join(', ');
+  const more = agents.length > MAX_NAMED ? `, and ${agents.length - MAX_NAMED} more` : '';
+  const who = agents.length === 0 ? 'no registered agent' : `${named}${more}`;
   return [
     `Without ${name}, ${principal} (${who}):`,
     ...losses.map(lossLine),
-    'Leases that were given stay until they end; leasehold lease revoke ends them.',
+    'Existing leases stay valid until they expire; leasehold lease revoke ends them.',
   ];
 }
 
@@ -60,7 +60,7 @@ function lossLine({ action, resource, result, through, max_ttl }: Loss): string 
     case 'lost':
       return `  loses ${action} on ${resource}`;
     case 'partly lost':
-      return `  loses ${action} on ${resource}, but for what ${others} grants of it`;
+      return `  loses ${action} on ${resource}, except the part that ${others} grants`;
     case 'kept':
       return `  keeps ${action} on ${resource}, through ${others}, for up to ${max_ttl} s`;
   }

@@ -1,11 +1,11 @@
-/** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
+/** Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [ttl SECONDS]`, and comments after `#`. */
 
 import type { Simulation } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { parseDuration } from '../flags.ts';
 import { inParallel } from '../../platform/parallel.ts';
-import { parseDuration } from '../plural.ts';
 import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
@@ -15,7 +15,7 @@ export interface Expectation {
   readonly line: number;
   readonly allows: boolean;
   readonly question: AccessQuery;
-  /** Exactly what a lease is given for at most; null where the row does not say. */
+  /** The exact maximum lease duration; null when the row does not contain one. */
   readonly ttlSeconds: TtlSeconds | null;
 }
 
@@ -36,9 +36,9 @@ export function readExpectations(text: string, file: string): Expectation[] {
     if ('expectation' in read) expectations.push(read.expectation);
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
-  throwIfProblems(problems, 'Nothing was asked.');
+  throwIfProblems(problems, 'Nothing was tested.');
   // A file without expectations would always hold, and is probably the wrong file.
-  if (expectations.length === 0) throw new UsageError(`${file}: holds no expectation`, ROW);
+  if (expectations.length === 0) throw new UsageError(`${file}: contains no expectations`, ROW);
   return expectations;
 }
 
@@ -49,23 +49,23 @@ function readRow(words: readonly string[], line: number): ReadRow {
   const problems: string[] = [];
   if (verdict !== 'allow' && verdict !== 'deny') {
     const meant = nearest(verdict.toLowerCase(), ['allow', 'deny']);
-    problems.push(`a row begins with allow or deny${meant === null ? '' : `; did you mean ${meant}?`}`);
+    problems.push(`a row must begin with allow or deny${meant === null ? '' : `; did you mean ${meant}?`}`);
   }
   if (agent === undefined || action === undefined || path === undefined)
-    return { problems: [...problems, `AGENT, ACTION and PATH must all be there; ${ROW}`] };
+    return { problems: [...problems, `AGENT, ACTION and PATH are required; ${ROW}`] };
   const read = readQuestion(agent, action, path);
   if ('problems' in read) problems.push(...read.problems);
   const ttlProblem = ttlWord === undefined ? null : ttlRule(verdict, ttlWord, ttlText);
   if (ttlProblem !== null) problems.push(ttlProblem);
-  else if (more.length > 0) problems.push(`there is too much in the row; ${ROW}`);
+  else if (more.length > 0) problems.push(`the row has too many words; ${ROW}`);
   if (!('question' in read) || problems.length > 0) return { problems };
   const ttlSeconds = ttlText === undefined ? null : (parseDuration(ttlText) as TtlSeconds);
   return { expectation: { line, allows: verdict === 'allow', question: read.question, ttlSeconds } };
 }
 
 function ttlRule(verdict: string, word: string, text: string | undefined): string | null {
-  if (word !== 'ttl') return `behind PATH may stand only ttl SECONDS; ${ROW}`;
-  if (verdict === 'deny') return 'ttl: what is denied has none';
+  if (word !== 'ttl') return `only ttl SECONDS may follow PATH; ${ROW}`;
+  if (verdict === 'deny') return 'ttl: a denial has none';
   const seconds = text === undefined ? null : parseDuration(text);
   return seconds === null ? `ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'ttl'));
 }

@@ -1,6 +1,6 @@
 /**
- * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered stands
- * above what is worked out here: policies may have changed between the two questions.
+ * Explains a decision policy by policy, with the functions that decide. The response of the service takes precedence
+ * over the local evaluation, because policies may have changed between the two requests.
  */
 
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
@@ -8,8 +8,8 @@ import { decide, nearestPattern } from '../../core/decision.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
 import { toCell } from '../output/cells.ts';
-import { quoteWord } from '../output/variables.ts';
 import type { AccessQuery } from './access-query.ts';
 import { toPolicy } from './fields.ts';
 
@@ -93,12 +93,12 @@ function consider({ agent, action, path }: AccessQuery, policy: Policy, decider:
   };
 }
 
-const PLACES: readonly (Test | null)[] = [null, 'pattern', 'action', 'principal'];
+const ORDER: readonly (Test | null)[] = [null, 'pattern', 'action', 'principal'];
 
 /** The deciding policy, then other matches by lease length, then by the test that failed. */
 function nearestFirst(a: Considered, b: Considered): number {
   return (
-    PLACES.indexOf(a.failed) - PLACES.indexOf(b.failed) ||
+    ORDER.indexOf(a.failed) - ORDER.indexOf(b.failed) ||
     (a.failed === null ? a.max_ttl - b.max_ttl : 0) ||
     (a.name < b.name ? -1 : 1)
   );
@@ -120,11 +120,7 @@ export function verdictLines({
 }: Explanation): string[] {
   const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
   const stale =
-    agrees === false
-      ? [
-          'The policies below were read a moment apart from this answer, and changed meanwhile. The answer stands; ask again.',
-        ]
-      : [];
+    agrees === false ? ['The policies below changed after this decision was made. Run the command again.'] : [];
   return [`${agent} ${action} ${path}: ${answer}`, toCell(reason), ...stale];
 }
 

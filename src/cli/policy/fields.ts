@@ -4,7 +4,7 @@ import type { PolicyReplacement, Policy as PolicyText } from '../../client/types
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import { parseDuration } from '../plural.ts';
+import { parseDuration } from '../flags.ts';
 import { ruleBroken } from './problems.ts';
 
 /** `created_at` is accepted and ignored, so that the output of `policy show` is a valid file. */
@@ -28,9 +28,9 @@ export type Read = { readonly draft: PolicyDraft } | { readonly problems: readon
 /** `name` is the name of the policy by its file; a field `name` must be the same. */
 export function readFields(value: unknown, name: string): Read {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { problems: [`must hold the fields of a policy: ${SETTABLE.join(', ')}`] };
+    return { problems: [`must contain the fields of a policy: ${SETTABLE.join(', ')}`] };
   const fields = value as Readonly<Record<string, unknown>>;
-  const problems = [...strayFields(fields), ...missingFields(fields), ...wrongKinds(fields, name)];
+  const problems = [...unknownFields(fields), ...missingFields(fields), ...wrongKinds(fields, name)];
   if (problems.length > 0) return { problems };
   const { principal, resources, actions } = fields as unknown as PolicyReplacement;
   const maxTtlSeconds = Object.hasOwn(fields, 'max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
@@ -39,16 +39,16 @@ export function readFields(value: unknown, name: string): Read {
   const rule = ruleBroken(() => {
     draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds });
   });
-  return draft === null ? { problems: [rule ?? 'is no policy'] } : { draft };
+  return draft === null ? { problems: [rule ?? 'is not a policy'] } : { draft };
 }
 
-function strayFields(fields: Readonly<Record<string, unknown>>): string[] {
+function unknownFields(fields: Readonly<Record<string, unknown>>): string[] {
   return Object.keys(fields)
     .filter((field) => !(FIELDS as readonly string[]).includes(field))
     .map((field) => {
       const shown = SHOWN_NAME.test(field) ? field : 'a field';
       const meant = Object.hasOwn(OTHER_WORDS, field) ? OTHER_WORDS[field] : nearest(field.toLowerCase(), SETTABLE);
-      return `${shown}: is no field of a policy; ${meant ? `did you mean ${meant}?` : `there are ${SETTABLE.join(', ')}`}`;
+      return `${shown}: unknown field; ${meant ? `did you mean ${meant}?` : `must be one of ${SETTABLE.join(', ')}`}`;
     });
 }
 
@@ -62,11 +62,11 @@ function wrongKinds(fields: Readonly<Record<string, unknown>>, name: string): st
     const value = fields[field];
     switch (field) {
       case 'name':
-        return value === name ? [] : [`name: must be ${name}, as the file is called, or be left out`];
+        return value === name ? [] : [`name: must be ${name}, the name of the file, or omitted`];
       case 'principal':
-        return typeof value === 'string' ? [ruleBroken(() => parsePrincipal(value))] : ['principal: must be a text'];
+        return typeof value === 'string' ? [ruleBroken(() => parsePrincipal(value))] : ['principal: must be a string'];
       case 'resources':
-        return listRules(value, field, (text, place) => ruleBroken(() => parsePattern(text, place)));
+        return listRules(value, field, (text, where) => ruleBroken(() => parsePattern(text, where)));
       case 'actions':
         return listRules(value, field, actionRule);
       case 'max_ttl':
@@ -88,24 +88,27 @@ function toSeconds(value: unknown): number {
   return typeof value === 'number' ? value : Number.NaN;
 }
 
-type Rule = (text: string, place: string) => string | null;
+type Rule = (text: string, where: string) => string | null;
 
 function listRules(value: unknown, field: string, rule: Rule): (string | null)[] {
   if (!Array.isArray(value)) return [`${field}: must be a list`];
   if (value.length === 0) return [`${field}: must not be empty`];
   return value.map((text: unknown, at) => {
-    const place = `${field}[${at}]`;
-    return typeof text === 'string' ? rule(text, place) : `${place}: must be a text`;
+    const where = `${field}[${at}]`;
+    return typeof text === 'string' ? rule(text, where) : `${where}: must be a string`;
   });
 }
 
-export function actionRule(text: string, place: string): string | null {
+export function actionRule(text: string, where: string): string | null {
   if ((ACTIONS as readonly string[]).includes(text)) return null;
   const meant = nearest(text.toLowerCase(), ACTIONS);
-  return `${place}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
+  return `${where}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
-/** A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not know. */
+/**
+ * A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not
+ * know.
+ */
 export function toPolicy({ name, principal, resources, actions, max_ttl, created_at }: PolicyText): Policy {
   const fields = { name, principal, resources, actions, maxTtlSeconds: max_ttl, createdAt: Date.parse(created_at) };
   return fields as unknown as Policy;

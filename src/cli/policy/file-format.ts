@@ -1,6 +1,6 @@
 /**
- * From the text of a policy's file to plain data: TOML, JSON or YAML, each read strictly. What is twice, aliased or tagged is refused,
- * because people who review it and programs that read it would see different policies. No message repeats a piece of the text.
+ * Parses the text of a policy file (TOML, JSON or YAML) into plain data. Rejects duplicate fields, aliases and tags,
+ * which reviewers and programs could read differently. Messages never quote the text.
  */
 
 export const NOTATIONS = ['toml', 'json', 'yaml'] as const;
@@ -9,7 +9,7 @@ export type Notation = (typeof NOTATIONS)[number];
 /** `line` is null when the parser does not report it. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string; readonly line: number | null };
 
-const TWICE = 'has a field twice';
+const DUPLICATE = 'has a duplicate field';
 
 export async function parseNotation(text: string, notation: Notation): Promise<Parsed> {
   switch (notation) {
@@ -28,8 +28,8 @@ async function parseToml(text: string): Promise<Parsed> {
     return { value: parse(text, { unsafeKeyBehaviour: 'throw' }) };
   } catch (error) {
     if (!(error instanceof TomlError)) return { problem: 'is not TOML', line: null };
-    const isTwice = error.message.includes('redefine an already defined');
-    return { problem: isTwice ? TWICE : 'is not TOML', line: error.line };
+    const isDuplicate = error.message.includes('redefine an already defined');
+    return { problem: isDuplicate ? DUPLICATE : 'is not TOML', line: error.line };
   }
 }
 
@@ -44,7 +44,7 @@ async function parseJson(text: string): Promise<Parsed> {
   // JSON.parse takes the last duplicate key. JSON is YAML, and the YAML parser reports duplicates.
   const again = await parseYaml(text);
   if ('problem' in again)
-    return { ...again, problem: again.problem === TWICE ? TWICE : 'is JSON of a kind that no policy needs' };
+    return { ...again, problem: again.problem === DUPLICATE ? DUPLICATE : 'contains JSON that a policy does not need' };
   return { value };
 }
 
@@ -61,18 +61,18 @@ async function parseYaml(text: string): Promise<Parsed> {
     lineCounter: lines,
     resolveKnownTags: false,
   });
-  const fault = document.errors[0] ?? document.warnings[0];
-  if (fault !== undefined) return { problem: yamlRule(fault.code), line: lines.linePos(fault.pos[0]).line };
+  const problem = document.errors[0] ?? document.warnings[0];
+  if (problem !== undefined) return { problem: yamlRule(problem.code), line: lines.linePos(problem.pos[0]).line };
   try {
     return { value: document.toJS({ maxAliasCount: 0 }) };
   } catch {
-    return { problem: 'has an alias; write it out', line: null };
+    return { problem: 'has an alias; write the value instead', line: null };
   }
 }
 
 function yamlRule(code: string): string {
-  if (code === 'DUPLICATE_KEY') return TWICE;
-  if (code === 'MULTIPLE_DOCS') return 'holds more than one document; one policy stands in one file';
-  if (code === 'TAG_RESOLVE_FAILED') return 'has a tag; a policy needs none';
+  if (code === 'DUPLICATE_KEY') return DUPLICATE;
+  if (code === 'MULTIPLE_DOCS') return 'contains several documents; write one policy in each file';
+  if (code === 'TAG_RESOLVE_FAILED') return 'has a tag; remove it';
   return 'is not YAML';
 }

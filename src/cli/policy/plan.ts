@@ -1,4 +1,7 @@
-/** Plans the changes from the policies in the vault to those in files, in an order that never grants more than both, and prints the plan. */
+/**
+ * Plans the changes from the policies in the vault to those in files, in an order that never grants more than both, and
+ * prints the plan.
+ */
 
 import type { PolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
@@ -44,10 +47,11 @@ export function makePlan(wanted: readonly PolicyDraft[], present: readonly Polic
 }
 
 /**
- * ORDER: additions, shortest leases first; swaps; removals, longest leases first. Each step is a separate change, so the vault has
- * intermediate states. In any order they grant only what the policies before or after grant. But the most restrictive policy decides, so
- * deleting a policy before its successor exists could allow a longer lease than both, or deny what both allow. This order prevents that,
- * except between several swaps. WHY not removals first: renaming a policy, the most common change, would cause both.
+ * ORDER: additions, shortest leases first; swaps; removals, longest leases first. Each step is a separate change, so
+ * the vault has intermediate states. In any order they grant only what the policies before or after grant. But the most
+ * restrictive policy decides, so deleting a policy before its successor exists could allow a longer lease than both, or
+ * deny what both allow. This order prevents that, except between several swaps. WHY not removals first: renaming a
+ * policy, the most common change, would cause both.
  */
 function inOrder(steps: readonly Step[]): Step[] {
   const rows = steps.map((step) => ({ step, place: rankOf(step) }));

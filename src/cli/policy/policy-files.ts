@@ -1,6 +1,6 @@
 /**
- * A folder of policies, one a file, called as the policy is: NAME.toml, NAME.json or NAME.yaml. Strict, because a file that were passed
- * over would be a policy that is missing, and with `--prune` one that is deleted.
+ * Reads policy files: NAME.toml, NAME.json or NAME.yaml, one policy in each. Rejects every file that it does not
+ * understand, because `policy apply --prune` deletes policies without a file.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -10,48 +10,53 @@ import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { decodeUtf8, readRegularFile, readTextInput } from '../given-file.ts';
+import { decodeUtf8, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
 import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
 
-/** Twice as long as the longest policy there can be. */
+/** Twice the size of the largest valid policy. */
 const MAX_FILE_BYTES = 256 * 1024;
-/** Beside the policies, for their readers. */
-const PASSED_OVER = ['.md', '.txt'];
+/** Extensions of files for readers of the directory, which are not policies. */
+const IGNORED_EXTENSIONS = ['.md', '.txt'];
 
 export interface PolicyFile {
-  /** Within the folder. */
+  /** The name in the directory. */
   readonly file: string;
   readonly draft: PolicyDraft;
 }
 
 type Checked = { readonly draft: PolicyDraft } | { readonly problems: readonly Problem[] };
 
-/** All policies of the folder, by name; `from` is where the caller stands. @throws UsageError that holds everything that is wrong in it */
-export async function readPolicyFolder(folder: string, from = '.'): Promise<PolicyFile[]> {
-  const root = await realpath(resolve(from, folder)).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${folder}: there is no such folder that can be read (${error.code ?? 'error'})`);
+/** Returns the policies by file name; `from` is the working directory. @throws UsageError with all problems */
+export async function readPolicyDirectory(directory: string, from = '.'): Promise<PolicyFile[]> {
+  const root = await realpath(resolve(from, directory)).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${directory}: cannot be read (${error.code ?? 'error'})`);
   });
-  if (!(await stat(root)).isDirectory()) throw new UsageError(`${folder}: must be a folder with a policy in each file`);
-  // WHY hidden ones are not looked at: they belong to editors, to version control, and to how volumes are mounted.
-  const names = (await readdir(root)).filter((name) => !name.startsWith('.') && !PASSED_OVER.includes(extname(name)));
+  if (!(await stat(root)).isDirectory()) throw new UsageError(`${directory}: must be a directory of policy files`);
+  // WHY hidden files are ignored: they belong to editors, version control and mounted volumes.
+  const names = (await readdir(root)).filter(
+    (name) => !name.startsWith('.') && !IGNORED_EXTENSIONS.includes(extname(name)),
+  );
   const files: PolicyFile[] = [];
   const problems: Problem[] = [];
   for (const file of names.sort()) {
-    const checked = await checkFile(root, file, join(folder, file));
+    const checked = await checkFile(root, file, join(directory, file));
     if ('problems' in checked) problems.push(...checked.problems);
     else files.push({ file, draft: checked.draft });
   }
-  throwIfProblems([...problems, ...sharedNames(files, folder)], 'Nothing was changed.');
-  // A wrong folder would otherwise say that every policy is to go.
+  throwIfProblems([...problems, ...sharedNames(files, directory)], 'Nothing was changed.');
+  // An empty directory is probably the wrong one, and `--prune` would delete every policy.
   if (files.length === 0)
-    throw new UsageError(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
+    throw new UsageError(
+      `${directory}: contains no policy files`,
+      'A policy is a file NAME.toml, NAME.json or NAME.yaml.',
+    );
   return files;
 }
 
-/** One file, wherever it lies; `name` is the policy's. @throws UsageError */
+/** Reads one file in any directory; `name` is the name of the policy. @throws UsageError */
 export async function readPolicyFile(question: Question, path: string, name: string): Promise<PolicyDraft> {
   const notation = notationOf(path);
   if (notation === null) throw new UsageError(`${path}: ${extensionRule(path)}`);
@@ -61,7 +66,7 @@ export async function readPolicyFile(question: Question, path: string, name: str
   throw new Error('a file without a policy had no problem');
 }
 
-/** From standard input: YAML, and so JSON too. @throws UsageError */
+/** Reads a policy from standard input as YAML, which includes JSON. @throws UsageError */
 export async function readPolicyText(text: string, name: string): Promise<PolicyDraft> {
   const checked = await checkText(text, { where: 'standard input', notation: 'yaml', name });
   if ('draft' in checked) return checked.draft;
@@ -69,15 +74,15 @@ export async function readPolicyText(text: string, name: string): Promise<Policy
   throw new Error('a text without a policy had no problem');
 }
 
-/** `where` is the file as messages call it. */
+/** `where` is the file in messages. */
 async function checkFile(root: string, file: string, where: string): Promise<Checked> {
   const problem = (what: string): Checked => ({ problems: [{ where, what }] });
-  const place = join(root, file);
-  const isLink = (await lstat(place)).isSymbolicLink();
-  const target = await realpath(place).catch(() => null);
-  if (target === null) return problem('is a link to nothing');
-  // A mounted volume links within itself. What points elsewhere was reviewed by nobody.
-  if (isLink && !target.startsWith(root + sep)) return problem('is a link that leads out of the folder');
+  const path = join(root, file);
+  const isLink = (await lstat(path)).isSymbolicLink();
+  const target = await realpath(path).catch(() => null);
+  if (target === null) return problem('is a link to a missing file');
+  // A mounted volume contains links within itself. A link out of the directory bypasses the review of its files.
+  if (isLink && !target.startsWith(root + sep)) return problem('is a link that leaves the directory');
   if (!(await stat(target)).isFile()) return problem('must be a file; subdirectories are not read');
   const notation = notationOf(file);
   if (notation === null) return problem(extensionRule(file));
@@ -110,14 +115,14 @@ function notationOf(file: string): Notation | null {
 function extensionRule(file: string): string {
   const meant = nearest(extname(file).slice(1).toLowerCase(), NOTATIONS);
   const hint = meant === null ? '' : `; did you mean .${meant}?`;
-  return `a policy’s file must end in .${NOTATIONS.join(', .')}${hint}`;
+  return `a policy file must end in .${NOTATIONS.join(', .')}${hint}`;
 }
 
-function sharedNames(files: readonly PolicyFile[], folder: string): Problem[] {
+function sharedNames(files: readonly PolicyFile[], directory: string): Problem[] {
   const first = new Map<string, string>();
   return files.flatMap(({ file, draft }) => {
     const other = first.get(draft.name);
     if (other === undefined) first.set(draft.name, file);
-    return other === undefined ? [] : [{ where: join(folder, file), what: `names the policy that ${other} names` }];
+    return other === undefined ? [] : [{ where: join(directory, file), what: `has the same name as ${other}` }];
   });
 }

@@ -11,14 +11,14 @@ export interface Problem {
   readonly what: string;
 }
 
-const MOST_SHOWN = 50;
+const MAX_SHOWN = 50;
 
 /** `then` says what was not done because of the problems. @throws UsageError when there are any */
 export function throwIfProblems(problems: readonly Problem[], then: string): void {
   if (problems.length === 0) return;
-  const lines = problems.slice(0, MOST_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
-  if (problems.length > MOST_SHOWN) lines.push(`and ${problems.length - MOST_SHOWN} more`);
-  const head = problems.length === 1 ? '' : `${problems.length} mistakes\n`;
+  const lines = problems.slice(0, MAX_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
+  if (problems.length > MAX_SHOWN) lines.push(`and ${problems.length - MAX_SHOWN} more`);
+  const head = problems.length === 1 ? '' : `${problems.length} problems\n`;
   throw new UsageError(`${head}${lines.join('\n')}`, then);
 }
 

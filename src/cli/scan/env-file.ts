@@ -1,4 +1,4 @@
-/** Recognizes env files, and finds the assignments in them that hold a secret. */
+/** Recognizes env files, and finds the assignments in them that contain a secret. */
 
 import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -13,7 +13,9 @@ export function isEnvFile(file: string): boolean {
   return /^\.env(?:\..+)?$|.\.env$/.test(name) && !/\.(?:example|sample|template|dist|defaults?)$/.test(name);
 }
 
-/** In an env file the name is enough: the value need not look random. A file that cannot be parsed is searched as text. */
+/**
+ * In an env file the name is enough: the value need not look random. A file that cannot be parsed is searched as text.
+ */
 export function findInEnvFile(bytes: Buffer, file: string): readonly Finding[] {
   const text = bytes.toString('utf8');
   try {

@@ -1,9 +1,9 @@
 /**
- * Finds the .gitignore files that apply to a directory, and bounds their cost. They are untrusted: a file that exceeds a bound is not
- * followed and is reported, so that more is scanned, not less.
+ * Finds the .gitignore files that apply to a directory, and bounds their cost. They are untrusted: a file that exceeds
+ * a bound is not followed and is reported, so that more is scanned, not less.
  */
 import { join } from 'node:path';
-import { readRegularFile } from '../given-file.ts';
+import { readRegularFile } from '../input.ts';
 import { brokenPatternsRule, isIgnored, type MatchBudget, type Patterns, parsePatterns } from './ignore.ts';
 
 const MAX_BYTES = 256 * 1024;

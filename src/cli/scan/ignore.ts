@@ -1,7 +1,8 @@
 /**
- * Matches paths against .gitignore patterns: blank lines, comments, `!`, a trailing slash for directories, another slash to anchor a
- * pattern, `*`, `?`, `**` and sets such as `[a-z]`. Parsing takes linear time. Matching takes at most the product of the lengths, and no
- * more steps than its budget. WHY not a library: they compile patterns to regular expressions, which backtrack without a bound.
+ * Matches paths against .gitignore patterns: blank lines, comments, `!`, a trailing slash for directories, another
+ * slash to anchor a pattern, `*`, `?`, `**` and sets such as `[a-z]`. Parsing takes linear time. Matching takes at most
+ * the product of the lengths, and no more steps than its budget. WHY not a library: they compile patterns to regular
+ * expressions, which backtrack without a bound.
  * SOURCE: git-scm.com/docs/gitignore
  */
 
@@ -62,7 +63,10 @@ function toParts(segment: string): readonly string[] {
   return [...(segment.slice(0, end).match(WITH_SETS) ?? []), ...(segment.slice(end).match(WITHOUT_SETS) ?? [])];
 }
 
-/** Whether the last matching pattern ignores the path; null when none matches. `path` is relative to the directory of the patterns. */
+/**
+ * Whether the last matching pattern ignores the path; null when none matches. `path` is relative to the directory of
+ * the patterns.
+ */
 export function isIgnored(
   patterns: Patterns,
   path: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Moves findings of env files into the vault. ORDER: rewrite the file only after the service has acknowledged the value. An interrupted
- * move leaves the value in the file, the vault or both, and running it again completes it.
+ * Moves findings of env files into the vault. ORDER: rewrite the file only after the service has acknowledged the
+ * value. An interrupted move leaves the value in the file, the vault or both, and running it again completes it.
  */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
@@ -20,7 +20,10 @@ export interface Move {
   readonly path: CredentialPath;
 }
 
-/** The target path: PREFIX, the directories of the file, the part of its name other than `.env`, and the name; or why it has none. */
+/**
+ * The target path: PREFIX, the directories of the file, the part of its name other than `.env`, and the name; or why it
+ * has none.
+ */
 export function pathFor(prefix: readonly string[], { file, name }: MovableFinding): ReturnType<typeof toPath> {
   const directories = file.split('/');
   const kind = (directories.pop() ?? '').replace(/^\.env\.?|\.env$/, '');
@@ -33,7 +36,10 @@ export interface Moved {
   readonly failure: string | null;
 }
 
-/** Moves the findings of one file, given the bytes that were scanned. Rejects neither on an error of the service nor of the file system. */
+/**
+ * Moves the findings of one file, given the bytes that were scanned. Rejects neither on an error of the service nor of
+ * the file system.
+ */
 export async function moveFile(
   vault: Pick<Leasehold, 'credentials'>,
   moves: readonly Move[],

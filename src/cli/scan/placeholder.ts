@@ -10,8 +10,8 @@ const PLACEHOLDERS = [
   /^(?:ENC[[(]|!vault|\$ANSIBLE_VAULT|vault:v\d)/,
 ];
 /**
- * Filled in by a program: `${NAME}`, `{{ name }}`, `<name>`, `%NAME%`, `$(command)`, `$NAME` as a whole or in capitals as a word.
- * WHY not any `$` before a letter: passwords contain one.
+ * Filled in by a program: `${NAME}`, `{{ name }}`, `<name>`, `%NAME%`, `$(command)`, `$NAME` as a whole or in capitals
+ * as a word. WHY not any `$` before a letter: passwords contain one.
  */
 const TEMPLATES =
   /\$[({]|\{\{|<[^>]{0,64}>|^%.*%$|^\$[A-Za-z_]\w*$|(?<![A-Za-z0-9])\$[A-Z][A-Z0-9_]{2,}(?![A-Za-z0-9])|^process\.env|^os\.environ/;
@@ -74,7 +74,10 @@ function hasRandomCase(text: string): boolean {
 const MIN_PASSWORD_LENGTH = 8;
 const CLASSES = [/[a-z]/, /[A-Z]/, /[^A-Za-z0-9]/];
 
-/** Whether a value that is assigned to a secret name looks like a secret: random, or a password that follows the usual rules. */
+/**
+ * Whether a value that is assigned to a secret name looks like a secret: random, or a password that follows the usual
+ * rules.
+ */
 export function looksSecret(text: string): boolean {
   if (isRandom(text)) return true;
   if (text.length < MIN_PASSWORD_LENGTH || !/\d/.test(text)) return false;

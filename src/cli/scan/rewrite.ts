@@ -2,7 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
-import { openDirectly, readHandle } from '../given-file.ts';
+import { openDirectly, readHandle } from '../input.ts';
 
 export interface Replacement {
   /** Byte offsets in the file; `to` is exclusive. */
@@ -24,7 +24,10 @@ export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]
   return Buffer.concat([...parts, bytes.subarray(at)]);
 }
 
-/** Keeps owner and mode. Resolves when the file is on disk. @throws RewriteError when the file has changed or cannot be replaced */
+/**
+ * Keeps owner and mode. Resolves when the file is on disk. @throws RewriteError when the file has changed or cannot be
+ * replaced
+ */
 export async function rewrite(file: string, before: Buffer, after: Buffer): Promise<void> {
   const unfinished = join(dirname(file), `${basename(file)}.${crypto.randomUUID()}.unfinished`);
   try {

@@ -110,7 +110,7 @@ export async function report(scanned: Scanned, outcomes: Outcomes | null, ports:
   for (const file of skipped.unreadable) ports.say(`  Could not be read: ${toCell(file)}`);
   if (moved > 0) {
     ports.say('  Run a program with the values: leasehold run --env-file FILE -- COMMAND');
-    ports.say('  Copies that were committed, sent or backed up still hold the values: rotate them.');
+    ports.say('  Copies that were committed, sent or backed up still contain the values: rotate them.');
   }
   const left = findings.filter((finding) => !isMoved(finding));
   if (outcomes === null && left.some(isMovable)) {

@@ -1,4 +1,6 @@
-/** Finds secrets in text: strings of a known key format, and random-looking values that are assigned to a secret name. */
+/**
+ * Finds secrets in text: strings of a known key format, and random-looking values that are assigned to a secret name.
+ */
 import type { Secret } from '../../core/secret.ts';
 import { isSecretField } from '../../masking/secret-names.ts';
 import { findSecrets } from '../../masking/secret-patterns.ts';
@@ -81,7 +83,10 @@ const PLAIN =
   /\.(?:env|ini|cfg|conf|config|properties|toml|ya?ml|tfvars|sh|bash|zsh|npmrc|pypirc|netrc)$|(?:^|\/)(?:\.npmrc|\.pypirc|\.netrc|Dockerfile|credentials)$|(?:^|\/)\.env\b/i;
 const MAX_NAME_LENGTH = 80;
 const MAX_VALUE_LENGTH = 256;
-/** Before an operator: `name =`, `"name":`, `name string =`, `name ?=`, `name .=`. A comma counts after a quoted name: `set("name", "value")`. */
+/**
+ * Before an operator: `name =`, `"name":`, `name string =`, `name ?=`, `name .=`. A comma counts after a quoted name:
+ * `set("name", "value")`.
+ */
 const NAME_BEFORE = /([A-Za-z_][\w.-]*)["'`]?\]?(?:\s{1,8}string)?\s{0,8}[?.:|]{0,3}$/;
 const QUOTED_NAME_BEFORE = /["'`]([A-Za-z_][\w.-]*)["'`]\s{0,8}$/;
 /** After the operator, optionally with a type: `name: string = "value"`. */
@@ -93,7 +98,10 @@ const PLAIN_AFTER = /^[=:]{0,2}\s{0,8}([^\s"'`\\#;,(){}[\]]+)\s*(?:$|["'\r\n#;,]
 /** Names that are too common to mark a secret, such as the key of a map. */
 const COMMON_NAMES = /^(?:keys?|auth|cookie)$/i;
 
-/** Examines a bounded number of characters around each operator. WHY not one pattern over the text: it would backtrack over overlapping names. */
+/**
+ * Examines a bounded number of characters around each operator. WHY not one pattern over the text: it would backtrack
+ * over overlapping names.
+ */
 function* assignedIn(text: string, file: string): Generator<Match> {
   const isPlain = PLAIN.test(file);
   for (const { 0: operator, index } of text.matchAll(/[=:,>]/g)) {

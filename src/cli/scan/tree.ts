@@ -1,9 +1,11 @@
-/** Lists the files of a directory tree to scan, in the order of names. Links are not followed, so the tree is finite. */
+/**
+ * Lists the files of a directory tree to scan, in the order of names. Links are not followed, so the tree is finite.
+ */
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
-import { readRegularFile } from '../given-file.ts';
+import { readRegularFile } from '../input.ts';
 import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
 import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
@@ -46,7 +48,10 @@ interface Level {
   readonly ignoring: ActiveIgnores;
 }
 
-/** @throws UsageError when the root does not exist, the tree has more than 100,000 files, or a pattern exceeds its bounds */
+/**
+ * @throws UsageError when the root does not exist, the tree has more than 100,000 files, or a pattern exceeds its
+ * bounds
+ */
 export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenerator<ScannedFile> {
   const status = await stat(options.root).catch(() => null);
   if (status === null) throw new UsageError(`${options.root}: does not exist`);

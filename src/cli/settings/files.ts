@@ -1,6 +1,6 @@
 /**
- * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own file. Unknown
- * fields are errors.
+ * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own
+ * file. Unknown fields are errors.
  */
 
 import { lstatSync, readFileSync, statSync } from 'node:fs';
@@ -67,7 +67,10 @@ export function userFilePath({ home, environment }: UserDirs): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
-/** A file not read because another user could have written it, or because it is not a regular file and reading it could block. */
+/**
+ * A file not read because another user could have written it, or because it is not a regular file and reading it could
+ * block.
+ */
 export interface SkippedFile {
   readonly path: string;
   readonly reason: string;
@@ -75,7 +78,10 @@ export interface SkippedFile {
   readonly hint: string;
 }
 
-/** Searches from the working directory up to the home directory or the root; both are null without a file. @throws UsageError */
+/**
+ * Searches from the working directory up to the home directory or the root; both are null without a file. @throws
+ * UsageError
+ */
 export async function readProjectFile(
   userDirs: UserDirs,
 ): Promise<{ readonly file: SettingsFile | null; readonly skipped: SkippedFile | null }> {
@@ -203,4 +209,21 @@ function absolute(settings: FileSettings, path: string, { home }: UserDirs): Fil
     ...(ca_file === undefined ? {} : { ca_file: from(ca_file) }),
     ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
   };
+}
+
+/** The value of a flag, or null. */
+export type FlagReader = (name: string) => string | null;
+
+/** One layer of a settings file: the profile, or the top level. */
+export interface Layer {
+  readonly settings: FileSettings;
+  readonly source: string;
+  readonly level: SettingsFile['kind'];
+}
+
+/** @throws UsageError for an empty variable */
+export function readVariable({ environment }: Pick<UserDirs, 'environment'>, name: string): string | null {
+  const value = environment[name];
+  if (value === '') throw new UsageError(`${name} is empty: set or unset it`);
+  return value ?? null;
 }

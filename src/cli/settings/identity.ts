@@ -1,6 +1,7 @@
 /**
- * Finds the identity for requests. INVARIANT: no token or signature is sent to an address that only a project file sets, unless it is
- * meant for that address. The file may come from a repository of another author, and a signature is not bound to an address.
+ * Finds the identity for requests. INVARIANT: no token or signature is sent to an address that only a project file
+ * sets, unless it is meant for that address. The file may come from a repository of another author, and a signature is
+ * not bound to an address.
  */
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -10,12 +11,11 @@ import { ApiError } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../output/variables.ts';
-import { type UserDirs, userFilePath } from './files.ts';
-import { keyFileIn, readAdminToken } from './local.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { keyFileIn, readAdminToken } from './data-dir.ts';
+import { type FlagReader, type Layer, readVariable, type UserDirs, userFilePath } from './files.ts';
 import { type Login, readLogin } from './logins.ts';
 import type { Identity, Setting } from './settings.ts';
-import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 interface Search {
   readonly flag: FlagReader;
@@ -124,11 +124,11 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
     throw new UsageError(`${source}: the file cannot be read`);
   }
   if (!/^[\x21-\x7e]{16,512}$/.test(text))
-    throw new UsageError(`${source}: the file does not hold a Leasehold token (lha_… or lhs_…)`);
+    throw new UsageError(`${source}: the file does not contain a Leasehold token (lha_… or lhs_…)`);
   return new Secret(text);
 }
 
-/** With a key of its own file, of the data directory, or of the user's. */
+/** The key is in the file that a setting names, in the user's directory, or in the data directory. */
 function toAgent(search: Search, text: string, source: string): Identity {
   const name = parseName(text, source);
   const { flag, userDirs, layers, dataDir } = search;
@@ -200,7 +200,10 @@ function sameLoopback(one: string, other: string): boolean {
   return a.protocol === b.protocol && a.port === b.port;
 }
 
-/** What may be sent to the address: any identity, or only its own login. @throws UsageError for an untrusted address of a project file */
+/**
+ * What may be sent to the address: any identity, or only its own login. @throws UsageError for an untrusted address of
+ * a project file
+ */
 function addressTrust(
   { address, serviceAddress, layers, userDirs }: Search,
   login: Login | null,

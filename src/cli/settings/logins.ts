@@ -20,7 +20,10 @@ export function loginsPath({ home, environment }: UserDirs): string {
   return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
 }
 
-/** Returns null without a login. The session may have expired. @throws StartupError when the file belongs to another user or is a link */
+/**
+ * Returns null without a login. The session may have expired. @throws StartupError when the file belongs to another
+ * user or is a link
+ */
 export function readLogin(userDirs: UserDirs, address: string): Login | null {
   const saved = readAll(userDirs).get(address);
   if (saved === undefined || typeof saved.token !== 'string') return null;

@@ -3,22 +3,24 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
+import { parseDuration } from '../flags.ts';
 import { FORMATS, type Format } from '../output/output.ts';
-import { parseDuration } from '../plural.ts';
 import type { Terminal } from '../terminal.ts';
 import { printNotice } from '../terminal.ts';
+import { readServiceAddress } from './data-dir.ts';
 import {
   type FileSettings,
+  type FlagReader,
+  type Layer,
   type RunMapping,
   readProjectFile,
   readUserFile,
+  readVariable,
   type SettingsFile,
   type UserDirs,
 } from './files.ts';
 import { findIdentity } from './identity.ts';
-import { readServiceAddress } from './local.ts';
 import { Candidates, type OwnService, type Setting, type Settings } from './settings.ts';
-import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
 const DEFAULT_TIMEOUT_SECONDS = 30;

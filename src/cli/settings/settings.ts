@@ -47,7 +47,10 @@ export interface Settings {
   readonly address: Setting<string>;
   readonly identity: Setting<Identity>;
   readonly dataDir: Setting<string>;
-  /** Set when the address, the token or the trust in the address comes from the data directory: the service must then prove itself. */
+  /**
+   * Set when the address, the token or the trust in the address comes from the data directory: the service must then
+   * prove itself.
+   */
   readonly ownService: OwnService | null;
   /** PEM file of the trusted certificate authorities; null for those of the system. */
   readonly caFile: Setting<string> | null;

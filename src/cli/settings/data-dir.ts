@@ -1,9 +1,38 @@
 /**
- * INVARIANT: when the address or token comes from a data directory, nothing is sent before the service proves that it serves that
- * directory. After a crash both files remain, and another program may listen on the port.
+ * What a service on this machine publishes in its data directory: its address, the administrator's token, and agents'
+ * keys.
+ * INVARIANT: when the address or token comes from a data directory, nothing is sent before the service proves that it
+ * serves that directory. After a crash both files remain, and another program may listen on the port.
  */
-import { LeaseholdError } from '../client/errors.ts';
-import type { OwnService } from './settings/settings.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LeaseholdError } from '../../client/errors.ts';
+import { Secret } from '../../core/secret.ts';
+import { dataDirPaths } from '../../platform/data-dir-paths.ts';
+import type { OwnService } from './settings.ts';
+
+function readLine(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1').trim() || null;
+  } catch {
+    // The file is missing or not readable.
+    return null;
+  }
+}
+
+export function readServiceAddress(dataDir: string): string | null {
+  return readLine(dataDirPaths(dataDir).addressFile);
+}
+
+export function readAdminToken(dataDir: string): Secret | null {
+  const token = readLine(dataDirPaths(dataDir).tokenFile);
+  return token === null ? null : new Secret(token);
+}
+
+/** The key file of an agent whose key pair the service made. */
+export function keyFileIn(dataDir: string, agent: string): string {
+  return join(dataDirPaths(dataDir).agentsDir, agent, 'private_key.pem');
+}
 
 /** Validity of a proof. A long command asks again, because the service may have stopped. */
 const PROOF_VALID_MS = 1000;

@@ -1,6 +1,6 @@
 /**
- * Bounded file reads. A file that the user names may be a pipe, such as the `<(…)` of a shell; a file that the program finds must be a
- * regular file, and is never followed through a link.
+ * Bounded reads of files and of standard input. A file that the user names may be a pipe, such as the `<(…)` of a
+ * shell; a file that the program finds must be a regular file, and is never followed through a link.
  */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -10,9 +10,51 @@ import type { Readable } from 'node:stream';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
-import { type Bounds, readStandardInput, readStream } from './standard-input.ts';
 
-/** `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too long; the signal's reason */
+export interface Bounds {
+  readonly maxBytes: number;
+  /** Message for longer input. */
+  readonly tooMuch: string;
+  readonly signal: AbortSignal;
+}
+
+/** @throws UsageError `tooMuch` beyond `maxBytes`; the signal's reason when it aborts */
+export function readStandardInput(
+  { terminal: { stdin }, signal }: Question,
+  maxBytes: number,
+  tooMuch: string,
+): Promise<Buffer> {
+  return readStream(stdin, { maxBytes, tooMuch, signal });
+}
+
+/** @throws like `readStandardInput`, and errors of the stream */
+async function readStream(stream: Readable, { maxBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Only destroying the stream ends a read that waits for data.
+  const stop = (): void => void stream.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    for await (const chunk of stream) {
+      const part = Buffer.from(chunk);
+      bytes += part.length;
+      if (bytes > maxBytes) throw new UsageError(tooMuch);
+      chunks.push(part);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(chunks);
+}
+
+/**
+ * `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too
+ * long; the signal's reason
+ */
 export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
   try {
     return await readStream(openWithoutBlocking(path), bounds);
@@ -24,13 +66,16 @@ export async function readGivenFile(path: string, called: string, bounds: Bounds
 
 const MAX_INPUT_MIB = 16;
 
-/** The file `from`, relative to the user's working directory, or standard input for `-`. @throws UsageError, the signal's reason */
+/**
+ * The file `from`, relative to the user's working directory, or standard input for `-`. @throws UsageError, the
+ * signal's reason
+ */
 export function readInput(question: Question, from: string, maxMib = MAX_INPUT_MIB): Promise<Buffer> {
-  const mostBytes = maxMib * 1024 * 1024;
-  const tooMuch = `${inputName(from)}: holds more than ${maxMib} MiB`;
-  if (from === '-') return readStandardInput(question, mostBytes, tooMuch);
+  const maxBytes = maxMib * 1024 * 1024;
+  const tooMuch = `${inputName(from)}: is larger than ${maxMib} MiB`;
+  if (from === '-') return readStandardInput(question, maxBytes, tooMuch);
   const { terminal, signal } = question;
-  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { mostBytes, tooMuch, signal });
+  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { maxBytes, tooMuch, signal });
 }
 
 /** @throws UsageError, the signal's reason */
@@ -52,18 +97,22 @@ export function decodeUtf8(bytes: Uint8Array, name: string): string {
   }
 }
 
-/** WHY: a thread that waits for a writer to open a pipe keeps the whole process from ending, whatever signals arrive. */
+/**
+ * WHY: a thread that waits for a writer to open a pipe keeps the whole process from ending, whatever signals arrive.
+ */
 function openWithoutBlocking(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });
 }
 
-/** Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects as `open` does. */
+/**
+ * Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects as `open` does.
+ */
 export function openDirectly(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }
 
-/** `large`: it holds more than `maxBytes`. `other`: it is not a regular file. Rejects when it cannot be opened. */
+/** `large`: it is larger than `maxBytes`. `other`: it is not a regular file. Rejects when it cannot be opened. */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer | 'large' | 'other'> {
   await using handle = await openDirectly(path);
   return await readHandle(handle, maxBytes);
