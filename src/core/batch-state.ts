@@ -110,10 +110,10 @@ export class BatchState implements CallerLookup {
       case 'removeSession':
         loaded.sessions.delete(change.tokenHash);
         return;
-      case 'spendChallenge':
+      case 'consumeChallenge':
         loaded.spentChallenges.add(change.id);
         return;
-      case 'keepReply':
+      case 'saveIdempotencyRecord':
         loaded.keptReplies.set(change.reply.id, change.reply);
         return;
       case 'putCredential':
@@ -130,10 +130,10 @@ export class BatchState implements CallerLookup {
         loaded.histories.set(credential.id, [...history, { version: version.version, createdAt: version.createdAt }]);
         return;
       }
-      case 'dropVersions':
+      case 'pruneVersions':
         // What is dropped is out of reach by its number already: see `isKept`.
         return;
-      case 'countAccess':
+      case 'incrementAccessCount':
         // Counts are told behind the turns.
         return;
       case 'addLease':
@@ -149,7 +149,7 @@ export class BatchState implements CallerLookup {
       case 'revokeLease':
         this.#changeLease(change.id, (lease) => ({ ...lease, revokedAt: change.revokedAt }));
         return;
-      case 'markRevoked':
+      case 'revokeMatching':
         for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.mark));
         return;
     }

@@ -12,14 +12,14 @@ export type DirectChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
-  | { readonly kind: 'spendChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
+  | { readonly kind: 'consumeChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
-  /** Drops the versions up to and with `through`. */
-  | { readonly kind: 'dropVersions'; readonly credentialId: CredentialId; readonly through: number }
+  /** Deletes the versions up to and including `through`. */
+  | { readonly kind: 'pruneVersions'; readonly credentialId: CredentialId; readonly through: number }
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'markRevoked'; readonly mark: BulkRevocation };
+  | { readonly kind: 'revokeMatching'; readonly mark: BulkRevocation };
 
 export type Change =
   | DirectChange
@@ -30,11 +30,11 @@ export type Change =
   /** Makes the credential, or replaces what is said of it. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** In place of one that has the id and is of no use any more. */
-  | { readonly kind: 'keepReply'; readonly reply: IdempotencyRecord }
+  | { readonly kind: 'saveIdempotencyRecord'; readonly reply: IdempotencyRecord }
   /** Stored sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** Added up with the others of the turn. */
-  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId };
+  | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
 /** Changes of what is held in memory for deciding; on several nodes they move the epoch. */
 export function changesControlState(change: Change): boolean {

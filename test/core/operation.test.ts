@@ -114,7 +114,7 @@ test('a signature that was checked with another key, or for another agent of the
   for (const fields of refused) {
     const { answer, changes } = outcomeOf(fields);
     assert.ok('fault' in answer && answer.fault.code === 'AUTH_FAILED', JSON.stringify(fields));
-    assert.ok(changes.every(({ kind }) => kind === 'spendChallenge'));
+    assert.ok(changes.every(({ kind }) => kind === 'consumeChallenge'));
     messages.add(answer.fault.message);
   }
   assert.equal(messages.size, 1, 'the answer tells what failed');

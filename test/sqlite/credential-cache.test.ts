@@ -49,7 +49,7 @@ test('what this process changes is seen by the next turn: a new version, a count
   assert.deepEqual(await look(), [0, [2]]);
   await commit(store, { accesses: new Map([[credential.id, 7]]) });
   assert.deepEqual(await look(), [7, [2]]);
-  await commit(store, { changes: [{ kind: 'dropVersions', credentialId: credential.id, through: 2 }] });
+  await commit(store, { changes: [{ kind: 'pruneVersions', credentialId: credential.id, through: 2 }] });
   assert.deepEqual(await look(), [7, []]);
   await commit(store, { changes: [{ kind: 'removeCredential', id: credential.id, path: credential.path }] });
   assert.deepEqual(await look(), [null, []]);

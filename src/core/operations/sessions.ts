@@ -79,7 +79,7 @@ export function verify(
       const spend =
         isExpired || isSpent
           ? []
-          : [{ kind: 'spendChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
+          : [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
       if (agent === null || entry === null || reason !== null) {
         const fault = authFailed();
         return refused(fault.code, fault.message, entry, spend);

@@ -40,7 +40,7 @@ export function addVersion(
 }
 
 /** Deletes versions up to and including `through`. */
-export function dropVersions(connection: Connection, id: CredentialId, through: number): Promise<unknown> {
+export function pruneVersions(connection: Connection, id: CredentialId, through: number): Promise<unknown> {
   return connection.query`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${through}`;
 }
 
@@ -53,6 +53,6 @@ export function prepareCredentialWrites(connection: Connection): Statements {
   return [
     ...putCredential(connection, credential),
     addVersion(connection, id, { version: 1, type, createdAt: 0 }, new Uint8Array()),
-    dropVersions(connection, id, 0),
+    pruneVersions(connection, id, 0),
   ];
 }

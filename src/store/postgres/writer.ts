@@ -6,8 +6,8 @@ import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
 import {
   addVersion,
-  dropVersions,
   prepareCredentialWrites,
+  pruneVersions,
   putCredential,
   removeCredential,
 } from './credential-writer.ts';
@@ -15,7 +15,7 @@ import {
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
 
 /** New rows that are collected until a change of another kind follows. */
-const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'spendChallenge']);
+const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'consumeChallenge']);
 
 export class BatchWriter {
   readonly #connection: Connection;
@@ -23,7 +23,7 @@ export class BatchWriter {
   readonly #written: Promise<unknown>[] = [];
   #leases: Lease[] = [];
   #sessions: OfKind<'putSession'>['session'][] = [];
-  #challenges: OfKind<'spendChallenge'>[] = [];
+  #challenges: OfKind<'consumeChallenge'>[] = [];
 
   constructor(connection: Connection, batch: WriteSet) {
     this.#connection = connection;
@@ -69,7 +69,7 @@ export class BatchWriter {
       case 'putSession':
         this.#sessions.push(change.session);
         return;
-      case 'spendChallenge':
+      case 'consumeChallenge':
         this.#challenges.push(change);
         return;
       case 'putAgent': {
@@ -102,7 +102,7 @@ export class BatchWriter {
       case 'removeSession':
         this.#write(connection.query`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
         return;
-      case 'keepReply': {
+      case 'saveIdempotencyRecord': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
         // Replaces a record that expired or was altered outside.
         this.#write(connection.query`INSERT INTO idempotency_records (id, agent_id, request_mac, reply, expires_at, mac)
@@ -120,8 +120,8 @@ export class BatchWriter {
       case 'addVersion':
         this.#write(addVersion(connection, change.credentialId, change.version, change.sealed));
         return;
-      case 'dropVersions':
-        this.#write(dropVersions(connection, change.credentialId, change.through));
+      case 'pruneVersions':
+        this.#write(pruneVersions(connection, change.credentialId, change.through));
         return;
       case 'renewLease':
         this.#write(connection.query`UPDATE leases SET expires_at = ${change.expiresAt}, policy_name = ${change.policyName}
@@ -130,7 +130,7 @@ export class BatchWriter {
       case 'revokeLease':
         this.#write(connection.query`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
         return;
-      case 'markRevoked': {
+      case 'revokeMatching': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
         this.#write(connection.query`INSERT INTO bulk_revocations (seq, agent_id, credential_id, revoked_at)
           VALUES (${seq}, ${agentId ?? ''}, ${credentialId ?? ''}, ${revokedAt})`);

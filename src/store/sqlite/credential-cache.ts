@@ -83,7 +83,7 @@ export class CredentialCache {
     for (const change of changes) {
       if (change.kind === 'putCredential') this.#drop(change.credential.path);
       else if (change.kind === 'removeCredential') this.#drop(change.path);
-      else if (change.kind === 'addVersion' || change.kind === 'dropVersions') {
+      else if (change.kind === 'addVersion' || change.kind === 'pruneVersions') {
         const path = this.#pathById.get(change.credentialId);
         if (path !== undefined) this.#drop(path);
       }

@@ -69,7 +69,7 @@ export class CredentialWriter {
   }
 
   /** Deletes versions up to and including `through`. */
-  dropVersions(id: CredentialId, through: number): void {
+  pruneVersions(id: CredentialId, through: number): void {
     this.#statements
       .prepare('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?')
       .run(id, through);

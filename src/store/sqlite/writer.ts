@@ -129,10 +129,10 @@ export class BatchWriter {
       case 'removeSession':
         this.#run('DELETE FROM sessions WHERE token_hash = ?', change.tokenHash);
         return;
-      case 'spendChallenge':
+      case 'consumeChallenge':
         this.#run('INSERT INTO spent_challenges VALUES (?, ?)', change.id, change.expiresAt);
         return;
-      case 'keepReply': {
+      case 'saveIdempotencyRecord': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
         this.#run(
           'INSERT OR REPLACE INTO idempotency_records VALUES (?, ?, ?, ?, ?, ?)',
@@ -154,8 +154,8 @@ export class BatchWriter {
       case 'addVersion':
         this.#credentials.addVersion(change.credentialId, change.version, change.sealed);
         return;
-      case 'dropVersions':
-        this.#credentials.dropVersions(change.credentialId, change.through);
+      case 'pruneVersions':
+        this.#credentials.pruneVersions(change.credentialId, change.through);
         return;
       case 'addLease': {
         const { lease } = change;
@@ -185,7 +185,7 @@ export class BatchWriter {
       case 'revokeLease':
         this.#run('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
         return;
-      case 'markRevoked': {
+      case 'revokeMatching': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
         this.#run(
           'INSERT INTO bulk_revocations VALUES (?, ?, ?, ?)',
