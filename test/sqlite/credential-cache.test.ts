@@ -68,7 +68,7 @@ test('what another program changes in the database is seen by the next turn', as
   assert.deepEqual(await look(), [null, []]);
 });
 
-test('what is kept is bounded, by number and by bytes; what came first goes first', (t) => {
+test('the cache is bounded in bytes, and evicts the least recently used credential', (t) => {
   const database = openDatabase(join(temporaryDirectory(t), 'vault.db'));
   t.after(() => database.close());
   const hot = new CredentialCache(database);
