@@ -1,4 +1,4 @@
-/** Deletes rows that ended long ago, kind by kind, bounded in rows and in time. Every deletion finds its rows by an index. */
+/** Deletes rows that ended long ago, bounded in rows and time. Each deletion finds its rows by an index. */
 import { type Procedure, raw, type Statement, sql } from './statement.ts';
 import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from './store.ts';
 

@@ -1,4 +1,4 @@
-/** One step through many rows: reads chunk after chunk until its time is up, so that every step costs about the same. */
+/** One step through many rows: reads chunk after chunk until its time is up, so that steps cost about the same. */
 import type { Procedure } from './statement.ts';
 
 /** Less than a batch takes. */

@@ -16,7 +16,7 @@ export interface VaultMetadata {
   readonly highWaterTime: number;
   /** Null if the row was deleted. */
   readonly head: Head | null;
-  /** The highest sequence number of an entry, a lease or a bulk revocation; access counts include retrievals up to it. */
+  /** The highest sequence number of an entry, a lease or a bulk revocation; access counts include that entry. */
   readonly highestSeq: number;
 }
 
@@ -28,7 +28,7 @@ export interface TransferSource {
   close(): void;
 }
 
-/** An empty store, to which nobody else writes. Without `commit` it stays empty. */
+/** An empty store to which no other process writes. Without `commit` it stays empty. */
 export interface TransferTarget {
   /** @throws StoreError */
   insert(table: Table<object>, rows: readonly Row[]): Promise<void>;

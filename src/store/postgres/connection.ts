@@ -13,7 +13,7 @@ import { toStoreError } from './errors.ts';
 const CONNECT_TIMEOUT_S = 5;
 const READ_ONLY = 'the server is a read-only standby';
 const NO_TLS =
-  'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
+  'PostgreSQL: the server closed the connection at the start of TLS. Set ssl = on there, or sslmode=disable on a network that you trust';
 
 type Rows = readonly Row[];
 

@@ -9,6 +9,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = { text: 'text', number: 'big
 type Field = 'property' | 'name';
 
 interface RecordSet {
+  readonly target: string;
   readonly values: Statement;
   readonly types: Statement;
 }
@@ -18,6 +19,7 @@ const known = new Map<string, RecordSet>();
 function recordSet({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, field: Field): RecordSet {
   const key = `${field} ${name}`;
   const made = known.get(key) ?? {
+    target: `${name} (${columns.map((column) => column.name).join(', ')}`,
     values: raw(columns.map((column) => valueSql(column, field)).join(', ')),
     types: raw(columns.map((column) => `"${column[field]}" ${TYPES[column.type]}`).join(', ')),
   };
@@ -45,10 +47,9 @@ export function upsertItems<T>(table: Table<T>, items: readonly T[]): Statement 
 }
 
 function insert<T>(table: Table<T>, rows: readonly unknown[], field: Field, epoch: number | null): Statement {
-  const { values, types } = recordSet(table, field);
-  const target = raw(`${table.name} (${table.list.parts.join('')}${epoch === null ? '' : ', epoch'})`);
+  const { target, values, types } = recordSet(table, field);
   const added = epoch === null ? raw('') : sql`, ${epoch}::bigint`;
-  return sql`INSERT INTO ${target} SELECT ${values}${added}
+  return sql`INSERT INTO ${raw(`${target}${epoch === null ? ')' : ', epoch)'}`)} SELECT ${values}${added}
     FROM json_to_recordset(${toJson(table.columns, rows, field)}::text::json) AS r (${types})`;
 }
 

@@ -1,6 +1,6 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { ChallengeId, CredentialId } from '../../core/names.ts';
+import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
 import type { Row } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
@@ -72,12 +72,7 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
   );
   return {
     credentials: credentials.map((row) => CREDENTIALS.decode(row)),
-    versions: [
-      ...newest.map((row) =>
-        toLoadedVersion({ ...row, credential_id: row['id'], type: row['version_type'], created_at: row['version_at'] }),
-      ),
-      ...others.map(toLoadedVersion),
-    ],
+    versions: [...newest.map(toNewestVersion), ...others.map(toLoadedVersion)],
     histories: gatherHistories(histories),
     sessions: sessions.map((row) => SESSIONS.decode(row)),
     leases: leases.map((row) => LEASES.decode(row)),
@@ -132,6 +127,16 @@ function gatherHistories(rows: readonly Row[]): LoadedFromStore['histories'] {
     }
   }
   return Array.from(byId, ([credentialId, versions]) => ({ credentialId, versions }));
+}
+
+/** From a credential's row; a retrieval needs it, and `Table.decode` would need another row. */
+function toNewestVersion(row: Row): LoadedFromStore['versions'][number] {
+  const { id, version, version_type: type, version_at: createdAt, sealed } = row;
+  const content = sealed instanceof Uint8Array ? sealed : new Uint8Array();
+  return {
+    credentialId: String(id) as CredentialId,
+    version: { version: Number(version), type: String(type) as CredentialType, createdAt: Number(createdAt), content },
+  };
 }
 
 function toLoadedVersion(row: Row): LoadedFromStore['versions'][number] {

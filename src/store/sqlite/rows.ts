@@ -9,10 +9,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import { AUDIT_ENTRIES } from '../schema.ts';
 import type { Authenticated } from '../store.ts';
 
-/**
- * A credential by its path, with its newest version if that row stores it; the columns as
- * `toCredentialWithNewest` takes them.
- */
+/** A credential by its path, with its newest version if that row stores it, for `toCredentialWithNewest`. */
 export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 

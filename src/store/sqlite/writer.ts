@@ -1,4 +1,4 @@
-/** Writes a batch in one transaction. */
+/** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import {
