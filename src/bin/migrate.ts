@@ -1,4 +1,4 @@
-/** `npm run migrate -- --from DIR|URL --to DIR|URL`: moves a vault from one database into another. */
+/** `npm run migrate -- --from DIR|URL --to DIR|URL`: migrates a vault from one database to another. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
@@ -15,9 +15,7 @@ const interruption = new AbortController();
 const ignored = readIgnored(process.env);
 ignore(ignored);
 for (const signal of stopSignals(ignored)) {
-  process.on(signal, () =>
-    interruption.abort(new StartupError('Interrupted. Run the same command again to continue.')),
-  );
+  process.on(signal, () => interruption.abort(new StartupError('Interrupted. Run the same command again.')));
 }
 try {
   const parsed = readMigrationRequest(process.argv.slice(2), process.env);

@@ -113,10 +113,10 @@ export class BatchState implements CallerLookup {
       case 'removeSession':
         loaded.sessions.delete(change.tokenHash);
         return;
-      case 'spendChallenge':
+      case 'consumeChallenge':
         loaded.spentChallenges.add(change.id);
         return;
-      case 'keepReply':
+      case 'saveIdempotencyRecord':
         loaded.idempotencyRecords.set(change.reply.id, change.reply);
         return;
       case 'putCredential':
@@ -133,10 +133,10 @@ export class BatchState implements CallerLookup {
         loaded.histories.set(credential.id, [...history, { version: version.version, createdAt: version.createdAt }]);
         return;
       }
-      case 'dropVersions':
+      case 'pruneVersions':
         // `isKept` already rejects the numbers of dropped versions.
         return;
-      case 'countAccess':
+      case 'incrementAccessCount':
         // Access counts are read from the store, after the batch.
         return;
       case 'addLease':
@@ -152,7 +152,7 @@ export class BatchState implements CallerLookup {
       case 'revokeLease':
         this.#changeLease(change.id, (lease) => ({ ...lease, revokedAt: change.revokedAt }));
         return;
-      case 'markRevoked':
+      case 'revokeMatching':
         for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.mark));
         return;
     }

@@ -14,14 +14,14 @@ export type DirectChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
-  | { readonly kind: 'spendChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
+  | { readonly kind: 'consumeChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
-  /** Drops the versions up to and with `through`. */
-  | { readonly kind: 'dropVersions'; readonly credentialId: CredentialId; readonly through: number }
+  /** Deletes the versions up to and including `through`. */
+  | { readonly kind: 'pruneVersions'; readonly credentialId: CredentialId; readonly through: number }
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'markRevoked'; readonly mark: BulkRevocation };
+  | { readonly kind: 'revokeMatching'; readonly mark: BulkRevocation };
 
 export type Change =
   | DirectChange
@@ -32,11 +32,11 @@ export type Change =
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** Replaces an expired record with the same id. */
-  | { readonly kind: 'keepReply'; readonly reply: IdempotencyRecord }
+  | { readonly kind: 'saveIdempotencyRecord'; readonly reply: IdempotencyRecord }
   /** The store gets the value sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** The batch adds these up per credential. */
-  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId };
+  | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
 /** Whether the change alters agents or policies, which nodes hold in memory: such a change increments the epoch. */
 export function changesControlState(change: Change): boolean {

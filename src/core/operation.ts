@@ -226,5 +226,5 @@ function saved<R>(
     reply: JSON.stringify(reply),
     expiresAt: now + IDEMPOTENCY_TTL_MS,
   };
-  return { ...outcome, changes: [...outcome.changes, { kind: 'keepReply', reply: record }] };
+  return { ...outcome, changes: [...outcome.changes, { kind: 'saveIdempotencyRecord', reply: record }] };
 }

@@ -71,7 +71,7 @@ export function decideBatch(
     for (const change of outcome.changes) {
       state.apply(change);
       bumpsEpoch ||= changesControlState(change);
-      if (change.kind === 'countAccess')
+      if (change.kind === 'incrementAccessCount')
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
     }
@@ -124,7 +124,7 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
   };
 }
 
-function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultKeys): StoredChange {
+function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, keys: VaultKeys): StoredChange {
   switch (change.kind) {
     case 'putAgent':
       return { kind: 'putAgent', agent: macAgent(keys.row, change.agent) };
@@ -134,8 +134,8 @@ function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultK
       return { kind: 'putSession', session: macSession(keys.row, change.session) };
     case 'putCredential':
       return { kind: 'putCredential', credential: macCredential(keys.row, change.credential) };
-    case 'keepReply':
-      return { kind: 'keepReply', reply: macIdempotencyRecord(keys.row, change.reply) };
+    case 'saveIdempotencyRecord':
+      return { kind: 'saveIdempotencyRecord', reply: macIdempotencyRecord(keys.row, change.reply) };
     case 'addVersion': {
       const { credential, version } = change;
       const { content, ...rest } = version;

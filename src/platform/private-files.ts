@@ -61,16 +61,22 @@ function foreign(path: string): StartupError {
   return new StartupError(`${path} belongs to another user.`);
 }
 
-const UNFINISHED = /^\.[0-9a-f-]{36}\.new$/;
+/** The write-ahead log and its index are those of a database. */
+const UNFINISHED = /^\.[0-9a-f-]{36}\.new(-wal|-shm)?$/;
 
-/** Deletes the temporary files that `writePrivateFile` leaves after a crash. */
+/** A file that replaces the one at the path when it is complete. */
+export function temporaryPath(path: string): string {
+  return join(dirname(path), `.${crypto.randomUUID()}.new`);
+}
+
+/** Deletes the temporary files that a crash leaves. */
 export function removeUnfinished(dir: string): void {
   for (const name of readdirSync(dir)) if (UNFINISHED.test(name)) rmSync(join(dir, name));
 }
 
 /** Writes a file atomically: to a temporary file in the same directory, synced, then renamed. */
 export function writePrivateFile(path: string, text: string): void {
-  const temporary = join(dirname(path), `.${crypto.randomUUID()}.new`);
+  const temporary = temporaryPath(path);
   try {
     writeNewFile(temporary, text);
     renameSync(temporary, path);

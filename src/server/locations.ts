@@ -1,17 +1,16 @@
 /** The source and the target of a migration: a data directory with the embedded database, or a PostgreSQL database. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, syncDir } from '../platform/private-files.ts';
+import { checkPrivateFile, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
-import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
 import type { Store } from '../store/store.ts';
-import type { TableReader, TableWriter, TransferMetadata } from '../store/transfer.ts';
+import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { openDataDir } from './data-dir.ts';
 import { lockDataDir } from './data-dir-lock.ts';
 import { DatabaseSnapshot } from './snapshot.ts';
@@ -29,15 +28,19 @@ export interface Source {
   /** Returns the same rows as the reader, as long as `assertUnchanged` passes. */
   readonly store: Store;
   /** @throws StoreError */
-  openReader(): Promise<TableReader>;
+  openReader(): Promise<TransferSource>;
   /** @throws StartupError if the source has changed since it was opened */
   assertUnchanged(): Promise<void>;
   close(): Promise<void>;
 }
 
+/** An empty target. Until it is published, closing it leaves nothing. */
 export interface Target {
-  readonly store: Store;
-  openWriter(metadata: TransferMetadata): Promise<TableWriter>;
+  readonly writer: TransferTarget;
+  /** Commits the copy, and opens it for verification. */
+  commit(): Promise<Store>;
+  /** Makes the copy the vault of this location. */
+  publish(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -49,11 +52,7 @@ export async function openSource(location: VaultLocation): Promise<Source> {
     const store = new SqliteStore(copy.file);
     return {
       store,
-      async openReader() {
-        const reader = new SqliteSource(copy.file);
-        await reader.addUpAccesses();
-        return reader;
-      },
+      openReader: async () => new SqliteSource(copy.file),
       assertUnchanged: async () => copy.assertUnchanged(),
       async close() {
         await store.close();
@@ -92,32 +91,79 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
   }
 }
 
-/** Creates a missing directory or schema. @throws StartupError, StoreError */
-export async function openTarget(location: VaultLocation): Promise<Target> {
-  if (location.kind === 'database') {
-    const { address } = location;
-    const store = await PostgresStore.open(address);
-    return { store, openWriter: (metadata) => PostgresTarget.open(address, metadata), close: () => store.close() };
+/** Creates a missing directory or schema. @throws StartupError if the target is not empty, StoreError */
+export function openTarget(location: VaultLocation, metadata: VaultMetadata): Promise<Target> {
+  return location.kind === 'database'
+    ? openDatabaseTarget(location.address, metadata)
+    : openDirectoryTarget(location.dir, metadata);
+}
+
+/** A single transaction: its commit publishes the copy. */
+async function openDatabaseTarget(address: PostgresAddress, metadata: VaultMetadata): Promise<Target> {
+  const store = await PostgresStore.open(address);
+  try {
+    const writer = await PostgresTarget.open(address, metadata);
+    if (writer === null) {
+      throw new StartupError(`${describeAddress(address)}, is not empty. Nothing was changed. Give an empty database.`);
+    }
+    return {
+      writer,
+      async commit() {
+        await writer.commit();
+        return store;
+      },
+      publish: async () => undefined,
+      async close() {
+        writer.close();
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
   }
-  const { dir } = location;
+}
+
+/** A new file, which is renamed when it is complete and verified. */
+async function openDirectoryTarget(dir: string, metadata: VaultMetadata): Promise<Target> {
   openDataDir(dir);
   const { databaseFile, lockFile } = dataDirPaths(dir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dir);
+  const file = temporaryPath(databaseFile);
   try {
-    for (const suffix of ['', '-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-    assertUnused(databaseFile);
-    const store = new SqliteStore(databaseFile);
-    syncDir(dir);
+    removeUnfinished(dir);
+    if (['', '-wal', '-shm'].some((suffix) => existsSync(databaseFile + suffix))) {
+      throw new StartupError(`${databaseFile} exists. Nothing was changed. Give a directory without a database.`);
+    }
+    const writer = new SqliteTarget(file, metadata);
+    let store: SqliteStore | null = null;
+    const closeStore = async (): Promise<void> => {
+      await store?.close();
+      store = null;
+    };
     return {
-      store,
-      openWriter: async (metadata) => new SqliteTarget(databaseFile, metadata),
+      writer,
+      async commit() {
+        await writer.commit();
+        writer.close();
+        store = new SqliteStore(file);
+        return store;
+      },
+      async publish() {
+        await closeStore();
+        renameSync(file, databaseFile);
+        syncDir(dir);
+      },
       async close() {
-        await store.close();
+        writer.close();
+        await closeStore();
+        removeUnfinished(dir);
         lock.release();
       },
     };
   } catch (error) {
+    removeUnfinished(dir);
     lock.release();
     throw error;
   }

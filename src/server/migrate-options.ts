@@ -11,14 +11,14 @@ import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
 import { defaultRootKeyFile, type VaultLocation } from './locations.ts';
 import type { MigrationRequest } from './migrate.ts';
 
-export const MIGRATE_HELP = `Moves a vault from the embedded database to PostgreSQL, or back. Stop the service, or every node, first. The source
-is not changed; the chain is verified before and after. After an interruption run the same command again to continue.
+export const MIGRATE_HELP = `Migrates a vault from the embedded database to PostgreSQL, or back. Stop the service, or every node, first. The source
+is not changed; the chain is verified before and after. An interrupted migration leaves nothing: run it again.
 
 Usage: ${CALLED_AS.migrate} --from DIR|URL --to DIR|URL [flags]
 
   --from DIR|URL         the vault: a data directory, or postgres://…
-  --to DIR|URL           the target: a new directory or an empty database
-  --database-file FILE   a file with the URL, in location of --from or --to; so does LEASEHOLD_DATABASE_URL
+  --to DIR|URL           the target: a directory without a database, or an empty database
+  --database-file FILE   a file with the URL, in place of --from or --to; so does LEASEHOLD_DATABASE_URL
   --root-key-file FILE   the vault's root key (default DIR/root.key)
   --accept-broken-chain  copy a log whose chain is broken, as it is
   --help                 show this help

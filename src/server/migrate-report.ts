@@ -22,18 +22,20 @@ export function reporter(write: (line: string) => void): (what: string, rows: nu
 
 export function formatSummary(
   { from, to, rootKeyFile }: MigrationRequest,
-  { wasDone, counts, verification }: MigrationResult,
+  { counts, verification }: MigrationResult,
 ): string {
   const rows = [...counts].map(([table, count]) => `  ${table.padEnd(20)} ${formatCount(count)}`);
   const chain = verification.isValid
     ? `The chain is valid: ${formatCount(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
     : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.reason}.`;
   return [
-    wasDone ? `The vault was already moved to ${describeLocation(to)}.` : `Moved to ${describeLocation(to)}:`,
-    ...(wasDone ? [] : ['', ...rows, '']),
+    `Migrated to ${describeLocation(to)}:`,
+    '',
+    ...rows,
+    '',
     chain,
     '',
-    'Keys are not in the database and were not moved:',
+    'Keys are not in the database and were not copied:',
     ...keysOf(from, to, rootKeyFile),
     '',
     'Next:',

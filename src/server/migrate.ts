@@ -1,6 +1,6 @@
 /**
- * Migrates a vault to another database and verifies its chain before and after. The source is not changed. An
- * interrupted migration can be run again at any time: it continues, or reports that it is complete.
+ * Migrates a vault into an empty directory or database, all or nothing, and verifies its chain before and after. The
+ * source is not changed. An interrupted migration leaves nothing and can be run again.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -8,15 +8,9 @@ import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.
 import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
+import { TABLES } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import {
-  syncTable,
-  type TableReader,
-  type TableWriter,
-  type TransferMetadata,
-  type VaultMetadata,
-} from '../store/transfer.ts';
-import { TABLES, type Table } from '../store/transfer-schema.ts';
+import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
 import { anchorTarget, checkSourceAnchor } from './migrate-anchor.ts';
@@ -34,13 +28,11 @@ export interface ProgressReporter {
   readonly signal: AbortSignal;
   /** A line about the step that begins, or a warning. */
   say(line: string): void;
-  /** How many rows of a table are the same in both databases. */
+  /** How many rows of a table were copied. */
   progress(what: string, rows: number, of: number): void;
 }
 
 export interface MigrationResult {
-  /** Whether an earlier run completed the migration. */
-  readonly wasDone: boolean;
   /** Rows by table. */
   readonly counts: ReadonlyMap<string, number>;
   /** Of the target's chain. */
@@ -65,10 +57,10 @@ export async function migrate(request: MigrationRequest, reporter: ProgressRepor
     const before = await verifySource(source.store, keys, request, reporter);
     const reader = await source.openReader();
     try {
-      const metadata = await readMetadata(source, reader);
-      const target = await openTarget(request.to);
+      const metadata = await readSourceMetadata(source, reader);
+      const target = await openTarget(request.to, metadata);
       try {
-        return await copyAll({ request, keys, reporter, source, reader, metadata, target, before });
+        return await copyAll({ request, keys, reporter, source, reader, target, before });
       } finally {
         await target.close();
       }
@@ -86,54 +78,46 @@ interface Migration {
   readonly keys: VaultKeys;
   readonly reporter: ProgressReporter;
   readonly source: Source;
-  readonly reader: TableReader;
-  readonly metadata: TransferMetadata;
+  readonly reader: TransferSource;
   readonly target: Target;
   /** Of the source's chain. */
   readonly before: VerificationResult;
 }
 
 async function copyAll(migration: Migration): Promise<MigrationResult> {
-  const { request, reporter, source, reader, metadata, target } = migration;
-  const counts = new Map<string, number>();
-  for (const table of TABLES) counts.set(table.name, await reader.count(table));
-  const writer = await target.openWriter(metadata);
-  try {
-    const copied = await writer.readRecords();
-    if (copied !== null) {
-      const verification = await assertMoved(migration, copied);
-      return { wasDone: true, counts, verification };
-    }
-    await assertEmptyOrBegun(writer, request);
-    reporter.say(`Moving to ${describeLocation(request.to)}.`);
-    for (const table of TABLES) await copyTable(migration, writer, table, counts.get(table.name) ?? 0);
-    await source.assertUnchanged();
-    for (const table of TABLES) await assertCount(writer, table, counts.get(table.name) ?? 0);
-    await anchorTarget(request.to, source.store, migration.keys, request.acceptsBrokenChain);
-    // ORDER: last. From here on the target is a vault.
-    await writer.commitMetadata();
-  } finally {
-    writer.close();
-  }
-  reporter.say('Verifying the copied chain.');
-  const verification = await verify(target.store, migration);
-  await assertSame(migration, verification);
+  const { request, keys, reporter, source, target } = migration;
+  reporter.say(`Migrating to ${describeLocation(request.to)}.`);
+  const counts = await copyTables(migration);
   await source.assertUnchanged();
-  return { wasDone: false, counts, verification };
+  const copy = await target.commit();
+  reporter.say('Verifying the copied chain.');
+  const verification = await verify(copy, migration);
+  await assertSame(migration, copy, verification);
+  await source.assertUnchanged();
+  // ORDER: a vault without its anchor does not start.
+  await anchorTarget(request.to, source.store, keys, request.acceptsBrokenChain);
+  await target.publish();
+  return { counts, verification };
 }
 
-async function copyTable(
-  { reader, reporter }: Migration,
-  writer: TableWriter,
-  table: Table,
-  of: number,
-): Promise<void> {
-  let done = 0;
-  const tell = (_: Table, rows: number): void => {
-    done += rows;
-    reporter.progress(table.name, done, of);
-  };
-  await syncTable({ source: reader, target: writer, signal: reporter.signal, onProgress: tell }, table);
+/** Resolves to the numbers of rows, by table. @throws StartupError if they differ */
+async function copyTables({ reader, target: { writer }, reporter }: Migration): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const table of TABLES) {
+    const count = await reader.run(countRows(table, reader.views));
+    counts.set(table.name, count);
+    const onProgress = (rows: number): void => reporter.progress(table.name, rows, count);
+    await copyTable(reader, writer, table, reporter.signal, onProgress);
+  }
+  // After the last table: the rows of one may become part of another.
+  for (const table of TABLES) {
+    const [found, count] = [await writer.count(table), counts.get(table.name)];
+    if (found === count) continue;
+    throw new StartupError(
+      `${table.name} has ${found} rows in the target and ${count} in the source. Nothing was migrated.`,
+    );
+  }
+  return counts;
 }
 
 /** @throws StartupError unless the source has a vault of this root key */
@@ -141,11 +125,11 @@ async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: M
   const keyCheck = await store.readRootKeyCheck();
   const where = describeLocation(from);
   if (keyCheck === null) {
-    const what = (await store.isEmpty()) ? 'contains no vault' : "contains rows of a vault, but not the vault's record";
-    throw new StartupError(`${where} ${what}: there is nothing to move.`);
+    const what = (await store.isEmpty()) ? 'holds no vault' : "contains rows of a vault, but not the vault's record";
+    throw new StartupError(`${where} ${what}: there is nothing to migrate.`);
   }
   if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
-  throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was moved.`);
+  throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was migrated.`);
 }
 
 async function verifySource(
@@ -158,7 +142,7 @@ async function verifySource(
   const found = await verify(store, { keys, reporter });
   if (found.isValid || request.acceptsBrokenChain) return found;
   throw new StartupError(
-    `The audit chain of ${describeLocation(request.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was moved. Restore a backup, or add --accept-broken-chain to copy the log as it is.`,
+    `The audit chain of ${describeLocation(request.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was migrated. Restore a backup, or add --accept-broken-chain to copy the log as it is.`,
   );
 }
 
@@ -166,63 +150,23 @@ function verify(store: Store, { keys, reporter }: Pick<Migration, 'keys' | 'repo
   return new Verifier({ store, keys, clock: startClock(0) }).verify(reporter.signal);
 }
 
-async function readMetadata(source: Source, reader: TableReader): Promise<TransferMetadata> {
-  const records = await reader.readRecords();
+async function readSourceMetadata(source: Source, reader: TransferSource): Promise<VaultMetadata> {
+  const { highestSeq } = await source.store.readHead();
+  const metadata = await reader.run(readMetadata(highestSeq));
   // The reader's snapshot is the state that was verified.
   await source.assertUnchanged();
-  if (records === null)
+  if (metadata === null)
     throw new StartupError("The vault's record disappeared from the source while it was read. Run this command again.");
-  return { records, highestSeq: (await source.store.readHead()).highestSeq };
-}
-
-/**
- * The log is copied first, so a target with other rows and no log is not an interrupted migration. @throws
- * StartupError
- */
-async function assertEmptyOrBegun(writer: TableWriter, { to }: MigrationRequest): Promise<void> {
-  const [log, ...others] = TABLES;
-  if (log === undefined || (await writer.count(log)) > 0) return;
-  for (const table of others) {
-    if ((await writer.count(table)) === 0) continue;
-    throw new StartupError(`${describeLocation(to)} is not empty: ${table.name} has rows. Give an empty database.`);
-  }
-}
-
-/** @throws StartupError if the target has more or fewer rows than the source */
-async function assertCount(writer: TableWriter, table: Table, wanted: number): Promise<void> {
-  const found = await writer.count(table);
-  if (found === wanted) return;
-  throw new StartupError(
-    `${table.name} has ${found} rows in the target and ${wanted} in the source. Run this command again.`,
-  );
-}
-
-/**
- * Checks that the vault in the target is this one, with all of its entries and maybe later ones. @throws StartupError
- */
-async function assertMoved({ request, metadata, keys, reporter, target, before }: Migration, copied: VaultMetadata) {
-  const where = describeLocation(request.to);
-  if (!timingSafeEqualText(copied.keyCheck, keys.checkValue)) {
-    throw new StartupError(`${where} holds another vault. Nothing was changed. Give an empty database.`);
-  }
-  const { head } = metadata.records;
-  const [entry] = head === null || head.seq === 0 ? [] : await target.store.readEntries(head.seq, head.seq, 1);
-  if (head !== null && head.seq > 0 && entry?.hmac !== head.hmac && before.isValid) {
-    throw new StartupError(
-      `${where} holds this vault already, but not entry ${head.seq} of ${describeLocation(request.from)}: both were used since the migration. Nothing was changed.`,
-    );
-  }
-  reporter.say('The vault was already moved; verifying its chain.');
-  const verification = await verify(target.store, { keys, reporter });
-  if (verification.isValid || isDeepStrictEqual(verification, before)) return verification;
-  throw new StartupError(
-    `The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.reason}.`,
-  );
+  return metadata;
 }
 
 /** Compares the verification result, the head and the last entry of source and target. @throws StartupError */
-async function assertSame({ source, target, before, request }: Migration, after: VerificationResult): Promise<void> {
-  const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
+async function assertSame(
+  { source, before, request }: Migration,
+  copy: Store,
+  after: VerificationResult,
+): Promise<void> {
+  const [sent, arrived] = [await source.store.readHead(), await copy.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
   const what = after.isValid ? 'the heads differ' : `entry ${after.breakAtEntry}: ${after.reason}`;
   throw new StartupError(

@@ -90,24 +90,15 @@ export async function openVault(
   }
 }
 
-/**
- * A migration writes the vault's record and the log's head last; a head without the record is not an interrupted
- * migration.
- */
-async function missingRecordError(store: Store): Promise<StartupError> {
-  const { head } = await store.readHead();
-  return new StartupError(
-    head === null
-      ? 'A migration to this database is not complete: run the same npm run migrate again. Without a migration, the database was altered outside: restore a backup.'
-      : "The vault's record is missing from the database, which was altered outside. Restore a backup.",
-  );
-}
-
 /** Whether the store holds a vault. @throws StartupError for another root key, before it seals anything */
 async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
   const keyCheck = await store.readRootKeyCheck();
   if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
-  else if (!(await store.isEmpty())) throw await missingRecordError(store);
+  else if (!(await store.isEmpty())) {
+    throw new StartupError(
+      "The vault's record is missing from the database, which was altered outside. Restore a backup.",
+    );
+  }
   return keyCheck !== null;
 }
 

@@ -56,7 +56,7 @@ export type StoredChange =
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Replaces a record with the same id. */
-  | { readonly kind: 'keepReply'; readonly reply: Authenticated<IdempotencyRecord> }
+  | { readonly kind: 'saveIdempotencyRecord'; readonly reply: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;

@@ -1,14 +1,13 @@
 /**
- * Copies a vault from one store to another, row by row: the port, and the synchronization of one table.
- *
- * INVARIANT: a target becomes a vault with its metadata, which is written last; until then every service rejects it.
- * Each run compares the target with the source and fixes the differences, so that a migration can resume after any
- * interruption.
+ * Copies a vault into an empty store, all or nothing: the rows of every table, then the `vault` and `audit_head` rows.
+ * An interrupted copy leaves nothing.
  */
-import type { Row } from './decode-rows.ts';
+import { toHead } from './audit-log.ts';
+import { numberIn } from './dialect.ts';
 import { StoreError } from './errors.ts';
+import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, type Table, toValue } from './schema.ts';
+import { type Procedure, type Row, raw, sql } from './statement.ts';
 import type { Head } from './store.ts';
-import { isSameRow, keyOf, LOG, minKey, type RowKey, type Table } from './transfer-schema.ts';
 
 /** The `vault` and `audit_head` rows. */
 export interface VaultMetadata {
@@ -17,94 +16,96 @@ export interface VaultMetadata {
   readonly highWaterTime: number;
   /** Null if the row was deleted. */
   readonly head: Head | null;
-}
-
-/** Known before the first row is written. */
-export interface TransferMetadata {
-  readonly records: VaultMetadata;
-  /** The highest sequence number of an entry, a lease or a bulk revocation; the counts include retrievals up to it. */
+  /** The highest sequence number of an entry, a lease or a bulk revocation; access counts include that entry. */
   readonly highestSeq: number;
 }
 
-export interface TableReader {
-  /** Null if the vault does not exist or is incomplete. */
-  readRecords(): Promise<VaultMetadata | null>;
-  count(table: Table): Promise<number>;
-  /** In key order: rows after `after`, up to and including `through` unless null; at most `limit`. */
-  read(table: Table, after: RowKey, through: RowKey | null, limit: number): Promise<Row[]>;
+export interface TransferSource {
+  /** SQL for the rows of a table, by its name, if this store keeps them differently. */
+  readonly views: Readonly<Record<string, string>>;
+  /** Reads one snapshot. @throws StoreError */
+  run<T>(procedure: Procedure<T>): Promise<T>;
   close(): void;
 }
 
-export interface TableWriter extends TableReader {
-  /** Each call is atomic. */
-  remove(table: Table, keys: readonly RowKey[]): Promise<void>;
-  add(table: Table, rows: readonly Row[]): Promise<void>;
-  /** Writes the metadata in one transaction, which makes the target a vault; durable when it resolves. */
-  commitMetadata(): Promise<void>;
+/** An empty store to which no other process writes. Without `commit` it stays empty. */
+export interface TransferTarget {
+  /** @throws StoreError */
+  insert(table: Table<object>, rows: readonly Row[]): Promise<void>;
+  count(table: Table<object>): Promise<number>;
+  /** Writes the `vault` and `audit_head` rows, which make it a vault; durable when it resolves. */
+  commit(): Promise<void>;
+  close(): void;
 }
 
-export interface TransferContext {
-  readonly source: TableReader;
-  readonly target: TableWriter;
-  /** Checked between two steps. */
-  readonly signal: AbortSignal;
-  /** That many more rows are equal in both. */
-  readonly onProgress: (table: Table, rows: number) => void;
+/** Rows in memory at a time. */
+const CHUNK_ROWS = 2000;
+/** A value has up to 256 KiB, and so has a recorded response. */
+const CHUNK_ROWS_WITH_VALUES = 96;
+const TABLES_WITH_VALUES: ReadonlySet<string> = new Set([CREDENTIAL_VERSIONS.name, IDEMPOTENCY_RECORDS.name]);
+
+/** Null if the vault does not exist. */
+export function* readMetadata(highestSeq: number): Procedure<VaultMetadata | null> {
+  const [vault] = yield sql`SELECT key_check, created_at, high_water_time FROM vault`;
+  if (vault === undefined) return null;
+  const [head] = yield sql`SELECT seq, hmac, mac, epoch FROM audit_head`;
+  return {
+    keyCheck: String(vault['key_check']),
+    createdAt: Number(vault['created_at']),
+    highWaterTime: Number(vault['high_water_time']),
+    head: toHead(head),
+    highestSeq,
+  };
 }
 
-/** Makes the target's table equal to the source's. @throws StoreError, the signal's reason */
-export async function syncTable({ source, target, signal, onProgress }: TransferContext, table: Table): Promise<void> {
-  let after = minKey(table);
-  for (;;) {
-    signal.throwIfAborted();
-    const rows = await source.read(table, after, null, table.chunkRows);
-    const last = rows.at(-1);
-    const through = last === undefined || rows.length < table.chunkRows ? null : keyOf(table, last);
-    await reconcileRows(target, table, rows, after, through);
-    onProgress(table, rows.length);
-    if (through === null) return;
-    after = through;
-  }
+export function* countRows({ name }: Table<object>, views: TransferSource['views'] = {}): Procedure<number> {
+  const [row] = yield sql`SELECT count(*) AS n FROM ${raw(views[name] ?? name)}`;
+  return numberIn(row, 'n');
 }
 
-async function reconcileRows(
-  target: TableWriter,
-  table: Table,
-  rows: readonly Row[],
-  after: RowKey,
-  through: RowKey | null,
+/** Copies every row; `onProgress` gets the number of rows so far. @throws StoreError, the signal's reason */
+export async function copyTable(
+  source: TransferSource,
+  target: TransferTarget,
+  table: Table<object>,
+  signal: AbortSignal,
+  onProgress: (rows: number) => void,
 ): Promise<void> {
-  const missing = new Map(rows.map((row) => [textOf(table, row), row]));
-  for (let cursor: RowKey | null = after; cursor !== null; ) {
-    const present = await target.read(table, cursor, through, table.chunkRows);
-    const foreign: RowKey[] = [];
-    for (const row of present) {
-      const text = textOf(table, row);
-      const wanted = missing.get(text);
-      if (wanted !== undefined && isSameRow(table, wanted, row)) missing.delete(text);
-      else foreign.push(keyOf(table, row));
-    }
-    if (foreign.length > 0) await removeForeign(target, table, foreign);
-    const last = present.at(-1);
-    cursor = last === undefined || present.length < table.chunkRows ? null : keyOf(table, last);
-  }
-  if (missing.size > 0) await target.add(table, [...missing.values()]);
+  const chunkRows = TABLES_WITH_VALUES.has(table.name) ? CHUNK_ROWS_WITH_VALUES : CHUNK_ROWS;
+  let copied = 0;
+  let last: Row | undefined;
+  do {
+    signal.throwIfAborted();
+    const rows = await source.run(readRows(table, source.views, last, chunkRows));
+    if (rows.length > 0) await target.insert(table, rows);
+    copied += rows.length;
+    onProgress(copied);
+    last = rows.length < chunkRows ? undefined : rows.at(-1);
+  } while (last !== undefined);
 }
 
-/**
- * Removes rows that the source changed or deleted since an earlier run. A log never changes: there they belong to
- * another vault.
- */
-async function removeForeign(target: TableWriter, table: Table, keys: readonly RowKey[]): Promise<void> {
-  if (table === LOG) {
-    throw new StoreError(
-      'unavailable',
-      'the target holds rows of another vault, or of one that was altered: empty it first',
-    );
+/** In key order, after a row. */
+function* readRows(
+  { name, key, columns, list }: Table<object>,
+  views: TransferSource['views'],
+  after: Row | undefined,
+  limit: number,
+): Procedure<readonly Row[]> {
+  const names = raw(key.join(', '));
+  const [first, ...others] = key.map((column) => sql`${toValue(after?.[column])}`);
+  const values = others.reduce((all, value) => sql`${all}, ${value}`, first ?? raw(''));
+  const where = after === undefined ? raw('true') : sql`(${names}) > (${values})`;
+  const rows =
+    yield sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${names} LIMIT ${limit}`;
+  for (const row of rows) {
+    // Only an outside alteration stores integers that lose precision as JavaScript numbers.
+    if (
+      columns.every(
+        (column) => column.type !== 'number' || row[column.name] === null || Number.isSafeInteger(row[column.name]),
+      )
+    )
+      continue;
+    throw new StoreError('unavailable', `a number in ${name} is out of range: it was altered outside`);
   }
-  await target.remove(table, keys);
-}
-
-function textOf(table: Table, row: Row): string {
-  return keyOf(table, row).join('\0');
+  return rows;
 }

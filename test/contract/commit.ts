@@ -54,7 +54,7 @@ const SETTING: StoredChange[] = [
   stored(A),
   versioned(A, 1, ONE),
   leased(aLease(1)),
-  { kind: 'spendChallenge', id: asChallenge(1), expiresAt: T0 },
+  { kind: 'consumeChallenge', id: asChallenge(1), expiresAt: T0 },
   { kind: 'putAgent', agent: anAgent(1) },
   { kind: 'putPolicy', policy: aPolicy(1) },
   { kind: 'putSession', session: aSession(1) },
@@ -69,13 +69,13 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'removePolicy', name: aPolicy(1).name },
   { kind: 'putSession', session: aSession(2) },
   { kind: 'removeSession', tokenHash: aSession(1).tokenHash },
-  { kind: 'spendChallenge', id: asChallenge(2), expiresAt: T0 },
+  { kind: 'consumeChallenge', id: asChallenge(2), expiresAt: T0 },
   keptReply(aReply(1, { reply: '"another"' })),
   keptReply(aReply(2)),
   stored(aCredential('b')),
   stored({ ...A, description: 'new', version: 2 }),
   versioned(A, 2, ONE),
-  { kind: 'dropVersions', credentialId: A.id, through: 1 },
+  { kind: 'pruneVersions', credentialId: A.id, through: 1 },
   leased(aLease(2)),
   { kind: 'renewLease', id: aLease(1).id, expiresAt: T0 + 9, policyName: 'other' },
   { kind: 'revokeLease', id: aLease(1).id, revokedAt: T0 + 2 },
@@ -84,7 +84,7 @@ const OF_EVERY_KIND: StoredChange[] = [
 ];
 
 const CLASHES: readonly (readonly [name: string, batch: Partial<WriteSet>])[] = [
-  ['a challenge is spent twice', { changes: [{ kind: 'spendChallenge', id: asChallenge(1), expiresAt: T0 }] }],
+  ['a challenge is spent twice', { changes: [{ kind: 'consumeChallenge', id: asChallenge(1), expiresAt: T0 }] }],
   ['a lease has the id of another', { changes: [leased({ ...aLease(3), id: aLease(1).id })] }],
   ['a path has another credential', { changes: [stored(aCredential('b', { id: 'another' as CredentialId }))] }],
   [
@@ -179,7 +179,7 @@ export function commitContract({ name, newVault }: Subject): void {
     await commit(store, retrievals(1, [A, A, A, A]));
     const later = { ...A, description: 'later', updatedAt: T0 + 5, version: 4 };
     const versions = [1, 2, 3, 4].map((version) => versioned(A, version, ONE));
-    const drop = { kind: 'dropVersions' as const, credentialId: A.id, through: 2 };
+    const drop = { kind: 'pruneVersions' as const, credentialId: A.id, through: 2 };
     await commit(store, { changes: [stored(later), ...versions, drop] });
     const { credentials, histories } = (await snapshot(store)).found;
     assert.deepEqual(

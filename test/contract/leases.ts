@@ -83,7 +83,7 @@ function play(events: readonly Event[]): {
       const before = leases;
       leases = before.map((lease) => underMark(lease, mark));
       ended.set(mark, leases.filter((lease, at) => lease !== before[at]).length);
-      return [{ kind: 'markRevoked', mark }];
+      return [{ kind: 'revokeMatching', mark }];
     }
     const lease = leases[happened.which % Math.max(1, leases.length)];
     if (lease === undefined || statusOf(lease, now) !== 'active') return [];
@@ -166,7 +166,7 @@ export function leaseContract({ name, newVault }: Subject): void {
       changes: [
         ...leases.map(leased),
         { kind: 'revokeLease', id: aLease(2).id, revokedAt: T0 + 10 },
-        { kind: 'markRevoked', mark },
+        { kind: 'revokeMatching', mark },
       ],
     });
     assert.deepEqual(await listedAt(store, T0 + 30), [3, 2, 1]);

@@ -135,10 +135,13 @@ export const versioned = (credential: Credential, version: number, sealed: Uint8
   version: aVersion(version),
   sealed,
 });
-export const keptReply = (reply: Authenticated<IdempotencyRecord>): StoredChange => ({ kind: 'keepReply', reply });
+export const keptReply = (reply: Authenticated<IdempotencyRecord>): StoredChange => ({
+  kind: 'saveIdempotencyRecord',
+  reply,
+});
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
-  kind: 'markRevoked',
+  kind: 'revokeMatching',
   mark: { seq, agentId, credentialId, revokedAt: T0 + seq },
 });
 

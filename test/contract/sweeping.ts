@@ -75,7 +75,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       changes: [
         ...leases.map(leased),
         ...numbers(25).map((n) => ({ kind: 'putSession' as const, session: aSession(n, { expiresAt: old }) })),
-        ...numbers(25).map((n) => ({ kind: 'spendChallenge' as const, id: asChallenge(n), expiresAt: old })),
+        ...numbers(25).map((n) => ({ kind: 'consumeChallenge' as const, id: asChallenge(n), expiresAt: old })),
         ...numbers(25).map((n) => marked(100 + n, 'agent-9' as AgentId, null)),
       ],
     });
@@ -112,7 +112,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     await commit(store, {
       changes: [
         ...[...sessions, gone].map((session) => ({ kind: 'putSession' as const, session })),
-        ...[...challenges, spent].map((each) => ({ kind: 'spendChallenge' as const, ...each })),
+        ...[...challenges, spent].map((each) => ({ kind: 'consumeChallenge' as const, ...each })),
       ],
     });
     assert.equal(await sweepAll(store, now), 2);
@@ -141,7 +141,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       }),
     );
     const mark = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null, revokedAt: number) => ({
-      kind: 'markRevoked' as const,
+      kind: 'revokeMatching' as const,
       mark: { seq, agentId, credentialId, revokedAt },
     });
     await commit(store, {
@@ -179,7 +179,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const lease = aLease(1, { issuedAt: T0, expiresAt: T0 + YEAR_MS });
     const { id } = anAgent(1);
     const mark = { seq: 2, agentId: id, credentialId: null, revokedAt };
-    await commit(store, { changes: [leased(lease), { kind: 'markRevoked', mark }] });
+    await commit(store, { changes: [leased(lease), { kind: 'revokeMatching', mark }] });
     await store.sweep(lease.expiresAt, 10);
     assert.equal(await store.isDeregistered(id), true);
     await sweepAll(store, lease.expiresAt + 30 * DAY_MS);

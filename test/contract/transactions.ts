@@ -106,7 +106,7 @@ export function turnContract({ name, newVault }: Subject): void {
       changes: [
         ...[1, 2].map((n) => ({ kind: 'putSession' as const, session: aSession(n) })),
         ...[1, 2].map((seq) => leased(aLease(seq))),
-        ...[1, 2].map((n) => ({ kind: 'spendChallenge' as const, id: asChallenge(n), expiresAt: T0 + n })),
+        ...[1, 2].map((n) => ({ kind: 'consumeChallenge' as const, id: asChallenge(n), expiresAt: T0 + n })),
       ],
     });
     const found = await find(store, [

@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { TABLES } from '../../src/store/schema.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { TABLES } from '../../src/store/transfer-schema.ts';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
@@ -33,9 +33,7 @@ const NOT_CARRIED: Readonly<Record<string, string>> = {
 type Columns = readonly { readonly table: string; readonly column: string }[];
 
 function assertCarried(dialect: string, columns: Columns): void {
-  const carried = new Set(
-    TABLES.flatMap(({ name, columns: own }) => Object.keys(own).map((column) => `${name} ${column}`)),
-  );
+  const carried = new Set(TABLES.flatMap(({ name, columns: own }) => own.map((column) => `${name} ${column.name}`)));
   const isExcused = (table: string, column: string): boolean =>
     [`${dialect} ${table} *`, `${dialect} ${table} ${column}`].some((name) => name in NOT_CARRIED);
   const left = columns.filter(({ table, column }) => !carried.has(`${table} ${column}`) && !isExcused(table, column));

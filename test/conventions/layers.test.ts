@@ -27,6 +27,7 @@ const LAYERS = {
   belongsTo: {
     'node:crypto': ['crypto'],
     'node:sqlite': ['store'],
+    'lru-cache': ['store'],
     postgres: ['store'],
     fastify: ['http'],
     typebox: ['api', 'http', 'mcp'],

@@ -73,7 +73,7 @@ function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
   };
 }
 
-const DONE = ['putCredential', 'addVersion', 'keepReply'];
+const DONE = ['putCredential', 'addVersion', 'saveIdempotencyRecord'];
 
 test('a success saves its reply with its changes, for 24 hours, under its caller’s immutable id', () => {
   for (const [context, agentId] of [
@@ -83,7 +83,10 @@ test('a success saves its reply with its changes, for 24 hours, under its caller
     const { reply, changes, kinds, result } = decide(storing(context), known());
     assert.deepEqual([kinds, result], [DONE, 'allowed']);
     const kept: IdempotencyRecord = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
-    assert.deepEqual(changes.at(-1), { kind: 'keepReply', reply: { ...kept, expiresAt: NOW + 86_400_000 } });
+    assert.deepEqual(changes.at(-1), {
+      kind: 'saveIdempotencyRecord',
+      reply: { ...kept, expiresAt: NOW + 86_400_000 },
+    });
     assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
   }
 });
@@ -141,11 +144,11 @@ test('an agent registered again under the name does not get the earlier agent’
   const after = known({ agentId: 'agent-2' });
   const kept = before.idempotencyRecord(ONE.id);
   assert.ok(kept);
-  after.apply({ kind: 'keepReply', reply: kept });
+  after.apply({ kind: 'saveIdempotencyRecord', reply: kept });
   const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
   assert.deepEqual(kinds, DONE);
   const change = changes.at(-1);
-  assert.equal(change?.kind === 'keepReply' && change.reply.agentId, 'agent-2');
+  assert.equal(change?.kind === 'saveIdempotencyRecord' && change.reply.agentId, 'agent-2');
 });
 
 test('an ended session gets no saved reply', () => {
@@ -171,7 +174,7 @@ test('the reply of a retrieval is never saved', () => {
   decide(storing(admin()), workspace);
   const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null };
   const { kinds } = decide(retrieve(admin(ONE), request), workspace);
-  assert.deepEqual(kinds, ['addLease', 'countAccess']);
+  assert.deepEqual(kinds, ['addLease', 'incrementAccessCount']);
 });
 
 test('a type with a secret, or anything but plain data, cannot be saved', () => {

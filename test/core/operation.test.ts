@@ -114,7 +114,7 @@ test('a signature that was checked with another key, or for another agent of the
   for (const fields of refused) {
     const { response, changes } = outcomeOf(fields);
     assert.ok('error' in response && response.error.code === 'AUTH_FAILED', JSON.stringify(fields));
-    assert.ok(changes.every(({ kind }) => kind === 'spendChallenge'));
+    assert.ok(changes.every(({ kind }) => kind === 'consumeChallenge'));
     messages.add(response.error.message);
   }
   assert.equal(messages.size, 1, 'the message tells what failed');

@@ -34,7 +34,7 @@ test('a node serves the migrated vault unchanged, adds to it, and the vault is t
   const url = await newDatabase(t);
   const [home, before] = [homeOf(t), photograph(vaultDir)];
   const { out, told: progress } = await moveVault(vaultDir, url);
-  assert.match(out, /^Moved to PostgreSQL at 127\.0\.0\.1:\d+, database test_\w+:\n/);
+  assert.match(out, /^Migrated to PostgreSQL at 127\.0\.0\.1:\d+, database test_\w+:\n/);
   assert.match(out, /The chain is valid: \d+ entries/);
   assert.match(
     out,
@@ -60,7 +60,7 @@ test('a node serves the migrated vault unchanged, adds to it, and the vault is t
   const back = await moveVault(url, home);
   assert.match(
     back.out,
-    /^Moved to .*home:\n[\s\S]*Start no node on the old database[\s\S]*npm start -- --data-dir '.*home'\n/,
+    /^Migrated to .*home:\n[\s\S]*Start no node on the old database[\s\S]*npm start -- --data-dir '.*home'\n/,
   );
   const again = await startTestService(t, [], home);
   assertTellsSame(toldByNode, await tellAll(again));

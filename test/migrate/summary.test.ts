@@ -20,7 +20,6 @@ test('the printed mv and start commands quote paths for a shell', (t) => {
       acceptsBrokenChain: false,
     },
     {
-      wasDone: false,
       counts: new Map(),
       verification: { isValid: true, entries: 0, firstEntry: null, lastEntry: null },
     },

@@ -49,7 +49,7 @@ test('what this process changes is seen by the next turn: a new version, a count
   assert.deepEqual(await look(), [0, [2]]);
   await commit(store, { accesses: new Map([[credential.id, 7]]) });
   assert.deepEqual(await look(), [7, [2]]);
-  await commit(store, { changes: [{ kind: 'dropVersions', credentialId: credential.id, through: 2 }] });
+  await commit(store, { changes: [{ kind: 'pruneVersions', credentialId: credential.id, through: 2 }] });
   assert.deepEqual(await look(), [7, []]);
   await commit(store, { changes: [{ kind: 'removeCredential', id: credential.id, path: credential.path }] });
   assert.deepEqual(await look(), [null, []]);
@@ -68,7 +68,7 @@ test('what another program changes in the database is seen by the next turn', as
   assert.deepEqual(await look(), [null, []]);
 });
 
-test('what is kept is bounded, by number and by bytes; what came first goes first', (t) => {
+test('the cache is bounded in bytes, and evicts the least recently used credential', (t) => {
   const database = openDatabase(join(temporaryDirectory(t), 'vault.db'));
   t.after(() => database.close());
   const hot = new CredentialCache(database);

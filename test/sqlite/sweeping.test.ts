@@ -35,7 +35,7 @@ test('the file does not grow where as much goes as comes', async (t) => {
       changes: numbers(3000).flatMap((n) => [
         leased(aLease(first + n, { issuedAt, expiresAt })),
         { kind: 'putSession' as const, session: aSession(first + n, { expiresAt }) },
-        { kind: 'spendChallenge' as const, id: asChallenge(first + n), expiresAt },
+        { kind: 'consumeChallenge' as const, id: asChallenge(first + n), expiresAt },
       ]),
     });
     assert.equal(await sweepAll(store, expiresAt + ENDED_LEASE_RETENTION_MS + 1, STEP_ROWS), 9000);

@@ -36,7 +36,7 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
     const { id } = agent;
     return succeeded(id, entry('allowed'), [
       { kind: 'removeAgent', id, name },
-      { kind: 'markRevoked', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
+      { kind: 'revokeMatching', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
     ]);
   }),
 );

@@ -63,7 +63,7 @@ export function store(
     return succeeded(credential, entry('allowed', { policyName }), [
       { kind: 'putCredential', credential },
       { kind: 'addVersion', credential, version },
-      ...(through > 0 ? [{ kind: 'dropVersions' as const, credentialId: credential.id, through }] : []),
+      ...(through > 0 ? [{ kind: 'pruneVersions' as const, credentialId: credential.id, through }] : []),
     ]);
   });
 }
@@ -81,7 +81,7 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
-        { kind: 'markRevoked', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
+        { kind: 'revokeMatching', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
       ]);
     },
   );

@@ -117,7 +117,7 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
     const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
     const mark: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
     const reason = `all active leases${whose} revoked`;
-    return succeeded(mark, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);
+    return succeeded(mark, entry('allowed', { reason }), [{ kind: 'revokeMatching', mark }]);
   });
 }
 

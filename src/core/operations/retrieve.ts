@@ -104,7 +104,7 @@ export function retrieve(
         entry: entry('allowed', { policyName, leaseId }),
         changes: [
           { kind: 'addLease', lease },
-          { kind: 'countAccess', credentialId: credential.id },
+          { kind: 'incrementAccessCount', credentialId: credential.id },
         ],
       };
     },

@@ -83,7 +83,7 @@ export function verify(
       const consume =
         isExpired || isConsumed
           ? []
-          : [{ kind: 'spendChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
+          : [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
       if (agent === null || entry === null || reason !== null) {
         const error = authFailed();
         return rejected(error.code, error.message, entry, consume);

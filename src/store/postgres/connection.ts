@@ -4,8 +4,8 @@
  * rejects all pending statements.
  */
 import type postgres from 'postgres';
-import type { Row } from '../decode-rows.ts';
 import { StoreError } from '../errors.ts';
+import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
 import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
@@ -13,11 +13,12 @@ import { toStoreError } from './errors.ts';
 const CONNECT_TIMEOUT_S = 5;
 const READ_ONLY = 'the server is a read-only standby';
 const NO_TLS =
-  'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
+  'PostgreSQL: the server closed the connection at the start of TLS. Set ssl = on there, or sslmode=disable on a network that you trust';
 
 type Rows = readonly Row[];
-/** Parameter of a statement. */
-export type Value = string | number | Uint8Array | null;
+
+/** WHY not the driver's tagged templates: it keeps an error with a stack for every template object, and here each is new. */
+const PREPARED = { prepare: true, simple: false };
 
 export class Connection {
   readonly #pool: postgres.Sql<{ number: number }>;
@@ -95,15 +96,27 @@ export class Connection {
     return this.#failure === null;
   }
 
+  /** Sends a statement; see `execute`. */
+  query(texts: TemplateStringsArray, ...values: readonly (Value | Statement)[]): Promise<Rows> {
+    return this.execute(sql(texts, ...values));
+  }
+
   /**
    * Sends a statement and resolves to its rows. Statements that are sent without awaiting share a round trip and run in
    * order.
    * @throws errors of the driver; see `toStoreError`
    */
-  query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
+  execute({ parts, values }: Statement): Promise<Rows> {
     if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);
-    const query = this.#sql<Row[]>(text, ...values);
+    const text = parts.reduce((before, part, index) => `${before}$${index}${part}`);
+    const query = this.#sql.unsafe<Row[]>(text, [...values], PREPARED);
     return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
+  }
+
+  async run<T>(procedure: Procedure<T>): Promise<T> {
+    let step = procedure.next();
+    while (!step.done) step = procedure.next(await this.execute(step.value));
+    return step.value;
   }
 
   /** Prepares the statements of the work without running them, which saves their first round trip later. */
@@ -114,12 +127,6 @@ export class Connection {
     } finally {
       this.#isPreparing = false;
     }
-  }
-
-  /** Runs a generated statement without untrusted text; its values are bound. @throws as `query` */
-  async run(text: string, values: readonly Value[]): Promise<Rows> {
-    if (this.#failure !== null || this.#sql === null) throw this.#failure;
-    return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], { prepare: true }));
   }
 
   /** Runs several statements without parameters. @throws as `query` */

@@ -3,7 +3,7 @@
  * them.
  */
 import type { AgentId, AgentName, PolicyName } from '../../core/names.ts';
-import { toAgent, toPolicy } from '../decode-rows.ts';
+import { AGENTS, POLICIES } from '../schema.ts';
 import type { ControlChanges } from '../store.ts';
 import type { Connection } from './connection.ts';
 
@@ -20,8 +20,8 @@ export async function readControl(
   if (epoch - behindEpoch > MAX_EPOCHS_BEHIND || epoch < behindEpoch) return null;
   const [removals, agents, policies] = await Promise.all([
     connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT id, name, description, public_key, registered_at, mac FROM agents WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT name, principal, resources, actions, max_ttl, created_at, mac FROM policies WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT ${AGENTS.list} FROM agents WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT ${POLICIES.list} FROM policies WHERE epoch > ${behindEpoch}::bigint`,
   ]);
   const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
   return {
@@ -29,7 +29,7 @@ export async function readControl(
       .filter(({ id }) => id !== '')
       .map(({ id, name }) => ({ id: id as AgentId, name: name as AgentName })),
     removedPolicies: removed.filter(({ id }) => id === '').map(({ name }) => name as PolicyName),
-    agents: agents.map(toAgent),
-    policies: policies.map(toPolicy),
+    agents: agents.map((row) => AGENTS.decode(row)),
+    policies: policies.map((row) => POLICIES.decode(row)),
   };
 }

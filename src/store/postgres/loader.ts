@@ -1,8 +1,8 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
-
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { ChallengeId, CredentialId } from '../../core/names.ts';
-import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
+import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
+import { CREDENTIAL_VERSIONS, CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
+import type { Row } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
 import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
@@ -55,31 +55,28 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
     loadHistories(connection, wanted),
     wanted.sessions.size === 0
       ? []
-      : connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
+      : connection.query`SELECT ${SESSIONS.list} FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
     wanted.leases.size === 0
       ? []
-      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM effective_leases WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
+      : connection.query`SELECT ${LEASES.list} FROM effective_leases WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
     wanted.replies.size === 0
       ? []
-      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM idempotency_records WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
+      : connection.query`SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
     newest.every((row) => row['id'] !== id || row['version'] !== version),
   );
   return {
-    credentials: credentials.map(toLoadedCredential),
-    versions: [
-      ...newest.map((row) => toLoadedVersion(row, row['id'], row['version_type'])),
-      ...others.map((row) => toLoadedVersion(row, row['credential_id'], row['type'])),
-    ],
+    credentials: credentials.map((row) => CREDENTIALS.decode(row)),
+    versions: [...newest.map(toNewestVersion), ...others.map(toLoadedVersion)],
     histories: gatherHistories(histories),
-    sessions: sessions.map(toSession),
-    leases: leases.map(toLease),
-    idempotencyRecords: replies.map(toReply),
+    sessions: sessions.map((row) => SESSIONS.decode(row)),
+    leases: leases.map((row) => LEASES.decode(row)),
+    idempotencyRecords: replies.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }
@@ -90,12 +87,12 @@ async function loadCredentials(connection: Connection, { paths, newest }: Wanted
     newest.size === 0
       ? []
       : connection.query`
-          SELECT c.id, c.path, c.type, c.description, c.created_at, c.updated_at, c.version, c.mac, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
+          SELECT ${CREDENTIALS.listOf('c.')}, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
           LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version
           WHERE c.path = ANY(${textArray(newest)}::text[])`,
     without.length === 0
       ? []
-      : connection.query`SELECT id, path, type, description, created_at, updated_at, version, mac FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
+      : connection.query`SELECT ${CREDENTIALS.list} FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
   ]);
   return [...some, ...others];
 }
@@ -104,7 +101,7 @@ async function loadVersions(connection: Connection, { versions }: Wanted): Promi
   if (versions.size === 0) return [];
   const wanted = [...versions.values()];
   return connection.query`
-    SELECT v.credential_id, v.version, v.type, v.created_at, v.sealed FROM unnest(${textArray(wanted.map(({ path }) => path))}::text[],
+    SELECT ${CREDENTIAL_VERSIONS.listOf('v.')} FROM unnest(${textArray(wanted.map(({ path }) => path))}::text[],
                            ${numberArray(wanted.map(({ version }) => version))}::bigint[]) AS w (path, version)
     JOIN credentials c ON c.path = w.path COLLATE "C"
     JOIN credential_versions v ON v.credential_id = c.id AND v.version = w.version`;
@@ -132,8 +129,17 @@ function gatherHistories(rows: readonly Row[]): LoadedFromStore['histories'] {
   return Array.from(byId, ([credentialId, versions]) => ({ credentialId, versions }));
 }
 
-function toLoadedVersion(row: Row, id: unknown, type: unknown): LoadedFromStore['versions'][number] {
-  const createdAt = row['version_at'] ?? row['created_at'];
-  const version = toVersion({ ...row, created_at: createdAt, type });
-  return { credentialId: String(id) as CredentialId, version };
+/** From a credential's row; a retrieval needs it, and `Table.decode` would need another row. */
+function toNewestVersion(row: Row): LoadedFromStore['versions'][number] {
+  const { id, version, version_type: type, version_at: createdAt, sealed } = row;
+  const content = sealed instanceof Uint8Array ? sealed : new Uint8Array();
+  return {
+    credentialId: String(id) as CredentialId,
+    version: { version: Number(version), type: String(type) as CredentialType, createdAt: Number(createdAt), content },
+  };
+}
+
+function toLoadedVersion(row: Row): LoadedFromStore['versions'][number] {
+  const { credentialId, sealed, ...version } = CREDENTIAL_VERSIONS.decode(row);
+  return { credentialId, version: { ...version, content: sealed } };
 }

@@ -1,36 +1,22 @@
 /** The PostgreSQL store, which several nodes share. The row lock on `audit_head` serializes their transactions. */
-import type { AuditEntry } from '../../core/audit.ts';
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { CountedCredential } from '../../core/credential.ts';
-import type { Lease } from '../../core/lease.ts';
-import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
-import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
+import type { CredentialId } from '../../core/names.ts';
 import { StoreError } from '../errors.ts';
 import { Mutex } from '../mutex.ts';
-import type {
-  AuditFilter,
-  CountStep,
-  CredentialCursor,
-  CredentialQuery,
-  LeaseQuery,
-  ListStep,
-  Matches,
-  RevokedLeases,
-} from '../queries.ts';
-import type { Committed, Head, LogLocation, Store, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
+import type { AuditFilter, Matches } from '../queries.ts';
+import { SqlStore } from '../sql-store.ts';
+import type { Procedure } from '../statement.ts';
+import type { Committed, Head, LogLocation, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
-import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
-import { countCredentials, listCredentials } from './lists.ts';
-import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './log.ts';
+import { POSTGRES_DIALECT } from './dialect.ts';
 import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
 import { beginTransaction, prepareTransactions } from './transaction.ts';
-import { initialise, isEmpty, readEpoch, readHighWaterTime, readRootKeyCheck, readTime } from './vault-metadata.ts';
 
 /** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -39,8 +25,9 @@ const MIGRATION_TIMEOUT_MS = 15 * 60_000;
 /** A connection that was lost before its use fails within this time. */
 const IMMEDIATE_LOSS_MS = 500;
 
-export class PostgresStore implements Store {
+export class PostgresStore extends SqlStore {
   readonly isMultiWriter = true;
+  protected override readonly dialect = POSTGRES_DIALECT;
   readonly logLocation: LogLocation;
   readonly #throttle: ReconnectThrottle;
   readonly #pool: Pool;
@@ -51,6 +38,7 @@ export class PostgresStore implements Store {
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
+    super();
     this.#throttle = new ReconnectThrottle(address);
     this.logLocation = { kind: 'postgres', address };
     this.#pool = new Pool(this.#throttle, READ_CONNECTIONS);
@@ -70,50 +58,12 @@ export class PostgresStore implements Store {
     }
   }
 
-  readRootKeyCheck(): Promise<string | null> {
-    return this.#pool.use(readRootKeyCheck);
-  }
-
-  initialise(keyCheck: string, head: Head, now: number): Promise<void> {
-    return this.#pool.use((connection) => initialise(connection, keyCheck, head, now));
-  }
-
-  readHead() {
-    return this.#pool.use(readHead);
-  }
-
-  isEmpty(): Promise<boolean> {
-    return this.#pool.use(isEmpty);
-  }
-
-  readAgents() {
-    return this.#pool.use(async (connection) =>
-      (await connection.query`SELECT id, name, description, public_key, registered_at, mac FROM agents`).map(toAgent),
-    );
-  }
-
-  readPolicies() {
-    return this.#pool.use(async (connection) =>
-      (await connection.query`SELECT name, principal, resources, actions, max_ttl, created_at, mac FROM policies`).map(
-        toPolicy,
-      ),
-    );
-  }
-
-  readSession(tokenHash: TokenHash) {
-    return this.#priorityPool.use(async (connection) => {
-      const [row] =
-        await connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ${tokenHash}`;
-      return row === undefined ? null : toSession(row);
-    });
-  }
-
-  isDeregistered(agentId: AgentId): Promise<boolean> {
+  initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number): Promise<void> {
     return this.#pool.use(async (connection) => {
-      const marked =
-        await connection.query`SELECT 1 FROM bulk_revocations WHERE agent_id = ${agentId} AND credential_id = ''
-        AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
-      return marked.length > 0;
+      await connection.query`
+        WITH made AS (INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, ${keyCheck}, ${now}, ${now})),
+          counted AS (INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0))
+        INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch})`;
     });
   }
 
@@ -163,68 +113,29 @@ export class PostgresStore implements Store {
     return this.#connection;
   }
 
-  readEpoch(): Promise<number> {
-    return this.#priorityPool.use(readEpoch);
-  }
-
   readAccessCount(credentialId: CredentialId): Promise<number> {
     return this.#pool.use((connection) => readAccessCount(connection, credentialId));
   }
 
-  listCredentials(
-    query: CredentialQuery,
-    from: CredentialCursor,
-    limit: number,
-  ): Promise<ListStep<CountedCredential, CredentialCursor>> {
-    return this.#pool.use((connection) => listCredentials(connection, query, from, limit));
-  }
-
-  countCredentials(
-    query: CredentialQuery,
-    from: CredentialCursor,
-    atMost: number,
-  ): Promise<CountStep<CredentialCursor>> {
-    return this.#pool.use((connection) => countCredentials(connection, query, from, atMost));
-  }
-
-  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<ListStep<Lease, number>> {
-    return this.#pool.use((connection) => listLeases(connection, query, beforeSeq, limit));
-  }
-
-  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>> {
-    return this.#pool.use((connection) => countLeases(connection, query, beforeSeq, atMost));
-  }
-
-  countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>> {
-    return this.#pool.use((connection) => countRevokedBy(connection, marked, beforeSeq));
-  }
-
-  readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
-    return this.#pool.use((connection) => readEntries(connection, fromSeq, toSeq, limit));
-  }
-
-  hasEntryBeforeFirst(): Promise<boolean> {
-    return this.#pool.use(hasEntryBeforeFirst);
-  }
-
-  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {
-    return this.#pool.use((connection) => matchEntries(connection, filter, fromSeq, toSeq, order));
-  }
-
-  findSeqAt(timestamp: string): Promise<number | null> {
-    return this.#pool.use((connection) => findSeqAt(connection, timestamp));
+  override matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {
+    // PostgreSQL cannot store or receive U+0000, so nothing matches.
+    const hasNul = Object.values(filter).some((text: string | null) => text?.includes('\0'));
+    return hasNul ? Promise.resolve({ seqs: [], next: null }) : super.matchEntries(filter, fromSeq, toSeq, order);
   }
 
   readTime(): Promise<number> {
-    return this.#pool.use(readTime);
-  }
-
-  readHighWaterTime(): Promise<number> {
-    return this.#pool.use(readHighWaterTime);
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`;
+      return Number(row?.['now']);
+    });
   }
 
   sweep(now: number, limit: number): Promise<SweepResult> {
     return this.#pool.use((connection) => sweep(connection, now, limit));
+  }
+
+  protected override run<T>(procedure: Procedure<T>, isUrgent = false): Promise<T> {
+    return (isUrgent ? this.#priorityPool : this.#pool).use((connection) => connection.run(procedure));
   }
 
   async close(): Promise<void> {

@@ -6,9 +6,10 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { Row } from '../decode-rows.ts';
+import { LAST_ENTRY, toHead, toLastEntry } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
-import type { ClusterView, Head, LastEntry, StoreTransaction, WriteSet } from '../store.ts';
+import type { Row } from '../statement.ts';
+import type { ClusterView, Head, StoreTransaction, WriteSet } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
@@ -57,9 +58,8 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
         (SELECT high_water_time FROM vault) AS high_water_time,
         (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
-        last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
-      FROM (VALUES (1)) AS one
-      LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last ON true`,
+        last_seq, last_hmac, last_timestamp
+      FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
     loadKeys(connection, keys),
   ]);
 }
@@ -83,18 +83,6 @@ export async function prepareTransactions(connection: Connection): Promise<void>
     connection.close();
     throw toStoreError(error);
   }
-}
-
-/** From columns with the prefix `last_`. */
-export function toLastEntry(row: Row): LastEntry | null {
-  const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row;
-  return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
-}
-
-export function toHead(row: Row | undefined): Head | null {
-  return row === undefined
-    ? null
-    : { seq: Number(row['seq']), hmac: String(row['hmac']), mac: String(row['mac']), epoch: Number(row['epoch']) };
 }
 
 function toShared(connection: Connection, head: Head | null, state: Row): ClusterView {

@@ -8,6 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { StoreError } from '../errors.ts';
 import { uncountedRetrievals } from './recover-counts.ts';
+import { Statements } from './statements.ts';
 
 /** Key of a credential's row in `access_counts`. */
 export type CountRowId = number;
@@ -94,7 +95,7 @@ export class AccessCounts {
   }
 
   async #recover(): Promise<void> {
-    const steps = uncountedRetrievals(this.#database, this.#throughSeq, this.#lastSeqBefore);
+    const steps = uncountedRetrievals(new Statements(this.#database), this.#throughSeq, this.#lastSeqBefore);
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done) {
         const since = this.#pending;

@@ -1,6 +1,7 @@
 /** Writes credentials, their versions and their count rows, within the transaction of a batch. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
+import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
 import type { Authenticated, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
@@ -25,18 +26,16 @@ export class CredentialWriter {
 
   /** Inserts or updates. A new credential gets its count row, with its retrievals in this batch. */
   put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
-    const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
+    const { id, type, description, updatedAt, version, mac } = credential;
     if (this.countRowOf(id) === null) {
-      const countId = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
-      this.#statements
-        .prepare('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
-        .run(id, path, type, description, createdAt, updatedAt, version, mac, countId);
+      this.insert(credential, this.#counts.insert(accesses.get(id) ?? 0, head.seq));
       return;
     }
     // Moves the previous newest version to the older ones.
     this.#statements
       .prepare(
-        `INSERT INTO credential_versions SELECT id, version, type, newest_at, newest_sealed FROM credentials
+        `INSERT INTO credential_versions (credential_id, version, type, created_at, sealed)
+         SELECT id, version, type, newest_at, newest_sealed FROM credentials
          WHERE id = :id AND (version <> :version OR type <> :type) AND newest_sealed IS NOT NULL`,
       )
       .run({ id, version, type });
@@ -46,6 +45,14 @@ export class CredentialWriter {
            mac = :mac, newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
       )
       .run({ id, type, description, updatedAt, version, mac });
+  }
+
+  insert(credential: Authenticated<Credential>, countId: CountRowId): void {
+    const { name, list, columns } = CREDENTIALS;
+    const places = columns.map(() => '?').join(', ');
+    this.#statements
+      .prepare(`INSERT INTO ${name} (${list.parts.join('')}, count_id) VALUES (${places}, ?)`)
+      .run(...CREDENTIALS.encode(credential), countId);
   }
 
   remove(id: CredentialId): void {
@@ -63,13 +70,11 @@ export class CredentialWriter {
         .run(createdAt, sealed, id, number, type);
       if (changes !== 0) return;
     }
-    this.#statements
-      .prepare('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)')
-      .run(id, number, type, createdAt, sealed);
+    this.#statements.insert(CREDENTIAL_VERSIONS, { credentialId: id, version: number, type, createdAt, sealed });
   }
 
   /** Deletes versions up to and including `through`. */
-  dropVersions(id: CredentialId, through: number): void {
+  pruneVersions(id: CredentialId, through: number): void {
     this.#statements
       .prepare('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?')
       .run(id, through);

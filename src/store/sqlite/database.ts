@@ -58,7 +58,7 @@ export function openDatabase(file: string): DatabaseSync {
   }
 }
 
-export function defineFunctions(database: DatabaseSync): void {
+function defineFunctions(database: DatabaseSync): void {
   database.function('glob_matches', { deterministic: true }, (glob, text) =>
     Number(globMatches(String(glob), String(text))),
   );

@@ -4,17 +4,15 @@
  * kept in memory. A new process scans all blocks once. A lease that is revoked or shortened after its block was scanned
  * stays until its original expiry; queries exclude it.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
+import { type Procedure, raw, sql } from '../statement.ts';
+import { deleteRows, type Removal } from '../sweep.ts';
 
 /** Sequence numbers in a block: a few hundred microseconds to scan. */
 const BLOCK_SEQS = 1024;
-const BATCH_ROWS = 256;
-
-const END = 'min(expires_at, coalesce(revoked_at, expires_at))';
-
-const REMOVE = `DELETE FROM leases WHERE seq IN (
-  SELECT seq FROM effective_leases WHERE seq >= :low AND seq < :high AND issued_at <= :endedBy AND ${END} <= :endedBy LIMIT :limit)`;
+const CHUNK_ROWS = 256;
+/** A revocation after the expiry does not apply. */
+const END = raw('min(expires_at, coalesce(revoked_at, expires_at))');
 
 interface WaitingBlock {
   readonly block: number;
@@ -22,34 +20,28 @@ interface WaitingBlock {
 }
 
 export class ExpiredLeaseSweeper {
-  readonly #remove: StatementSync;
-  readonly #next: StatementSync;
-  readonly #left: StatementSync;
   /** Latest due time first. */
   #waiting: WaitingBlock[] = [];
   /** The first block that was not scanned. */
   #scannedThrough = 0;
 
-  constructor(database: DatabaseSync) {
-    this.#remove = database.prepare(REMOVE);
-    this.#next = database.prepare('SELECT seq, issued_at FROM leases WHERE seq >= ? ORDER BY seq LIMIT 1');
-    this.#left = database.prepare(
-      `SELECT min(${END}) AS first_end, (SELECT max(seq) FROM leases) < :high AS is_open
-       FROM effective_leases WHERE seq >= :low AND seq < :high`,
-    );
-  }
+  /** Deletes up to `limit` leases of one block. */
+  readonly remove: Removal = (now, limit) => this.#remove(now, Math.min(limit, CHUNK_ROWS));
 
-  /** Deletes up to `limit` leases of one block. Returns the number of rows; null if none is due. */
-  sweep(now: number, limit: number): number | null {
-    const block = this.#takeDue(now);
+  *#remove(now: number, limit: number): Procedure<number | null> {
+    const block = yield* this.#takeDue(now);
     if (block === null) return null;
     const [low, high] = [block * BLOCK_SEQS, (block + 1) * BLOCK_SEQS];
-    const most = Math.min(limit, BATCH_ROWS);
-    const removed = Number(
-      this.#remove.run({ low, high, endedBy: now - ENDED_LEASE_RETENTION_MS, limit: most }).changes,
-    );
-    if (removed === most) this.#wait({ block, dueAt: now });
-    else this.#waitForRest(block, now, low, high);
+    const endedBy = now - ENDED_LEASE_RETENTION_MS;
+    const removed =
+      (yield* deleteRows(
+        'leases',
+        'seq',
+        sql`SELECT seq FROM effective_leases
+          WHERE seq >= ${low} AND seq < ${high} AND issued_at <= ${endedBy} AND ${END} <= ${endedBy} LIMIT ${limit}`,
+      )) ?? 0;
+    if (removed === limit) this.#wait({ block, dueAt: now });
+    else yield* this.#waitForRest(block, now, low, high);
     return removed;
   }
 
@@ -59,13 +51,14 @@ export class ExpiredLeaseSweeper {
     this.#scannedThrough = 0;
   }
 
-  #takeDue(now: number): number | null {
+  *#takeDue(now: number): Procedure<number | null> {
     const first = this.#waiting.at(-1);
     if (first !== undefined && first.dueAt <= now) {
       this.#waiting.pop();
       return first.block;
     }
-    const lease = this.#next.get(this.#scannedThrough * BLOCK_SEQS);
+    const [lease] = yield sql`SELECT seq, issued_at FROM leases
+      WHERE seq >= ${this.#scannedThrough * BLOCK_SEQS} ORDER BY seq LIMIT 1`;
     // A lease that was issued recently, and every later one, cannot be due.
     if (lease === undefined || Number(lease['issued_at']) > now - ENDED_LEASE_RETENTION_MS) return null;
     const block = Math.floor(Number(lease['seq']) / BLOCK_SEQS);
@@ -73,12 +66,13 @@ export class ExpiredLeaseSweeper {
     return block;
   }
 
-  #waitForRest(block: number, now: number, low: number, high: number): void {
-    const { first_end: firstEnd, is_open: isOpen } = this.#left.get({ low, high }) ?? {};
+  *#waitForRest(block: number, now: number, low: number, high: number): Procedure<void> {
+    const [row] = yield sql`SELECT min(${END}) AS first_end, (SELECT max(seq) FROM leases) < ${high} AS is_open
+      FROM effective_leases WHERE seq >= ${low} AND seq < ${high}`;
     const ends = [
-      ...(typeof firstEnd === 'number' ? [firstEnd] : []),
+      ...(typeof row?.['first_end'] === 'number' ? [row['first_end']] : []),
       // The last block may receive more leases, which end after now.
-      ...(isOpen === 0 ? [] : [now]),
+      ...(row?.['is_open'] === 0 ? [] : [now]),
     ];
     if (ends.length > 0) this.#wait({ block, dueAt: Math.min(...ends) + ENDED_LEASE_RETENTION_MS });
   }

@@ -4,11 +4,11 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
+import { CREDENTIAL_VERSIONS, CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache } from './credential-cache.ts';
-import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
+import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
 /** With mutable arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
@@ -41,12 +41,14 @@ export class KeyLoader {
   readonly #spent: StatementSync;
   readonly #reply: StatementSync;
 
-  constructor(database: DatabaseSync, hot: CredentialCache) {
+  constructor(database: DatabaseSync, cache: CredentialCache) {
     this.#database = database;
-    this.#cache = hot;
+    this.#cache = cache;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
-    this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
+    this.#credential = database.prepare(
+      `SELECT ${CREDENTIALS.list.parts.join('')}, count_id FROM credentials WHERE path = ?`,
+    );
     this.#version = database.prepare(VERSION);
     this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
@@ -85,18 +87,18 @@ export class KeyLoader {
       if (key.credential !== undefined) this.#loadCredential(key.credential, key, credentials, found);
       if (key.session !== undefined && isNew(`session ${key.session}`)) {
         const row = this.#session.get(key.session);
-        if (row !== undefined) found.sessions.push(toSession(row));
+        if (row !== undefined) found.sessions.push(SESSIONS.decode(row));
       }
       if (key.lease !== undefined && isNew(`lease ${key.lease}`)) {
         const row = this.#lease.get(key.lease);
-        if (row !== undefined) found.leases.push(toLease(row));
+        if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
       if (key.challenge !== undefined && this.#spent.get(key.challenge) !== undefined) {
         found.spentChallenges.push(key.challenge);
       }
-      if (key.idempotency !== undefined && isNew(`reply ${key.idempotency}`)) {
+      if (key.idempotency !== undefined && isNew(`idempotency ${key.idempotency}`)) {
         const row = this.#reply.get(key.idempotency);
-        if (row !== undefined) found.idempotencyRecords.push(toReply(row));
+        if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
       }
     }
     const countIds = new Map<CredentialId, CountRowId>();
@@ -126,7 +128,7 @@ export class KeyLoader {
     }
     if (history && !known.hasHistory) {
       known.hasHistory = true;
-      const infos = this.#history.all(id, id).map((row: Row) => ({
+      const infos = this.#history.all(id, id).map((row) => ({
         version: Number(row['version']),
         createdAt: Number(row['created_at']),
       }));
@@ -137,27 +139,29 @@ export class KeyLoader {
   #find(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
     const row = this.#credential.get(path);
     if (row === undefined) return null;
-    const credential = toLoadedCredential(row);
+    const credential = CREDENTIALS.decode(row);
     found.credentials.push(credential);
     return seen(credential, Number(row['count_id']), []);
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
     const row = this.#version.get(id, number, id, number);
-    return row === undefined ? null : toVersion(row);
+    if (row === undefined) return null;
+    const { version, type, createdAt, sealed } = CREDENTIAL_VERSIONS.decode(row);
+    return { version, type, createdAt, content: sealed };
   }
 
   /** Reads the newest version, the usual case, in the same query. */
   #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
-    let hot = this.#cache.get(path);
-    if (hot === null) {
+    let cached = this.#cache.get(path);
+    if (cached === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
       const { credential, countId, newest } = toCredentialWithNewest(row, path);
-      hot = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
-      this.#cache.maybeAdmit(path, hot);
+      cached = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+      this.#cache.maybeAdmit(path, cached);
     }
-    const { credential, countId, newest } = hot;
+    const { credential, countId, newest } = cached;
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });

@@ -32,8 +32,8 @@ export class DatabaseLock {
   }
 
   /**
-   * Keeps others from taking it, and is taken itself where nobody has it: without a byte that changes, nor a file. Null
-   * where another process has it. The file must be there.
+   * Keeps other processes from taking the lock, without changing or creating a file. Null if another process holds it.
+   * The file must exist.
    */
   static takeShared(file: string): DatabaseLock | null {
     const database = new DatabaseSync(file, { readOnly: true, timeout: 0 });
@@ -56,10 +56,9 @@ export class DatabaseLock {
 }
 
 /**
- * Takes the database itself for a moment, as another lock than the file next to it, which somebody may have removed. A
- * process that has a database in WAL mode open holds a shared lock on it until it ends. To be called before this
- * process opens it.
- * @throws StoreError `unavailable` where another process has it open
+ * Checks that no process has the database open, in case the lock file was removed: a process holds a shared lock on a
+ * database in WAL mode until it ends. Call before this process opens it.
+ * @throws StoreError `unavailable` if another process has it open
  */
 export function assertUnused(file: string): void {
   if (!existsSync(file)) return;
@@ -68,7 +67,7 @@ export function assertUnused(file: string): void {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA fullfsync = ON;');
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
   } catch (error) {
-    // Opening the database says what else is wrong with it.
+    // Opening the database reports any other error.
     if (isBusy(toStoreError(error))) {
       throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
     }

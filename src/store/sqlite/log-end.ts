@@ -1,21 +1,23 @@
 /**
- * The end of a log as it lies on the disk, read without changing the database or its write-ahead log: opening the store
- * writes the one into the other and drops what it cannot read, and closing it does so too.
+ * The end of a log as it is on the disk, read without changing the database or its write-ahead log: opening or closing
+ * the store checkpoints the log and drops what it cannot read.
  */
 import { DatabaseSync } from 'node:sqlite';
-import type { AuditEntry } from '../../core/audit.ts';
+import { readEntries, readHead } from '../audit-log.ts';
+import type { Procedure } from '../statement.ts';
 import type { Store } from '../store.ts';
-import { BUSY_TIMEOUT_MS, defineFunctions } from './database.ts';
-import { Log } from './log.ts';
+import { readRootKeyCheck } from '../vault-metadata.ts';
+import { BUSY_TIMEOUT_MS } from './database.ts';
+import { Statements } from './statements.ts';
 
 export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'readRootKeyCheck'> {
   readonly #database: DatabaseSync;
-  readonly #log: Log;
+  readonly #statements: Statements;
 
   private constructor(database: DatabaseSync) {
     this.#database = database;
-    defineFunctions(database);
-    this.#log = new Log(database);
+    this.#statements = new Statements(database);
+    this.#statements.run(readHead());
   }
 
   /** Null if the file is not a database with a log; opening the store reports the reason. */
@@ -30,20 +32,23 @@ export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'r
     }
   }
 
-  async readRootKeyCheck(): Promise<string | null> {
-    const row = this.#database.prepare('SELECT key_check FROM vault').get();
-    return row === undefined ? null : String(row['key_check']);
+  readRootKeyCheck() {
+    return this.#run(readRootKeyCheck());
   }
 
-  async readHead(): ReturnType<Store['readHead']> {
-    return this.#log.head();
+  readHead() {
+    return this.#run(readHead());
   }
 
-  async readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
-    return this.#log.entries(fromSeq, toSeq, limit);
+  readEntries(fromSeq: number, toSeq: number, limit: number) {
+    return this.#run(readEntries(fromSeq, toSeq, limit));
   }
 
   close(): void {
     this.#database.close();
+  }
+
+  async #run<T>(procedure: Procedure<T>): Promise<T> {
+    return this.#statements.run(procedure);
   }
 }

@@ -11,8 +11,8 @@ export class SqliteLogReader implements LogReader {
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
-    // WHY not rows: SQLite locks the connection for every column of a row that is taken out, which costs as much as the
-    // rest of reading it. What it hands to a function costs no lock.
+    // WHY a function: reading a column of a result row locks the connection, which costs as much as the rest of the read.
+    // Arguments of a function need no lock.
     this.#database.function('gather', { varargs: true, directOnly: true }, (...row) => {
       this.#gathered.push(toEntry(row));
       return null;

@@ -1,5 +1,7 @@
-/** Cache of prepared statements by text. Only for a fixed set of texts. */
+/** Prepared statements by text, and procedures that run on them. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Table } from '../schema.ts';
+import type { Procedure, Row, Statement, Value } from '../statement.ts';
 
 export class Statements {
   readonly #database: DatabaseSync;
@@ -9,11 +11,39 @@ export class Statements {
     this.#database = database;
   }
 
-  prepare(sql: string): StatementSync {
-    const known = this.#prepared.get(sql);
+  prepare(text: string): StatementSync {
+    const known = this.#prepared.get(text);
     if (known !== undefined) return known;
-    const statement = this.#database.prepare(sql);
-    this.#prepared.set(sql, statement);
+    const statement = this.#database.prepare(text);
+    this.#prepared.set(text, statement);
     return statement;
   }
+
+  insert<T>(table: Table<T>, item: T): void {
+    this.prepare(insertText(table)).run(...table.encode(item));
+  }
+
+  /** Replaces rows with the same key, or the same value in a unique index. */
+  replace<T>(table: Table<T>, item: T): void {
+    this.prepare(insertText(table, 'INSERT OR REPLACE')).run(...table.encode(item));
+  }
+
+  write(text: string, ...values: readonly Value[]): void {
+    this.prepare(text).run(...values);
+  }
+
+  read({ parts, values }: Statement): readonly Row[] {
+    return this.prepare(parts.join('?')).all(...values);
+  }
+
+  run<T>(procedure: Procedure<T>): T {
+    let step = procedure.next();
+    while (!step.done) step = procedure.next(this.read(step.value));
+    return step.value;
+  }
+}
+
+export function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {
+  const names = columns.map((column) => column.name);
+  return `${verb} INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
 }

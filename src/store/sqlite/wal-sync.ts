@@ -1,8 +1,8 @@
 /**
- * Makes what was written durable: syncs the write-ahead log outside the event loop, so that a slow disk holds up the answers
- * that wait for it, and nothing else. One sync at a time, which serves all that was written before it began. After each
- * sync the newest entry is anchored, and the files must still be at their paths: nothing is durable before. SOURCE:
- * sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
+ * Syncs the write-ahead log outside the event loop, so that a slow disk delays only the responses that wait for it. One
+ * sync runs at a time and serves all earlier writes. Data is durable when, after the sync, the files are still at their
+ * paths and the newest entry is anchored. SOURCE: sqlite.org/wal.html: a transaction survives a power failure once its
+ * frames in the write-ahead log are synced.
  */
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -11,13 +11,13 @@ import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';
 
-/** Resolves when all that was written to the open file is on disk. */
+/** Resolves when all earlier writes to the open file are on disk. */
 export type SyncFile = (descriptor: number) => Promise<void>;
 
 /** Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the log. */
 export type AnchorEntry = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
 
-/** Between two checks of the files where nothing was synced. */
+/** Between two checks of the files if no sync ran. */
 const CHECK_INTERVAL_MS = 100;
 
 const closeFile = promisify(close);
@@ -34,7 +34,7 @@ export class WalSync {
   #next: Promise<void> | null = null;
   #failure: StoreError | null = null;
 
-  /** For the write-ahead log of the database, which must have one already. */
+  /** The write-ahead log of the database must exist. */
   constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync), anchor: AnchorEntry | null = null) {
     this.#syncFile = syncFile;
     this.#anchor = anchor;
@@ -46,15 +46,15 @@ export class WalSync {
     closeSync(directory);
   }
 
-  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, then and ever after */
+  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, from then on every time */
   assertInPlace(): void {
     if (this.#failure !== null) throw this.#failure;
     if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
   }
 
   /**
-   * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
-   * @throws StoreError `fatal`, then and ever after
+   * Resolves when all earlier writes are durable; `newest` is their newest entry, if they have one.
+   * @throws StoreError `fatal`, from then on every time
    */
   flush(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
     if (newest !== undefined) this.#newest = newest;
@@ -65,7 +65,7 @@ export class WalSync {
     return this.#next;
   }
 
-  /** Resolves when nothing that is written waits for the disk any more. @throws as `after` */
+  /** Resolves when no write waits for the disk. @throws as `flush` */
   idle(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     return this.#next ?? this.#running ?? Promise.resolve();

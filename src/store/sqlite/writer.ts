@@ -1,12 +1,22 @@
-/** Writes a batch in one transaction. */
+/** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
+import {
+  AGENTS,
+  AUDIT_ENTRIES,
+  BULK_REVOCATIONS,
+  IDEMPOTENCY_RECORDS,
+  LEASES,
+  POLICIES,
+  SESSIONS,
+  SPENT_CHALLENGES,
+} from '../schema.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
-import { Statements } from './statements.ts';
+import { insertText, Statements } from './statements.ts';
 
 export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
@@ -22,12 +32,12 @@ export class SqliteBatchWriter {
     this.#counts = counts;
     this.#statements = new Statements(database);
     this.#credentials = new CredentialWriter(this.#statements, counts);
-    this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-    this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
+    this.#insertEntry = database.prepare(insertText(AUDIT_ENTRIES));
+    this.#insertLease = database.prepare(insertText(LEASES));
     this.#leaseBlocks = new LeaseBlockWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the turn loaded. */
+  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the transaction loaded. */
   commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));
@@ -61,7 +71,7 @@ export class SqliteBatchWriter {
       );
     }
     for (const change of changes) this.#apply(change, batch);
-    this.#run(
+    this.#statements.write(
       'INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?, ?, ?)',
       head.seq,
       head.hmac,
@@ -87,64 +97,31 @@ export class SqliteBatchWriter {
 
   #apply(change: StoredChange, batch: WriteSet): void {
     switch (change.kind) {
-      case 'putAgent': {
-        const { id, name, description, publicKey, registeredAt, mac } = change.agent;
-        // WHY REPLACE: a row that was altered outside is not used, and its name can be registered again.
-        this.#run(
-          'INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)',
-          id,
-          name,
-          description,
-          publicKey,
-          registeredAt,
-          mac,
-        );
+      // WHY replace: a row that was altered outside is not used, and its name or id can be used again.
+      case 'putAgent':
+        this.#statements.replace(AGENTS, change.agent);
         return;
-      }
+      case 'putPolicy':
+        this.#statements.replace(POLICIES, change.policy);
+        return;
+      case 'saveIdempotencyRecord':
+        this.#statements.replace(IDEMPOTENCY_RECORDS, change.reply);
+        return;
+      case 'putSession':
+        this.#statements.insert(SESSIONS, change.session);
+        return;
+      case 'consumeChallenge':
+        this.#statements.insert(SPENT_CHALLENGES, change);
+        return;
       case 'removeAgent':
-        this.#run('DELETE FROM agents WHERE id = ?', change.id);
+        this.#statements.write('DELETE FROM agents WHERE id = ?', change.id);
         return;
-      case 'putPolicy': {
-        const { name, principal, resources, actions, maxTtlSeconds, createdAt, mac } = change.policy;
-        const lists = [JSON.stringify(resources), JSON.stringify(actions)] as const;
-        this.#run(
-          'INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)',
-          name,
-          principal,
-          ...lists,
-          maxTtlSeconds,
-          createdAt,
-          mac,
-        );
-        return;
-      }
       case 'removePolicy':
-        this.#run('DELETE FROM policies WHERE name = ?', change.name);
+        this.#statements.write('DELETE FROM policies WHERE name = ?', change.name);
         return;
-      case 'putSession': {
-        const { tokenHash, agentId, issuedAt, expiresAt, mac } = change.session;
-        this.#run('INSERT INTO sessions VALUES (?, ?, ?, ?, ?)', tokenHash, agentId, issuedAt, expiresAt, mac);
-        return;
-      }
       case 'removeSession':
-        this.#run('DELETE FROM sessions WHERE token_hash = ?', change.tokenHash);
+        this.#statements.write('DELETE FROM sessions WHERE token_hash = ?', change.tokenHash);
         return;
-      case 'spendChallenge':
-        this.#run('INSERT INTO spent_challenges VALUES (?, ?)', change.id, change.expiresAt);
-        return;
-      case 'keepReply': {
-        const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
-        this.#run(
-          'INSERT OR REPLACE INTO idempotency_records VALUES (?, ?, ?, ?, ?, ?)',
-          id,
-          agentId,
-          requestMac,
-          reply,
-          expiresAt,
-          mac,
-        );
-        return;
-      }
       case 'putCredential':
         this.#credentials.put(change.credential, batch);
         return;
@@ -154,8 +131,8 @@ export class SqliteBatchWriter {
       case 'addVersion':
         this.#credentials.addVersion(change.credentialId, change.version, change.sealed);
         return;
-      case 'dropVersions':
-        this.#credentials.dropVersions(change.credentialId, change.through);
+      case 'pruneVersions':
+        this.#credentials.pruneVersions(change.credentialId, change.through);
         return;
       case 'addLease': {
         const { lease } = change;
@@ -170,36 +147,33 @@ export class SqliteBatchWriter {
           lease.policyName,
           lease.issuedAt,
           lease.expiresAt,
+          lease.revokedAt,
         );
         this.#leaseBlocks.add(lease.agentName, lease.seq);
         return;
       }
-      case 'renewLease':
-        this.#run(
+      case 'renewLease': {
+        const { id, expiresAt, policyName } = change;
+        this.#statements.write(
           'UPDATE leases SET expires_at = ?, policy_name = ? WHERE id = ?',
-          change.expiresAt,
-          change.policyName,
-          change.id,
-        );
-        return;
-      case 'revokeLease':
-        this.#run('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
-        return;
-      case 'markRevoked': {
-        const { seq, agentId, credentialId, revokedAt } = change.mark;
-        this.#run(
-          'INSERT INTO bulk_revocations VALUES (?, ?, ?, ?)',
-          seq,
-          agentId ?? '',
-          credentialId ?? '',
-          revokedAt,
+          expiresAt,
+          policyName,
+          id,
         );
         return;
       }
+      case 'revokeLease':
+        this.#statements.write('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
+        return;
+      case 'revokeMatching': {
+        const { agentId, credentialId, ...mark } = change.mark;
+        this.#statements.insert(BULK_REVOCATIONS, {
+          ...mark,
+          agentId: agentId ?? '',
+          credentialId: credentialId ?? '',
+        });
+        return;
+      }
     }
-  }
-
-  #run(sql: string, ...values: (string | number | Uint8Array | null)[]): void {
-    this.#statements.prepare(sql).run(...values);
   }
 }

@@ -150,7 +150,7 @@ always('an agent never sees, renews or revokes another’s lease', ({ happened, 
     for (const change of changes) {
       if (change.kind === 'renewLease' || change.kind === 'revokeLease') assert.equal(holders.get(change.id), owner);
       if (change.kind === 'addLease') assert.equal(change.lease.agentId, owner);
-      if (change.kind === 'markRevoked' && command.kind === 'revokeMany') assert.equal(change.mark.agentId, owner);
+      if (change.kind === 'revokeMatching' && command.kind === 'revokeMany') assert.equal(change.mark.agentId, owner);
     }
     if (command.kind === 'readLease' && code === 'OK') assert.equal(holders.get(ask.lease), owner);
     if (command.kind === 'listLeases' && code === 'OK') {
@@ -197,7 +197,7 @@ always('what is to be recorded has exactly one entry, and what is not has none',
     const { command } = ask;
     if (entry === null)
       assert.ok(
-        changes.every(({ kind }) => kind === 'spendChallenge'),
+        changes.every(({ kind }) => kind === 'consumeChallenge'),
         'a change was not recorded',
       );
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') assert.equal(entry, null);

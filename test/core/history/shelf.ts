@@ -74,10 +74,10 @@ export class Shelf {
       case 'removeSession':
         this.sessions = this.sessions.filter(({ tokenHash }) => tokenHash !== change.tokenHash);
         return;
-      case 'spendChallenge':
+      case 'consumeChallenge':
         this.spent.push(change.id);
         return;
-      case 'keepReply':
+      case 'saveIdempotencyRecord':
         this.replies = [...this.replies.filter(({ id }) => id !== change.reply.id), change.reply];
         return;
       case 'putCredential': {
@@ -86,7 +86,7 @@ export class Shelf {
         this.credentials.push({ ...change.credential, accessCount: before?.accessCount ?? 0 });
         return;
       }
-      case 'countAccess':
+      case 'incrementAccessCount':
         this.credentials = this.credentials.map((credential) =>
           credential.id === change.credentialId
             ? { ...credential, accessCount: credential.accessCount + 1 }
@@ -100,7 +100,7 @@ export class Shelf {
       case 'addVersion':
         this.versions.push({ credentialId: change.credential.id, version: change.version });
         return;
-      case 'dropVersions':
+      case 'pruneVersions':
         this.versions = this.versions.filter(
           ({ credentialId, version }) => credentialId !== change.credentialId || version.version > change.through,
         );
@@ -116,7 +116,7 @@ export class Shelf {
       case 'revokeLease':
         this.#changeLease(change.id, { revokedAt: change.revokedAt });
         return;
-      case 'markRevoked':
+      case 'revokeMatching':
         this.#marks.push(change.mark);
         return;
       case 'putAgent':

@@ -50,14 +50,14 @@ CREATE UNIQUE INDEX agents_by_name ON agents (lower(name));
 CREATE INDEX agents_by_epoch ON agents (epoch);
 
 CREATE TABLE policies (
-  name       text COLLATE "C" PRIMARY KEY,
-  principal  text   NOT NULL,
-  resources  text   NOT NULL,
-  actions    text   NOT NULL,
-  max_ttl    bigint NOT NULL,
-  created_at bigint NOT NULL,
-  mac        text   NOT NULL,
-  epoch      bigint NOT NULL
+  name            text COLLATE "C" PRIMARY KEY,
+  principal       text   NOT NULL,
+  resources       text   NOT NULL,
+  actions         text   NOT NULL,
+  max_ttl_seconds bigint NOT NULL,
+  created_at      bigint NOT NULL,
+  mac             text   NOT NULL,
+  epoch           bigint NOT NULL
 );
 CREATE INDEX policies_by_epoch ON policies (epoch);
 

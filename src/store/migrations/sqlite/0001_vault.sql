@@ -48,13 +48,13 @@ CREATE TABLE agents (
 CREATE UNIQUE INDEX agents_by_name ON agents (lower(name));
 
 CREATE TABLE policies (
-  name       TEXT    PRIMARY KEY,
-  principal  TEXT    NOT NULL,
-  resources  TEXT    NOT NULL,
-  actions    TEXT    NOT NULL,
-  max_ttl    INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  mac        TEXT    NOT NULL
+  name            TEXT    PRIMARY KEY,
+  principal       TEXT    NOT NULL,
+  resources       TEXT    NOT NULL,
+  actions         TEXT    NOT NULL,
+  max_ttl_seconds INTEGER NOT NULL,
+  created_at      INTEGER NOT NULL,
+  mac             TEXT    NOT NULL
 ) STRICT;
 
 CREATE TABLE sessions (

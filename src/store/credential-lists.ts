@@ -1,0 +1,76 @@
+/** Lists and counts credentials by path, in steps that each read a bounded number of paths. */
+import type { CountedCredential } from '../core/credential.ts';
+import { rangeFrom } from '../core/pattern.ts';
+import { type Dialect, numberIn } from './dialect.ts';
+import type { CountStep, CredentialCursor, CredentialQuery, ListStep } from './queries.ts';
+import { and, type Procedure, type Statement, sql } from './statement.ts';
+import { scanUntilDeadline } from './time-slice.ts';
+
+export function* listCredentials(
+  dialect: Dialect,
+  query: CredentialQuery,
+  from: CredentialCursor,
+  limit: number,
+): Procedure<ListStep<CountedCredential, CredentialCursor>> {
+  const rows: CountedCredential[] = [];
+  const next = yield* scanUntilDeadline(
+    from,
+    (cursor) =>
+      visitChunk(dialect, query, cursor, function* (where) {
+        rows.push(...(yield* dialect.selectCredentials(where, limit - rows.length)));
+        return rows.length < limit ? null : (rows.at(-1)?.path ?? null);
+      }),
+    () => rows.length >= limit,
+  );
+  return { rows, next };
+}
+
+export function* countCredentials(
+  dialect: Dialect,
+  query: CredentialQuery,
+  from: CredentialCursor,
+  atMost: number,
+): Procedure<CountStep<CredentialCursor>> {
+  let count = 0;
+  const next = yield* scanUntilDeadline(
+    from,
+    (cursor) =>
+      visitChunk(dialect, query, cursor, function* (where) {
+        const [row] = yield sql`SELECT count(*) AS n, max(path) AS last FROM
+          (SELECT path FROM credentials WHERE ${where} ORDER BY path LIMIT ${atMost - count}) AS counted`;
+        count += numberIn(row, 'n');
+        return count < atMost ? null : String(row?.['last']);
+      }),
+    () => count >= atMost,
+  );
+  return { count, next };
+}
+
+/**
+ * Visits the next paths of a range, with the condition that selects the wanted credentials among them. `visit` returns
+ * the path after which to continue, or null after the whole chunk.
+ */
+function* visitChunk(
+  { chunkRows }: Dialect,
+  { ranges, type }: CredentialQuery,
+  { range, after }: CredentialCursor,
+  visit: (where: Statement) => Procedure<string | null>,
+): Procedure<CredentialCursor | null> {
+  const bounds = ranges[range];
+  if (bounds === undefined) return null;
+  // '!' sorts before every character of a path.
+  const afterCursor = after === '' ? '' : `${after}!`;
+  const low = afterCursor > bounds.from ? afterCursor : bounds.from;
+  const [chunk] = yield sql`SELECT max(path) AS last, count(*) AS n FROM
+    (SELECT path FROM credentials WHERE path >= ${low} AND path < ${bounds.to} ORDER BY path LIMIT ${chunkRows}) AS chunk`;
+  const last = chunk?.['last'];
+  if (typeof last !== 'string') {
+    // WHY: an agent may have many ranges, most of them empty; the next path skips all empty ones.
+    const [row] = yield sql`SELECT path FROM credentials WHERE path >= ${bounds.to} ORDER BY path LIMIT 1`;
+    return row === undefined ? null : { range: rangeFrom(ranges, String(row['path'])), after: '' };
+  }
+  const inChunk = sql`path >= ${low} AND path <= ${last}`;
+  const stoppedAt = yield* visit(type === null ? inChunk : and(inChunk, sql`type = ${type}`));
+  if (stoppedAt !== null) return { range, after: stoppedAt };
+  return numberIn(chunk, 'n') === chunkRows ? { range, after: last } : { range: range + 1, after: '' };
+}

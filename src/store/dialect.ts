@@ -1,0 +1,33 @@
+/** What the procedures that all stores share need from one of them. */
+import type { CountedCredential } from '../core/credential.ts';
+import { CREDENTIALS } from './schema.ts';
+import type { Procedure, Row, Statement } from './statement.ts';
+
+/** Sequence numbers from `from` up to, not including, `before`, and where the next chunk ends: null at the end. */
+export interface LeaseChunk {
+  readonly from: number;
+  readonly before: number;
+  readonly next: number | null;
+}
+
+export interface Dialect {
+  /** Rows read between two checks of the clock. */
+  readonly chunkRows: number;
+  /** Of the log. */
+  readonly chunkEntries: number;
+  /** The newest leases before a sequence number, of an agent name or of all; null if none exists. */
+  findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
+  /** The condition that the column `resource` matches a glob. */
+  matchesGlob(glob: string): Statement;
+  /** The credentials that the condition selects, by path, with their access counts. */
+  selectCredentials(where: Statement, limit: number): Procedure<readonly CountedCredential[]>;
+}
+
+/** 0 if the column is null or no row exists. */
+export const numberIn = (row: Row | undefined, column: string): number => Number(row?.[column] ?? 0);
+
+/** A listed credential has no MAC. */
+export function toCounted(row: Row, accessCount: number): CountedCredential {
+  const { mac: _, ...credential } = CREDENTIALS.decode(row);
+  return { ...credential, accessCount };
+}

@@ -1,0 +1,121 @@
+/** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
+import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../core/lease.ts';
+import { type Dialect, type LeaseChunk, numberIn } from './dialect.ts';
+import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from './queries.ts';
+import { LEASES } from './schema.ts';
+import { and, type Procedure, raw, type Statement, sql } from './statement.ts';
+import { scanUntilDeadline } from './time-slice.ts';
+
+/** Which leases of a table `l` to read. */
+interface Selection {
+  readonly from: 'leases' | 'effective_leases';
+  readonly agentName: string | null;
+  readonly where: Statement;
+}
+
+export function* listLeases(
+  dialect: Dialect,
+  query: LeaseQuery,
+  beforeSeq: number,
+  limit: number,
+): Procedure<ListStep<Lease, number>> {
+  const selection = toSelection(query);
+  const rows: Lease[] = [];
+  const next = yield* scanUntilDeadline(
+    beforeSeq,
+    function* (before) {
+      const chunk = yield* dialect.findLeaseChunk(query.agentName, before);
+      if (chunk === null) return null;
+      const found = yield sql`SELECT ${LEASES.list} ${inChunk(selection, chunk)}
+        ORDER BY seq DESC LIMIT ${limit - rows.length}`;
+      for (const row of found) rows.push(LEASES.decode(row));
+      return rows.length < limit ? chunk.next : (rows.at(-1)?.seq ?? null);
+    },
+    () => rows.length >= limit,
+  );
+  return { rows, next };
+}
+
+export function countLeases(
+  dialect: Dialect,
+  query: LeaseQuery,
+  beforeSeq: number,
+  atMost: number,
+): Procedure<CountStep<number>> {
+  return count(dialect, toSelection(query), beforeSeq, atMost);
+}
+
+/** A lease was ended by the revocation if it was active, and no earlier revocation applied. */
+export function countRevokedBy(
+  dialect: Dialect,
+  { mark, agentName }: RevokedLeases,
+  beforeSeq: number,
+): Procedure<CountStep<number>> {
+  const { seq, agentId, credentialId, revokedAt } = mark;
+  const notRevoked = (scope: string): Statement => sql`NOT EXISTS (SELECT 1 FROM bulk_revocations b
+    WHERE ${raw(scope)} AND b.seq > l.seq AND b.seq < ${seq})`;
+  const where = and(
+    sql`l.revoked_at IS NULL AND l.expires_at > ${revokedAt}`,
+    ...equal({ agent_name: agentName, agent_id: agentId, credential_id: credentialId }),
+    notRevoked(`b.agent_id = l.agent_id AND b.credential_id = ''`),
+    notRevoked('b.agent_id = l.agent_id AND b.credential_id = l.credential_id'),
+    notRevoked(`b.agent_id = '' AND b.credential_id = l.credential_id`),
+  );
+  const before = Math.min(beforeSeq, seq);
+  return count(dialect, { from: 'leases', agentName, where }, before, Number.MAX_SAFE_INTEGER);
+}
+
+function* count(
+  dialect: Dialect,
+  selection: Selection,
+  beforeSeq: number,
+  atMost: number,
+): Procedure<CountStep<number>> {
+  let n = 0;
+  const next = yield* scanUntilDeadline(
+    beforeSeq,
+    function* (before) {
+      const chunk = yield* dialect.findLeaseChunk(selection.agentName, before);
+      if (chunk === null) return null;
+      const [row] = yield sql`SELECT count(*) AS n, min(seq) AS last FROM
+        (SELECT l.seq ${inChunk(selection, chunk)} ORDER BY l.seq DESC LIMIT ${atMost - n}) AS counted`;
+      n += numberIn(row, 'n');
+      return n < atMost ? chunk.next : numberIn(row, 'last');
+    },
+    () => n >= atMost,
+  );
+  return { count: n, next };
+}
+
+function inChunk({ from, where }: Selection, chunk: LeaseChunk): Statement {
+  return sql`FROM ${raw(from)} l WHERE l.seq >= ${chunk.from} AND l.seq < ${chunk.before} AND ${where}`;
+}
+
+/** Conditions on the columns that have a value. */
+function equal(columns: Readonly<Record<string, string | null>>): Statement[] {
+  return Object.entries(columns).flatMap(([column, value]) =>
+    value === null ? [] : [sql`l.${raw(column)} = ${value}`],
+  );
+}
+
+function toSelection({ agentId, agentName, path, status, now }: LeaseQuery): Selection {
+  const columns = equal({ agent_name: agentName, agent_id: agentId, path });
+  return { from: 'effective_leases', agentName, where: and(hasStatus(status, now), ...columns) };
+}
+
+function hasStatus(status: LeaseStatus | null, now: number): Statement {
+  // A lease is listed while active and for 7 days after its end. A recent one needs no check of its end.
+  const listedAfter = now - ENDED_LEASE_RETENTION_MS;
+  const isListed = sql`(l.issued_at > ${listedAfter}
+    OR (l.expires_at > ${listedAfter} AND coalesce(l.revoked_at, l.expires_at) > ${listedAfter}))`;
+  switch (status) {
+    case null:
+      return isListed;
+    case 'active':
+      return sql`l.expires_at > ${now} AND l.revoked_at IS NULL`;
+    case 'expired':
+      return sql`l.expires_at <= ${now} AND ${isListed} AND l.revoked_at IS NULL`;
+    case 'revoked':
+      return sql`${isListed} AND l.revoked_at IS NOT NULL`;
+  }
+}

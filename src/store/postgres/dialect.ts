@@ -1,0 +1,42 @@
+/** The SQL that only PostgreSQL needs. */
+import { type Dialect, numberIn, toCounted } from '../dialect.ts';
+import { CREDENTIALS } from '../schema.ts';
+import { raw, sql } from '../statement.ts';
+
+/** A few milliseconds of the server. */
+const CHUNK_ROWS = 5000;
+
+/** Converts a glob (`*`, `?`) to a LIKE pattern. */
+const toLike = (glob: string): string =>
+  glob
+    .replaceAll(/[\\%_]/g, '\\$&')
+    .replaceAll(/\*+/g, '%')
+    .replaceAll('?', '_');
+
+export const POSTGRES_DIALECT: Dialect = {
+  chunkRows: CHUNK_ROWS,
+  chunkEntries: CHUNK_ROWS,
+  *findLeaseChunk(agentName, before) {
+    const ofAgent = agentName === null ? raw('') : sql` AND agent_name = ${agentName}`;
+    const [chunk] = yield sql`SELECT min(seq) AS first, count(*) AS n FROM
+      (SELECT seq FROM leases WHERE seq < ${before}${ofAgent} ORDER BY seq DESC LIMIT ${CHUNK_ROWS}) AS chunk`;
+    const from = chunk?.['first'];
+    if (typeof from !== 'number') return null;
+    return { from, before, next: numberIn(chunk, 'n') === CHUNK_ROWS ? from : null };
+  },
+  matchesGlob: (glob) => sql`resource LIKE ${toLike(glob)}`,
+  // A count is the stored count plus the leases since.
+  *selectCredentials(where, limit) {
+    const rows = yield sql`
+      WITH page AS (
+        SELECT ${CREDENTIALS.list} FROM credentials WHERE ${where} ORDER BY path LIMIT ${limit}
+      ), since AS (
+        SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
+        AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
+      )
+      SELECT ${CREDENTIALS.listOf('page.')}, coalesce(access_counts.count, 0) + coalesce(since.n, 0) AS access_count FROM page
+      LEFT JOIN access_counts ON access_counts.credential_id = page.id
+      LEFT JOIN since ON since.credential_id = page.id ORDER BY path`;
+    return rows.map((row) => toCounted(row, numberIn(row, 'access_count')));
+  },
+};

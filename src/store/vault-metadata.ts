@@ -1,0 +1,52 @@
+/** Reads the `vault` row, the control state, and what a start checks. */
+import type { Agent, Session } from '../core/agent.ts';
+import type { AgentId, TokenHash } from '../core/names.ts';
+import type { Policy } from '../core/policy.ts';
+import { numberIn } from './dialect.ts';
+import { AGENTS, POLICIES, SESSIONS, TABLES } from './schema.ts';
+import { type Procedure, raw, sql } from './statement.ts';
+import type { Authenticated } from './store.ts';
+
+export function* readRootKeyCheck(): Procedure<string | null> {
+  const [row] = yield sql`SELECT key_check FROM vault`;
+  return row === undefined ? null : String(row['key_check']);
+}
+
+export function* isEmpty(): Procedure<boolean> {
+  for (const { name } of TABLES) {
+    const rows = yield sql`SELECT 1 FROM ${raw(name)} LIMIT 1`;
+    if (rows.length > 0) return false;
+  }
+  return true;
+}
+
+export function* readAgents(): Procedure<Authenticated<Agent>[]> {
+  const rows = yield sql`SELECT ${AGENTS.list} FROM agents`;
+  return rows.map((row) => AGENTS.decode(row));
+}
+
+export function* readPolicies(): Procedure<Authenticated<Policy>[]> {
+  const rows = yield sql`SELECT ${POLICIES.list} FROM policies`;
+  return rows.map((row) => POLICIES.decode(row));
+}
+
+export function* readSession(tokenHash: TokenHash): Procedure<Authenticated<Session> | null> {
+  const [row] = yield sql`SELECT ${SESSIONS.list} FROM sessions WHERE token_hash = ${tokenHash}`;
+  return row === undefined ? null : SESSIONS.decode(row);
+}
+
+export function* isDeregistered(agentId: AgentId): Procedure<boolean> {
+  const rows = yield sql`SELECT 1 FROM bulk_revocations WHERE agent_id = ${agentId} AND credential_id = ''
+    AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
+  return rows.length > 0;
+}
+
+export function* readEpoch(): Procedure<number> {
+  const [row] = yield sql`SELECT epoch FROM audit_head`;
+  return numberIn(row, 'epoch');
+}
+
+export function* readHighWaterTime(): Procedure<number> {
+  const [row] = yield sql`SELECT high_water_time FROM vault`;
+  return numberIn(row, 'high_water_time');
+}
