@@ -24,7 +24,7 @@ const SCHEMA = 'src/bin/schema.ts';
 test('--no-migrate refuses an empty database and leaves it empty, and works on one that is up to date', async (t) => {
   const url = await newDatabase(t);
   await assert.rejects(open(url, false), {
-    message: `the database has no schema of Leasehold, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
+    message: `the database has no Leasehold schema, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
   });
   assert.equal((await querySql(url, `SELECT 1 FROM pg_namespace WHERE nspname = 'leasehold'`)).length, 0);
   await open(url);
@@ -87,7 +87,7 @@ test('a newer schema that takes a newer node is refused, and what it needs is sa
     const values = `${NEWEST + number}, 'newer', ${NEWEST + 1}`;
     await querySql(owner, `INSERT INTO leasehold.migrations (number, name, needs) VALUES (${values})`);
   }
-  const message = `the database has schema ${NEWEST + 2}, which a Leasehold must know up to ${NEWEST + 1}, and this one knows up to ${NEWEST}: start a newer Leasehold`;
+  const message = `the database has schema ${NEWEST + 2}, which requires a Leasehold that knows schema ${NEWEST + 1}; this one knows ${NEWEST}. Start a newer Leasehold`;
   for (const mayMigrate of [true, false]) await assert.rejects(open(service, mayMigrate), { message });
 });
 

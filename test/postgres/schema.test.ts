@@ -54,7 +54,7 @@ test('a command that was called wrongly, or may not, says why in one line and ch
     [
       ['--database', service],
       1,
-      /^leasehold: the database has no schema of Leasehold,.*run npm run schema with the role that may.*\n$/,
+      /^leasehold: the database has no Leasehold schema,.*run npm run schema with a role that may.*\n$/,
     ],
     [
       ['--database', owner, '--grant', 'x'.repeat(64)],
@@ -82,22 +82,22 @@ test('a command that was called wrongly, or may not, says why in one line and ch
   await open(owner, false);
 });
 
-test('a role that may not make the schema is told who can', async (t) => {
+test('without the privilege to create the schema, the start names the command that creates it', async (t) => {
   const { service } = await newOwnedDatabase(t);
   await assert.rejects(open(service), {
     message:
-      'the database has no schema of Leasehold, or an old one, and this role may not make it: run npm run schema with the role that may; docs/operations.md tells how',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/operations.md',
   });
 });
 
-test('a role that may use the schema is told so where it is old, and changes nothing', async (t) => {
+test('an old schema is rejected when the role may not migrate it, and nothing changes', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   await querySql(owner, `DELETE FROM leasehold.migrations WHERE number = ${NEWEST}`);
-  await assert.rejects(open(service), /no schema of Leasehold, or an old one, and this role may not make it/);
+  await assert.rejects(open(service), /no Leasehold schema, or an old one, and this role may not create it/);
   assert.deepEqual(await migrationsOf(owner), MIGRATIONS.slice(0, -1));
 });
 
-test('an owner of an empty schema that somebody else made for it can fill it', async (t) => {
+test('a role that owns an empty schema that another role created can create the tables', async (t) => {
   const { superuser, owner, ownerRole } = await newOwnedDatabase(t);
   await querySql(superuser, `ALTER DATABASE ${new URL(superuser).pathname.slice(1)} OWNER TO CURRENT_USER`);
   await querySql(superuser, `GRANT CONNECT ON DATABASE ${new URL(superuser).pathname.slice(1)} TO ${quote(ownerRole)}`);
