@@ -1,4 +1,4 @@
-/** A command that waits for what never comes, and is told to stop. */
+/** A command that waits indefinitely and is interrupted. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

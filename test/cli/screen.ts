@@ -1,4 +1,4 @@
-// The command at a terminal of its own, with somebody who reads and answers.
+// The command at a separate terminal, with scripted input.
 
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';

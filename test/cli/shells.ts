@@ -1,4 +1,6 @@
-/** Real shells at a real terminal, in which a line is typed, completed by the tab key, and looked at as a program gets it. */
+/**
+ * Real shells at a real terminal: types a line, completes it with the tab key, and shows it as a program receives it.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
