@@ -168,7 +168,7 @@ test('put prints the version, and warns of a line break at the end of a single l
   assert.deepEqual([JSON.parse(lines.stdout).version, lines.stderr], [3, '']);
 });
 
-test('rm --recursive deletes a prefix after a plan and a confirmation, and nothing else', async (t) => {
+test('delete --recursive deletes a prefix after a plan and a confirmation, and nothing else', async (t) => {
   const { home, onTerminal } = await scene(t);
   for (const path of ['old/a', 'old/b/c', 'old', 'older']) await home.leasehold(['put', path, '-'], { input: 'v' });
   const left = async () => (await home.leasehold(['list', '--field', 'path'])).stdout.trim().split('\n');

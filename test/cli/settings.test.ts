@@ -250,7 +250,7 @@ test('a leasehold.toml that is not a file is ignored with a message', async (t) 
   );
 });
 
-test('if nothing can be written login prints one line and leaves no session', async (t) => {
+test('agent add and login print one line if their file cannot be written, and leave no session', async (t) => {
   const { service, home } = await withService(t);
   const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
   const nowhere = await home.leasehold(['agent', 'add', 'bot'], {

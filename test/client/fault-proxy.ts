@@ -1,4 +1,4 @@
-/** Stands between a client and the service: writes down what is asked, and does to single requests what a network may do. */
+/** A proxy between the client and the service: records requests, and injects network faults into single ones. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** The library against the real service, with something between them. */
+/** The library against the real service, through a proxy. */
 import { join } from 'node:path';
 import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
 import type { Scope } from '../kit/directory.ts';

@@ -1,4 +1,4 @@
-/** Programs of the documents and examples, run as they stand against a service that has what they ask for. */
+/** Runs the programs of the documents and examples unchanged, against a service with their data. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

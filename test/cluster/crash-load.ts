@@ -1,6 +1,7 @@
 /**
- * The load of the crash test on several nodes, while something is done to them or to their database; after each time everything
- * is held against what the clients were told: nothing acknowledged is lost, nothing is doubled, and every node finds the chain valid.
+ * The load of the crash test on several nodes, during faults of the nodes or their database. After each fault
+ * everything is compared with the clients' responses: no acknowledged change is lost or duplicated, and every node
+ * verifies the chain.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

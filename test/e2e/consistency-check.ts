@@ -1,4 +1,4 @@
-/** Compares a restarted service with what its clients were told: all of it and nothing else. */
+/** Compares a restarted service with the responses that its clients received: all of their effects and no others. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';

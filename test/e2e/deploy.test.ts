@@ -1,4 +1,5 @@
-// The image without an engine: the tree that the Containerfile copies, with the packages that it installs, started by its own command.
+// The image without a container engine: the tree that the Containerfile copies, with the packages that it installs,
+// started by its command.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
- * Plays the audit log again over what the clients know, in the order of the log: what comes out is what the service must hold.
- * The log says what was decided and when; the calls say with which values. On the way each decision is held against the
- * policies as the log has them at that entry.
+ * Replays the audit log over the values that the clients know, in the order of the log; the result is the expected
+ * state of the service. The log has decisions and times, the calls have the values. Each decision is compared with the
+ * policies at that entry of the log.
  */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';

@@ -1,7 +1,7 @@
 /**
- * The README and docs/http.md, executed as they are written: the README's own command starts the service in an empty home, shell
- * blocks run one after the other in one shell, and each prints what the page says. `UPDATE_TOUR=1` writes the transcript of the
- * README, docs/tour.md.
+ * The README and docs/http.md, executed as written: the README's own command starts the service in an empty home, shell
+ * blocks run one after the other in one shell, and each prints what the page shows. `UPDATE_TOUR=1` writes the
+ * transcript of the README, docs/tour.md.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
