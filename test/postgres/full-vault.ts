@@ -1,4 +1,4 @@
-/** The whole interface, used once: each call has to be answered as a service answers that may do all that it needs. */
+/** Every call of the interface, once: a service with its required privileges must accept each one. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { parseAddress } from '../../src/store/postgres/address.ts';

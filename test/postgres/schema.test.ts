@@ -1,4 +1,4 @@
-// The command that makes the schema of a shared database: for its owner, with what it says, prints and refuses.
+// The command that creates the schema of a shared database: for its owner; its effects, its output and its errors.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
 
 const SCHEMA = 'src/bin/schema.ts';
 
-test('the command makes the schema, lets a role use it, and says what comes next', async (t) => {
+test('the command creates the schema, grants a role its privileges, and prints the next step', async (t) => {
   const { owner, service, serviceRole } = await newOwnedDatabase(t);
   const file = join(temporaryDirectory(t), 'owner.url');
   writeFileSync(file, `${owner}\n`);
@@ -32,7 +32,7 @@ test('the command makes the schema, lets a role use it, and says what comes next
   await node.stop();
 });
 
-test('what the command prints is what it does', async (t) => {
+test('the printed statements are those that the command executes', async (t) => {
   const [byCommand, byHand] = [await newGrantedDatabase(t), await newOwnedDatabase(t)];
   const { code, output } = await runCommand(SCHEMA, ['--print', '--grant', byHand.serviceRole]);
   assert.equal(code, 0, output);
@@ -43,7 +43,7 @@ test('what the command prints is what it does', async (t) => {
   assert.deepEqual(left, { code: 0, output: '\n' });
 });
 
-test('a command that was called wrongly, or may not, says why in one line and changes nothing', async (t) => {
+test('a usage error or a missing privilege is reported in one line and changes nothing', async (t) => {
   const { owner, service, ownerRole, serviceRole } = await newOwnedDatabase(t);
   const rows: readonly [flags: readonly string[], code: number, said: RegExp][] = [
     [[], 2, /^leasehold: Give --database URL or --database-file FILE\.\n$/],

@@ -1,4 +1,4 @@
-// docs/formats.md, held against the database: each table and column is looked up.
+// Compares docs/formats.md with the database: each table and column.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A log that somebody emptied under the service, head record and all: where several nodes share it none of them goes on with that,
-// and each start leaves an entry; what is said of a log without entries is held in test/vault.
+// A log that was emptied under the service, including the head record. With several nodes no node continues, and each
+// start writes an entry; test/vault checks the messages about a log without entries.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

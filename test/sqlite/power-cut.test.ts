@@ -1,6 +1,6 @@
-// The loss of power at any moment. What was written and not yet synced may have come to the disk, or not, or in part, sector by
-// sector, in any order; what was told to anybody must be there, and a turn is there wholly or not at all.
-// The disk is played: at every cut an image is put together from what the last sync made sure of and what was written since.
+// A loss of power at any moment. Writes that were not synced may be on disk completely, partly or not at all, sector by
+// sector, in any order. Acknowledged changes must survive, and a batch must be complete or absent. The disk is
+// simulated: at every cut an image is built from the last sync and the writes since.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -138,7 +138,7 @@ function newDice(t: TestContext): Dice {
   return new Dice(seed);
 }
 
-test('power goes while the write-ahead log is written and synced: what was told is there, and no half turn', async (t) => {
+test('after a power loss while the write-ahead log is written and synced, acknowledged changes survive and no partial batch does', async (t) => {
   const dice = newDice(t);
   const images = await writeUnder(t, dice, 1e9, ({ database, wal, synced }) => ({
     database,
@@ -151,7 +151,7 @@ test('power goes while the write-ahead log is written and synced: what was told 
   assert.ok(lost > 0, 'no cut took anything away, so that it showed nothing');
 });
 
-test('power goes while the log is written into the database: what was told is there, and no half turn', async (t) => {
+test('after a power loss during a checkpoint, acknowledged changes survive and no partial batch does', async (t) => {
   const dice = newDice(t);
   const images = await writeUnder(t, dice, 40, ({ database, wal, databaseAtRestart }) =>
     database.equals(databaseAtRestart) ? null : { database: torn(databaseAtRestart, database, PAGE_BYTES, dice), wal },

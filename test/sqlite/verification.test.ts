@@ -1,4 +1,4 @@
-/** Verification in threads of a log of which a page can't be read. */
+/** Verification in threads of a log with an unreadable page. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ function damagePage({ directory }: OpenedVault, seq: number): () => void {
   };
 }
 
-test('a thread that fails ends the others, whatever they have before them', async (t) => {
+test('a failed thread ends the others, whatever their remaining work', async (t) => {
   const vault = await openLongVault(t, ENTRIES);
   const repair = damagePage(vault, 500);
   let checked = 0;
