@@ -1,4 +1,4 @@
-/** Rows for the contract of the store, and the writing of them: what every store is fed with. */
+/** Rows for the contract of the store, and functions that write them. */
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';

@@ -1,6 +1,6 @@
 /**
- * The contract of the store, sentence by sentence of `src/store/store.ts`, for every store to pass. A store's own test calls
- * `storeContract` with a way to make a place for it and to open it there.
+ * The contract of the store, as `src/store/store.ts` states it, for every store. The test of a store calls
+ * `storeContract` with functions that create and open one.
  */
 import type { Store } from '../../src/store/store.ts';
 import type { Scope } from '../kit/directory.ts';

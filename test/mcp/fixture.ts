@@ -1,5 +1,5 @@
-// A real service, an agent with grants, the server that acts as it, and the SDK's own client over either transport. Everything that
-// crosses the transport is kept, so that a test can look for a value in it.
+// A real service, an agent with grants, an MCP server that acts as it, and the SDK's client over either transport. All
+// messages are recorded, so that a test can search them for a value.
 
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';

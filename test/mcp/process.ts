@@ -1,4 +1,4 @@
-// The MCP server with a real service, scripts of the operator's, and the SDK's own client: in this process, or as the process
+// The MCP server with a real service, scripts of the operator, and the SDK's client: in this process, or as the process
 // `leasehold mcp` over standard input and output.
 
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -67,11 +67,11 @@ const DAMAGES: Readonly<Record<string, (dataDir: string) => void>> = {
     const bytes = readFileSync(wal);
     writeFileSync(wal, bytes.subarray(0, lastFrame(bytes) + 100));
   },
-  'the write-ahead log was removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
+  'the write-ahead log is removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
 };
 
 for (const [damage, apply] of Object.entries(DAMAGES)) {
-  test(`a start is rejected and nothing is changed after a kill with ${damage}`, async (t) => {
+  test(`after a kill the start is rejected and changes nothing if ${damage}`, async (t) => {
     const { dataDir, session } = await killedVault(t);
     apply(dataDir);
     const files = damage.includes('removed') ? ['leasehold.db'] : ['leasehold.db', 'leasehold.db-wal'];
