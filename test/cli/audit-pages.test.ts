@@ -42,7 +42,7 @@ const nulls = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr']
 const others = Object.fromEntries([...words.map((word) => [word, 'x']), ...nulls.map((word) => [word, null])]);
 const CREDENTIAL = { path: 'a', type: 't', description: '', created_at: 'x', updated_at: 'x', access_count: 1 };
 
-/** Pages as long as they were asked for, for ever. */
+/** Endless pages of the requested length. */
 async function answerForEver(scope: Scope, toRow: (at: number, limit: number, offset: number) => Row) {
   let pages = 0;
   const server = createServer((asked, answer) => {

@@ -9,7 +9,7 @@ import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { type Bench, makeBench, openShell, SHELLS_HERE, zshInBash } from './shells.ts';
 
-/** What is typed, and what stands there behind the tab and an `X`: as a word of its own where the word was whole. */
+/** What is typed, and the line after a tab and an `X`, which is a separate word if the completed word is complete. */
 const LINES: readonly [typed: string, words: readonly string[]][] = [
   ['leasehold poli', ['leasehold', 'policy', 'X']],
   ['leasehold policy sh', ['leasehold', 'policy', 'show', 'X']],

@@ -80,7 +80,7 @@ for (const words of [
   ['-uhunter2'],
 ]) {
   test(`a value in an argument is rejected, not repeated, and the alternatives are named: leasehold put a/b ${words.join(' ')}`, async (t) => {
-    // Before anything else is missed, so that nobody types it again.
+    // Reported before other errors, so that the value is not typed again.
     const { code, stdout, stderr } = await newHome(t).leasehold(['put', 'a/b', ...words]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^leasehold: (?:unknown flag; )?values cannot be arguments, because .*replace it\.\n/);

@@ -61,7 +61,7 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
 ];
 
 test('usage errors are found before any request and exit with 1', async (t) => {
-  // Nothing listens there: whoever asks ends with 2.
+  // Nothing listens at this address, so a request exits with 2.
   const home = newHome(t, { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
   const hold = async ([line, says]: (typeof MISTAKES)[number]): Promise<void> => {
     const { code, stdout, stderr } = await home.leasehold(line.split(' '));

@@ -25,7 +25,7 @@ function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): 
   return folder;
 }
 
-/** What is said of a folder; each line is a problem. */
+/** The error for a directory of policies; each line is a problem. */
 async function problemsOf(scope: TestContext, files: Readonly<Record<string, string>>): Promise<string[]> {
   const folder = folderOf(scope, files);
   const failed = await readPolicyDirectory(folder).then(

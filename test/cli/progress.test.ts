@@ -24,7 +24,7 @@ async function scene(t: TestContext) {
   return { between, home, onTerminal };
 }
 
-/** It is drawn anew from the beginning of its line, and that is empty in the end. */
+/** The bar is redrawn from the beginning of its line, which is empty at the end. */
 const CLEARED = '\r\u001b[K';
 
 test('an import shows how many credentials it has stored', async (t) => {

@@ -8,7 +8,7 @@ import { newHome } from '../kit/command.ts';
 
 const ESCAPE = '\u001b]0;taken\u0007\u001b[2J';
 
-/** A service that is not ours: it lends what is called lent, and refuses everything else, a revocation too. */
+/** A foreign service: it issues one lease, and rejects every other request, including revocations. */
 const service = createServer((request, response) => {
   const isLent = request.method === 'GET' && request.url?.includes('/lent') === true;
   response.writeHead(isLent ? 200 : 403, { 'content-type': 'application/json' });

@@ -77,7 +77,7 @@ test('a program that ignores the hangup runs to its end after its terminal is cl
   assert.equal(await scene.countActive(), 0);
 });
 
-/** In a group of its own, so that a signal can be sent to all of them, as by a terminal. */
+/** In a separate process group, so that a signal reaches all of its processes, as from a terminal. */
 function start(signals: string, words: readonly string[]) {
   const child = spawn('sh', ignoring(signals, words), { env: environment, detached: true });
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
@@ -147,7 +147,7 @@ test('a service that was started by nohup outlives its terminal', { timeout: 30_
   const folder = temporaryDirectory(t);
   const port = await findPort();
   const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
-  // A group of its own, which a terminal that is closed tells as a whole.
+  // A separate process group, to which a terminal that is closed sends SIGHUP.
   const server = spawn('sh', ignoring('HUP', words), { env: environment, detached: true, stdio: 'ignore' });
   const group = -(server.pid ?? assert.fail());
   t.after(() => server.exitCode === null && process.kill(group, 'SIGKILL'));

@@ -19,7 +19,7 @@ const EVERY_MS = 20;
 
 const holds = (text: string | Buffer): boolean => FORMS.some((form) => text.includes(form));
 
-/** Every file below the folder that holds the value. */
+/** Every file below the directory that contains the value. */
 function filesWith(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

@@ -37,7 +37,7 @@ export interface Bench {
   readonly result: string;
 }
 
-/** A folder with programs in place of installed ones: `leasehold`, and `said`, which writes down its words. */
+/** A directory with programs that replace installed ones: `leasehold`, and `said`, which records its arguments. */
 export function makeBench(scope: Scope, environment: Readonly<Record<string, string>> = {}): Bench {
   const folder = temporaryDirectory(scope);
   const result = join(folder, 'result');

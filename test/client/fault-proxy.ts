@@ -16,9 +16,9 @@ interface Seen {
 export type Act =
   /** The service never hears of it, and the connection ends. */
   | 'cut before'
-  /** The service has done it, and nobody hears its answer. */
+  /** The request takes effect, and its response is lost. */
   | 'cut after'
-  /** Nobody answers, and the connection stays. */
+  /** No response arrives, and the connection stays open. */
   | 'silence'
   /** As much of the answer's body, and then the connection ends. */
   | { readonly bytes: number }

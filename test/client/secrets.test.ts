@@ -58,7 +58,7 @@ test('console.log shows a Secret as [secret]', () => {
   assert.equal(status, 1);
   assert.match(stdout, /^\[secret\] \[ \[secret\] \] \{ secret: \[secret\] \} %s \[secret\]$/m);
   assert.match(stderr, /failed with \[secret\]/);
-  // The program's own source is shown beside the error.
+  // Node prints the program's source line with the error.
   assert.equal(`${stdout}${stderr.replaceAll(program.split('\n')[2] ?? '', '')}`.includes(VALUE), false);
 });
 

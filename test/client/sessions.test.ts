@@ -69,7 +69,7 @@ test('a session that was ended is replaced once for all calls that notice it', a
 
   const other = asAgent();
   const { session_id } = await other.logIn();
-  // Its session, ended by somebody else who has its token.
+  // Another client with the same token ends the session.
   await fetch(`${between.address}/auth/session`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${session_id.reveal()}` },

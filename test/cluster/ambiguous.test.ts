@@ -13,7 +13,7 @@ import { untilWell } from './crash-load.ts';
 const scope = { after };
 const url = await newDatabase(scope);
 const proxy = await startProxy(scope, url);
-/** The first one through the proxy, the other one beside it. */
+/** The first node connects through the proxy, the other one directly. */
 const { nodes } = await startCluster(scope, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
 const [cut, other] = nodes;
 assert.ok(cut && other);

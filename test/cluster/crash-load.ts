@@ -86,7 +86,7 @@ export async function untilWell(nodes: readonly Serving[]): Promise<void> {
       const health = await createClient(address, null)
         .get('/api/v1/health')
         .catch(() => null);
-      // A node that nobody asked may not have noticed yet.
+      // A node without requests may not have noticed yet.
       if (health?.status === 200 && (await admin.get('/api/v1/agents').catch(() => null))?.status === 200) break;
       assert.ok(performance.now() < deadline, `a node is not well again: ${health?.text}\n${output?.()}`);
       await sleep(50);

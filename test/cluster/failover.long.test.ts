@@ -94,7 +94,7 @@ test('after a failover that lost acknowledged entries every node rejects request
   const started = (await again.admin.get('/api/v1/audit?event_type=service.start&limit=1')).body.data[0];
   assert.match(started.reason, /has lost entries of the log/);
   assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
-  // The other one has seen what is gone, whatever has been written since.
+  // The other node has seen the lost entries, whatever was written since.
   assert.equal((await two.admin.get('/api/v1/credentials/a')).status, 503);
   await two.end('SIGKILL');
   const other = await cluster.start(two.dataDir, ['--accept-rollback']);

@@ -88,7 +88,7 @@ test('a node without requests follows the log too', async (t) => {
   await sleep(300);
   await made(one, 'credentials', { path: 'a', value: 'v' });
   await sleep(2500);
-  // As after a failover that lost them, though nobody asked the second one since.
+  // As after a failover that lost them, without a request to the second node since.
   await querySql(
     url,
     `DELETE FROM leasehold.audit_entries WHERE resource = 'a';

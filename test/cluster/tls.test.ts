@@ -32,7 +32,7 @@ const other = makeCertificate(scope);
 const url = (parameters: string, host = '127.0.0.1'): string =>
   `${server.url().replace('127.0.0.1', host)}?${parameters}`;
 
-/** Whether the server says that the connection is encrypted; or why there is none. */
+/** Whether the server reports an encrypted connection, or the error of the connection. */
 async function encryptionOf(address: string): Promise<boolean | string> {
   try {
     const connection = await Connection.open(parseAddress(address), 'reading');

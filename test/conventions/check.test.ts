@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from './source.ts';
 
-/** A store that somebody asked for would be the only one. */
+/** Without the variable, which would restrict the check to one store. */
 const { LEASEHOLD_TEST_STORE: _, ...environment } = process.env;
 const run = (name: string, more: Record<string, string> = {}) =>
   spawnSync(process.execPath, [path.join(ROOT, 'scripts/check.ts'), name], {
@@ -35,7 +35,7 @@ test('a failing test is not green', () => {
   assert.equal(check('failing', `test('one', () => { throw new Error('no'); });`).status, 1);
 });
 
-// Samples for the check to refuse, put together here so that nobody takes them for tests that are put off.
+// Samples that the check must reject, assembled here so that they do not count as deferred tests.
 for (const [word, state] of [
   ['skip', 'skipped'],
   ['todo', 'todo'],

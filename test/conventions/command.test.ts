@@ -28,7 +28,7 @@ const installed = (t: TestContext): string => makeCheckout(t, { 'dist/bin/leaseh
 const run = (directory: string, words: readonly string[], flags: readonly string[] = []) =>
   spawnIn(directory, 'scripts/leasehold.mjs', words, flags);
 
-test('in a checkout it installs what is missing, once, says so beside its output, and runs in this very process', async (t) => {
+test('in a checkout it installs missing packages once, reports that on standard error, and runs in the same process', async (t) => {
   const directory = checkout(t);
   for (const told of ['Installing what is missing (once) …\n', '']) {
     const child = run(directory, ['get', './a b']);

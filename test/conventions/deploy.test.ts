@@ -92,7 +92,7 @@ test('no node leaves a core dump', () => {
   }
 });
 
-test('there are three nodes alike, each with a volume of its own', () => {
+test('three equal nodes exist, each with a separate volume', () => {
   assert.equal(nodes.length, 3);
   const alike = new Set(nodes.map(({ name: _, ...node }) => JSON.stringify({ ...node, volumes: null })));
   assert.equal(alike.size, 1);
@@ -127,7 +127,7 @@ test('every file below run/secrets that something names is a secret of that serv
   assert.match(read('haproxy.cfg'), /ssl crt \/run\/secrets\/balancer /);
 });
 
-test('no password, key or token stands in an environment or in a file of deploy', () => {
+test('no environment and no file of deploy contains a password, key or token', () => {
   const environments = services.flatMap((service) => words((service as YamlMap)['environment']));
   assert.deepEqual(environments, ['STANDBY_OF']);
   for (const name of readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' })) {

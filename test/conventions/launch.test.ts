@@ -1,4 +1,4 @@
-// The launcher, in a project of its own with an npm made up for the test: nothing here is downloaded, nothing real replaced.
+// The launcher, in a fake project with a fake npm: nothing is downloaded, and no real file is replaced.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -75,7 +75,7 @@ test('launches at the same time install once, and all of them run', async (t) =>
   assert.throws(() => readlinkSync(lockOf(directory)));
 });
 
-test('the lock of a process that is gone is taken over', async (t) => {
+test('the lock of a process that has ended is taken over', async (t) => {
   const directory = makeProject(t);
   const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await once(gone, 'close');

@@ -89,7 +89,7 @@ function breaches(source: Source): string[] {
   });
 }
 
-/** The first way found that leads from a file back to itself, types included; empty where there is none. */
+/** The first import cycle that is found, type imports included; empty if none exists. */
 function findCircle(sources: readonly Source[]): string[] {
   const relative = (source: Source) =>
     importsOf(source).flatMap(({ specifier }) =>
@@ -112,7 +112,7 @@ function findCircle(sources: readonly Source[]): string[] {
 
 const sources = readSources(['src']);
 
-test('src holds files, and every one of them stands in a layer of the table', () => {
+test('src contains files, and each of them belongs to a layer of the table', () => {
   assert.notEqual(sources.length, 0, 'src holds no file');
   const homeless = sources.filter(({ name }) => !rowsOf(LAYERS.mayImport).has(layerOf(name) ?? ''));
   assert.deepEqual(

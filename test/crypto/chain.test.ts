@@ -93,7 +93,7 @@ test('a link is another one under another key, behind another entry, and behind 
   assert.equal(new Set(links).size, links.length);
 });
 
-test('a head record is authentic with its own ordinal, link, key and spelling alone', () => {
+test('a head record is authentic only with its own sequence number, entry MAC, key and spelling', () => {
   const { seq, hmac, mac } = AUDIT.head;
   assert.equal(isHeadAuthentic(keysFrom(3).audit, AUDIT.head), false);
   for (const head of [

@@ -154,7 +154,7 @@ test('a pair made here signs with OpenSSL, from its PEM, what is valid here', as
   assert.equal(await isSignatureValid(another, nonce, signature), false);
 });
 
-test('the key that stands in for nobody’s is a point of the curve, so that a check against it costs as much', () => {
+test('the dummy key for unknown agents is a point of the curve, so that verifying with it takes as long', () => {
   assert.equal(parsePublicKey(DUMMY_PUBLIC_KEY), DUMMY_PUBLIC_KEY);
   const prime = 2n ** 255n - 19n;
   const power = (base: bigint, exponent: bigint): bigint => {

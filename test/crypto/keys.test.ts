@@ -61,7 +61,7 @@ for (const { name, of, root_key } of vectors.tampered) {
   });
 }
 
-test('each purpose has a key of its own, and each bit of the root key changes the check value', () => {
+test('each purpose has a separate key, and each bit of the root key changes the check value', () => {
   const [vector] = vectors.keys;
   assert.ok(vector);
   const all = Object.values(derivedFrom(vector.root_key));

@@ -28,7 +28,7 @@ async function assertThreeAtOnce(gate: Semaphore): Promise<void> {
   assert.deepEqual(begun, numbers);
 }
 
-test('no more than its places are taken at once, in the order of the arrival, and every result comes back', () =>
+test('at most the permitted number of tasks run concurrently, in the order of their arrival, and every result is returned', () =>
   assertThreeAtOnce(new Semaphore(3)));
 
 test('it has as many places as before when it was empty in between', async () => {

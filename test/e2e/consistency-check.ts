@@ -153,7 +153,7 @@ export class Inspector {
     );
     for (const { name, public_key } of listed) {
       assert.equal(public_key, this.#replay.agents.get(name) ?? public_key, name);
-      // Where nobody heard of it, the key may still wait on the node that made it.
+      // Without an acknowledgement the key may still be pending on the node that created it.
       if (agentsDir === null && this.#replay.agents.get(name) === null) continue;
       const { x = '' } = createPublicKey(keyOf(name)).export({ format: 'jwk' });
       assert.equal(Buffer.from(x, 'base64url').toString('base64'), public_key, name);

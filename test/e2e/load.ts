@@ -6,7 +6,7 @@ import { DIRECTORIES, NAMES, PATHS, policyBody, READERS, type Target } from './f
 import { Reader, Registrar } from './load-agents.ts';
 import type { Dice } from './random.ts';
 
-/** Where everybody asks again at once, nothing else comes to its turn. */
+/** Pause after a rejection: immediate retries of all clients would starve other requests. */
 const REFUSED_PAUSE_MS = 20;
 
 /** Performs one action; resolves to false if the service has ended. */

@@ -23,7 +23,7 @@ export type KnownLease = Readonly<Record<string, string | number | null>>;
 /** How a response must appear in the log. */
 const RESULTS: Readonly<Record<number, string>> = { 401: 'denied', 403: 'denied', 404: 'not_found', 409: 'denied' };
 
-/** Finds the call that left each entry. Fails for an answered call that left none, and for an entry that nobody asked for. */
+/** Finds the call of each entry. Fails for a call with a response and no entry, and for an entry without a call. */
 export function explain(entries: readonly AuditEntry[], calls: readonly Call[]): Map<AuditEntry, Call> {
   const explained = new Map<AuditEntry, Call>();
   const byRequest = new Map(entries.map((entry) => [entry.request_id, entry]));
@@ -46,7 +46,7 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
   }
   for (const entry of entries) {
     if (entry.agent_name === 'service' || explained.has(entry)) continue;
-    // Of a client's calls that nobody answered, it is the one that he had sent last when it was decided.
+    // Of a client's calls without a response, it is the last one that was sent before the decision.
     const call = [...inFlight].findLast(
       ({ event, agentName, resource, startedAt }) =>
         event === entry.event_type &&
@@ -165,7 +165,7 @@ export class Replay {
     });
   }
 
-  /** A session whose token nobody got is in the store too, and can't be asked for. */
+  /** A session whose token was lost with its response is in the store too, and cannot be queried. */
   #logIn(agentName: string, { answer }: Call): void {
     if (answer === null) return;
     const { session_id, expires_at } = answer.body.data;

@@ -64,7 +64,7 @@ function toTour(steps: readonly Step[]): string {
   return [head, ...parts].join('\n');
 }
 
-/** A service in an empty home, started as the README says, and a shell beside it. */
+/** A service in an empty home, started as the README says, and a shell. */
 async function openScene(t: TestContext) {
   const directory = temporaryDirectory(t);
   const home = temporaryDirectory(t);

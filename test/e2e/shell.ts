@@ -50,7 +50,7 @@ export class Shell {
   }
 }
 
-/** Runs the command in the background, as in a terminal of its own, until it prints `readyText`. */
+/** Runs the command in the background, as in a separate terminal, until it prints `readyText`. */
 export async function startInBackground(scope: Scope, command: string, readyText: string, place: Place) {
   const child = spawn('bash', ['--noprofile', '--norc', '-c', command], {
     ...place,

@@ -181,7 +181,7 @@ test('fuzzed: however often the stream goes quiet, no value comes out, nor more 
   );
 });
 
-test('a quiet stream shows a short beginning of a value at once, and a long one when it is known what follows', () => {
+test('an idle stream shows a short partial match immediately, and a long one when the next bytes are known', () => {
   const masker = maskingOf('hunter2-correct-horse').masker();
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
   assert.equal(text(masker.write(Buffer.from('name: hun'))), 'name: ');
@@ -206,7 +206,7 @@ test('equal values take the memory of one, and each shows as itself', () => {
   const value = randomBytes(12 * 1024).toString('base64');
   const before = process.memoryUsage().arrayBuffers;
   const masking = maskingOf(...Array.from({ length: 64 }, () => value));
-  // Each by itself would take some 6 MB.
+  // Separate patterns would take about 6 MB each.
   assert.equal(process.memoryUsage().arrayBuffers - before < 30_000_000, true);
   assert.equal(masking.maskText(`-${value}-`), '-[secret]-');
   assert.deepEqual(maskingOf('abc', 'long enough', 'abc').tooShort, ['V0', 'V2']);

@@ -16,7 +16,7 @@ import { ask, INITIALIZE, start, until } from './process.ts';
 
 const PATH = 'prod/db/password';
 
-/** A service with an agent, a folder for files, and a list of one command: `show` prints the value. */
+/** A service with an agent, a directory for files, and a list with one command: `show` prints the value. */
 async function begin(t: TestContext) {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);

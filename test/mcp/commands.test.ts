@@ -16,7 +16,7 @@ interface Row {
   readonly credentials?: string;
 }
 
-/** The command `work`, a script of the operator's in a folder of its own. */
+/** The command `work`, a script of the operator in a separate directory. */
 async function begin(t: TestContext, { script, toml = '', credentials }: Row, over: TransportName = 'http') {
   const folder = temporaryDirectory(t);
   const program = join(folder, 'work.sh');

@@ -148,7 +148,7 @@ test('a value counts once while it is issued or watched, and is then dropped', (
     [value],
   );
   refused(large(256 * 1024), 'BUSY');
-  // It is nobody's any more: what begins now can't show it.
+  // The value is no longer issued: a command that begins now cannot print it.
   assert.deepEqual(lent.observe().values(), []);
   observation.end();
   lent.register(new Secret(large(256 * 1024)), 'x');

@@ -19,7 +19,7 @@ const LIST = 'lists/own/commands.toml';
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/job`. */
+/** In a new directory: `lists/own/commands.toml`, and the program of its only command, `programs/own/job`. */
 function lay(t: TestContext) {
   const folder = temporaryDirectory(t);
   const at = (path: string): string => join(folder, path);
@@ -120,7 +120,7 @@ const REFUSED: readonly Row[] = [
   },
 ];
 
-/** `leasehold mcp` over standard input and output, with a client that goes at once. */
+/** `leasehold mcp` over standard input and output, with a client that disconnects immediately. */
 async function begin(t: TestContext) {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);

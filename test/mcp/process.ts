@@ -36,9 +36,9 @@ export interface Setting {
   /** Where the scripts run. */
   readonly folder: string;
   readonly filesDir: string;
-  /** Makes a file in the folder, for a script that waits for it. */
+  /** Creates a file in the directory, for a script that waits for it. */
   touch(name: string): void;
-  /** Until a script has made a file in the folder. */
+  /** Waits until a script has created a file in the directory. */
   made(name: string): Promise<void>;
   /** Of the agent's leases. */
   statuses(): Promise<string[]>;
@@ -131,7 +131,7 @@ export interface Started {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** The process alone: nobody speaks to it. */
+/** The process without a client. */
 export function start(t: Scope, words: readonly string[], home: string): Started {
   const [program, ...first] = COMMAND;
   const child = spawn(program, [...first, ...words], { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });

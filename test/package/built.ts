@@ -1,4 +1,4 @@
-/** What `npm run build` makes, in a directory of its own, once for a file of tests. */
+/** The output of `npm run build` in a separate directory, built once per test file. */
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

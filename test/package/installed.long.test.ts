@@ -1,4 +1,4 @@
-/** The package in a project of somebody's: the command starts soon, the service runs, the library is imported, and its types hold. */
+/** The package in a user's project: the command starts fast, the service runs, and the library compiles and is imported. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ test('leasehold --help takes less than eight times what Node itself takes here',
   assert.ok(help < 8 * bare, `${help.toFixed()} ms, and Node alone ${bare.toFixed()} ms`);
 });
 
-test('what was compiled is kept where nobody else can write, and nowhere else', (t) => {
+test('compiled code is cached only where no other user can write', (t) => {
   const home = temporaryDirectory(t);
   const run = (HOME: string, more = {}) => node([launcher, '--version'], { HOME, TMPDIR: home, ...more }).status;
   assert.equal(run(home), 0);

@@ -1,6 +1,6 @@
 /**
- * The package as npm packs it, in a project of somebody's, beside the packages that it may use: those of the lock file that are not
- * for development. WHY not an install from the registry: a test needs no network. npm itself packs, and links the command.
+ * The package as npm packs it, in a user's project, with its dependencies: the packages of the lock file that are not for
+ * development. WHY not an install from the registry: a test must not need the network. npm packs, and links the command.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export interface Project {
   readonly installed: string;
   /** The command, as npm links it. */
   readonly command: string;
-  /** What a shell of its own would have: a home where nothing is yet, and nothing of this machine's settings. */
+  /** The environment of a new user: an empty home, and no settings of this machine. */
   readonly environment: Readonly<Record<string, string>>;
   /** Runs npm there, or elsewhere; answers what it printed. */
   npm(words: readonly string[], directory?: string): string;

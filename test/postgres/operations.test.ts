@@ -28,7 +28,7 @@ function only(language: string, words: string): Block {
   return block;
 }
 
-/** The first cells of a table's rows, and what stands beside them. */
+/** The first cell of each row of a table, and the other cells. */
 function tableUnder(heading: string, title: string): string[][] {
   const section = PAGE.split(/^## /m).find((part) => part.startsWith(heading)) ?? '';
   const [, rows = ''] = section.split(`| ${title} |`);

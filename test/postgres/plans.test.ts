@@ -91,7 +91,7 @@ async function untilNobodyElseIsThere(): Promise<void> {
   );
 }
 
-/** What a store of its own reads, from its opening to its end, by the work: of each table that is not a small one. */
+/** The rows that a separate store reads during the work, for each table that is not small. */
 async function readBy(work: (store: PostgresStore) => Promise<unknown>): Promise<Reading[]> {
   await untilNobodyElseIsThere();
   const before = new Map((await readSoFar()).map((reading) => [reading.table, reading]));

@@ -72,7 +72,7 @@ test('a process without file descriptors continues, and checkpoints the write-ah
   assert.equal(seq, 600);
 });
 
-/** How many entries the database has without its write-ahead log, as somebody finds who copies it alone. */
+/** How many entries the database file has without its write-ahead log, as in a copy of that file alone. */
 function entriesAlone(t: TestContext, file: string): number {
   const alone = join(temporaryDirectory(t), 'alone.db');
   copyFileSync(file, alone);

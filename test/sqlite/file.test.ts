@@ -47,7 +47,7 @@ async function vaultFile(t: TestContext): Promise<string> {
   return file;
 }
 
-/** As somebody would who has the file and another program. */
+/** As another program with access to the file does. */
 function outside(file: string, sql: string): void {
   const database = new DatabaseSync(file);
   database.exec(sql);
@@ -59,7 +59,7 @@ const settings = (database: DatabaseSync, name: string): unknown =>
 
 for (const [pragma, expected] of [
   ['journal_mode', 'wal'],
-  // Each commit is synced beside the loop: see walsync.test.ts.
+  // Commits are synced outside the event loop; see wal-sync.test.ts.
   ['synchronous', 1],
   ['fullfsync', 1],
   ['trusted_schema', 0],
@@ -221,7 +221,7 @@ test('while another connection writes to a vault, it is unavailable, and nothing
   assert.equal((await store.readHead()).last?.seq, 2);
 });
 
-/** Takes the lock in a process of its own; resolves to whether it has it. */
+/** Takes the lock in a separate process; resolves to whether that process holds it. */
 async function lockElsewhere(t: TestContext, file: string) {
   const module = pathToFileURL(join(ROOT, 'src/store/sqlite/lock.ts')).href;
   const script = `import { DatabaseLock } from ${JSON.stringify(module)};

@@ -15,7 +15,7 @@ import {
   verify,
 } from '../vault/fixture.ts';
 
-/** Opens the vault, and its own connection to the file beside it: SQLite limits the pages of a connection, not of a file. */
+/** Opens the vault, and gives access to its connection: SQLite limits the pages per connection, not per file. */
 async function openTapped(t: TestContext): Promise<{ vault: OpenedVault; connection: DatabaseSync }> {
   const opened: DatabaseSync[] = [];
   const { exec } = DatabaseSync.prototype;

@@ -36,7 +36,7 @@ function torn(old: Buffer, now: Buffer, blockBytes: number, dice: Dice): Buffer 
 type Torn = Pick<Files, 'database' | 'wal'>;
 
 interface Image extends Torn {
-  /** The last entry that was written before the cut, and the last that somebody was told of. */
+  /** The last entry that was written before the cut, and the last one that was acknowledged. */
   readonly writtenSeq: number;
   readonly toldSeq: number;
 }
@@ -53,7 +53,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
   const readFiles = (): Torn => {
     const [database, wal] = [readFileSync(file), readFileSync(`${file}-wal`)];
     const saltNow = wal.subarray(16, 24).toString('hex');
-    // A log that began anew: all that stood in it before is in the database, and synced.
+    // The log was restarted: its previous frames are in the database, and synced.
     if (saltNow !== salt) databaseAtRestart = database;
     salt = saltNow;
     return { database, wal };
@@ -95,7 +95,7 @@ interface Files {
   readonly wal: Buffer;
   /** The write-ahead log as the last sync made sure of it. */
   readonly synced: Buffer;
-  /** The database when the write-ahead log began anew. */
+  /** The database when the write-ahead log was restarted. */
   readonly databaseAtRestart: Buffer;
 }
 

@@ -49,7 +49,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     }),
   );
 
-  await t.test('credentials: a type that few have, or nobody', () =>
+  await t.test('credentials: a type of few credentials, or of none', () =>
     assertFlows('types', async () => {
       const { rows, total } = await credentials({ limit: 1, offset: 199 }, 'rare');
       assert.deepEqual([rows[0]?.path, rows.length, total], ['prod/team20/key200000', 1, 200]);
@@ -58,7 +58,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     }),
   );
 
-  await t.test('twenty long lists at once', () =>
+  await t.test('twenty concurrent long lists', () =>
     assertFlows('twenty', async () => {
       const pages = await Promise.all(Array.from({ length: 20 }, () => credentials({ limit: 1, offset: 0 })));
       assert.ok(pages.every(({ total }) => total === CREDENTIALS));

@@ -62,7 +62,7 @@ test('its progress is visible while it runs and grows to the total; there is no 
     assert.equal(entriesTotal, ENTRIES);
     assert.equal(startedAt >= startedAfter && startedAt <= vault.clock.now(), true);
     seen.push(entriesChecked);
-    // WHY: while somebody asks all the time the threads rest.
+    // WHY: under constant requests the threads pause.
     await sleep(LOOK_MS);
   }
   assert.equal((await verification).isValid, true);

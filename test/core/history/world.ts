@@ -18,7 +18,7 @@ import { Shelf } from './shelf.ts';
 export interface Challenge {
   readonly id: ChallengeId;
   readonly expiresAt: number;
-  /** The agent that had the name when it was issued; null for a name that was nobody's. */
+  /** The agent that had the name when it was issued; null for a name without an agent. */
   readonly boundTo: AgentId | null;
 }
 
