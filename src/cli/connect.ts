@@ -46,7 +46,7 @@ export function connect(settings: Settings): ServiceConnection {
  * another user listens and relays the proof. With TLS the certificate decides, and it may contain only the name.
  */
 function addressToCall({ address, ownService }: Settings): string {
-  return ownService !== null && ownService.address.startsWith('http:') ? ownService.address : address.value;
+  return ownService?.address.startsWith('http:') ? ownService.address : address.value;
 }
 
 const MAX_CA_BYTES = 1024 * 1024;
