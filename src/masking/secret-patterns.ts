@@ -144,8 +144,8 @@ const TOKENS: readonly Row[] = [
 const STRUCTURES: readonly Row[] = [
   [
     // The heading alone is not a finding, because documents quote it. Encrypted keys have lines such as DEK-Info first.
-    // WHY two forms of such a line: it ends with the line or, where spaces replaced the breaks, at the first space. If it
-    // could end anywhere, the time would grow with the fourth power of the line's length.
+    // WHY two forms of such a line: it ends with the line or, where spaces replaced the breaks, at the first space. An
+    // end at any place would make the time grow with the fourth power of the line's length.
     'private-key',
     'PRIVATE KEY',
     0,
