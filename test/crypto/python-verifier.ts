@@ -1,4 +1,4 @@
-/** The independent verifier, run as an auditor runs it. */
+/** Runs the independent verifier as an auditor does. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
