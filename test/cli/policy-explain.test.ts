@@ -65,7 +65,7 @@ test('an explanation agrees with the decision, and names the first failed test o
                 : null;
           assert.equal(failed, expected, `${name}: ${agent} ${action} ${path}`);
         }
-        // What decides stands first, and what matches before what does not.
+        // The deciding policy is first, and matching policies precede the others.
         if (decider !== null) assert.equal(considered[0]?.name, decider.name);
         const places = considered.map(({ failed }) => [null, 'pattern', 'action', 'principal'].indexOf(failed));
         assert.deepEqual(places, [...places].sort());

@@ -20,7 +20,7 @@ async function scene(t: TestContext) {
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   const home = newHome(t, environment);
   const run = (line: string) => home.leasehold(line.split(' '));
-  /** The command at a terminal, asked and answered. */
+  /** Runs the command at a terminal and answers its question. */
   const answer = async (line: string, question: RegExp, said: string) => {
     const screen = startScreen(t, line.split(' '), { home: home.path, folder: home.path, environment });
     await screen.answer(question, said);

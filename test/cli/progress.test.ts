@@ -10,7 +10,7 @@ import { COMMAND, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 
-/** A service whose answers are slow where `between` is told so. */
+/** A service whose responses can be delayed with `between`. */
 async function scene(t: TestContext) {
   const service = await startTestService(t);
   const between = await standBetween(t, service);

@@ -9,7 +9,7 @@ import { openScene } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 
-/** It says its own number first, and goes on for longer than any test. */
+/** Prints its process id first, and runs longer than any test. */
 const TICKING = '(i=0; while [ $i -lt 20000 ]; do echo tick; sleep 0.3; i=$((i+1)); done) & echo pid $!; exit 7';
 
 interface Left {

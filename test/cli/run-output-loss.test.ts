@@ -16,7 +16,7 @@ interface Ended {
   readonly text: string;
 }
 
-/** A script whose streams lead where `redirection` says; the text is what is left of its streams. */
+/** Runs a script with redirected streams; the text is the output that was not redirected. */
 async function run(script: string, redirection: string, ...flags: readonly string[]): Promise<Ended> {
   const words = scene.run('--env', 'A=prod/a', ...flags, '--', 'sh', '-c', script);
   const child = spawn('sh', ['-c', `exec "$@" ${redirection}`, '-', ...words], {

@@ -387,7 +387,7 @@ test('no value is in the arguments of a process or in a file that remains', asyn
   for (const folder of folders) assert.deepEqual(readdirSync(folder), []);
 });
 
-/** Of every process of this machine that can be looked at. */
+/** The arguments of every process of this machine that can be inspected. */
 function argumentsOfAll(): string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {

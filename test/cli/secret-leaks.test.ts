@@ -26,7 +26,7 @@ function filesWith(folder: string): string[] {
     .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true && holds(readFileSync(file)));
 }
 
-/** Arguments of all processes, looked at again and again. */
+/** The arguments of all processes, read repeatedly. */
 function watchProcesses() {
   const seen = new Set<string>();
   let [isOver, looks] = [false, 0];

@@ -75,15 +75,15 @@ export async function openShell(scope: Scope, name: ShellName, { folder, environ
     );
     return readFileSync(result, 'utf8').trimEnd().split('\n');
   };
-  // WHY the first one: what is typed before a shell listens may be lost, or be shown and not read.
+  // WHY the first prompt: input that is typed before the shell reads may be lost, or be echoed and not read.
   await terminal.shows(/[$%#>] ?/);
   await run(`${setup}; said ready\r`);
   return { completed: (line) => run(`${line}${TAB}X${START_OF_LINE}said \r`) };
 }
 
 /**
- * What zsh's script would add, run by bash with zsh's own functions made up here, as far as it uses them: where there is no zsh, it
- * is at least this.
+ * The words that zsh's script would add. Runs it in bash with replacements for the zsh functions that it uses, because
+ * zsh may not be installed.
  */
 export async function zshInBash(words: readonly string[], { folder, environment }: Bench): Promise<string[]> {
   const standIns = `

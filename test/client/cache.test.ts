@@ -96,7 +96,7 @@ test('a retrieval in flight during a change by this client is not cached', async
   const held = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  // The value is read before it is changed; what keeps it is asked afterwards.
+  // The value is read before the change; the lease is requested after it.
   scene.between.next({ after: held }, ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
   const early = vault.credentials.retrieve(path);
   while (!scene.between.seen.some(({ path: asked }) => asked.startsWith('/api/v1/leases/'))) await sleep(5);
@@ -142,7 +142,7 @@ test('if this machine’s clock is set or the machine sleeps, entries still expi
 test('the service’s clock decides when a lease ends, whatever its Date header says', async (t) => {
   const clock = startTestClock(t);
   const scene = await setScene(t);
-  // Set forward and back again: the vault’s own clock never goes back, and is now an hour ahead of the Date of its answers.
+  // Set forward and back again: the vault's clock never goes back, and is now an hour ahead of the Date header.
   await clock.move(HOUR_MS);
   await scene.admin.policies.list();
   await clock.move(-HOUR_MS);

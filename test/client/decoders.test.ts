@@ -8,7 +8,7 @@ const path = 'prod/db/password';
 const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
 let made = 0;
 
-/** What is answered with data, each as often as one likes. */
+/** Calls whose responses have data; each can be repeated. */
 const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Promise<unknown>>> = {
   health: (vault) => vault.health(),
   'credentials.retrieve': (vault) => vault.credentials.retrieve(path),
@@ -39,7 +39,7 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
 type Fields = Record<string, unknown>;
 type Change = (answer: { data: Fields; row: Fields; meta: Fields | undefined }) => void;
 
-/** The service's own answer, changed on its way. */
+/** The service's response, modified in transit. */
 function changing({ asAdmin }: Scene, change: Change): Leasehold {
   const changed: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);

@@ -128,7 +128,7 @@ test('the GitHub workflow deploys with the value, and leaves neither key nor lea
   );
   const installing = steps.findIndex(({ run: script = '' }) => script.startsWith('npm install'));
 
-  // In place of what the step installs: the command of this checkout, as a program on PATH.
+  // Replaces what the step installs: the command of this checkout, as a program on PATH.
   const bin = join(shop.directory, 'bin');
   const temporary = join(shop.directory, 'temporary');
   for (const made of [bin, temporary]) mkdirSync(made);

@@ -102,7 +102,7 @@ test('an export can be aborted in the middle, with the caller’s reason', async
     for await (const { seq } of entries) {
       if (seq === 10) {
         stop.abort(reason);
-        // What has come already may be read on; what has not is refused.
+        // Entries that have arrived may still be read; later ones must not.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }

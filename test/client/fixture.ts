@@ -12,7 +12,7 @@ export interface Scene {
   readonly between: Between;
   /** Straight to the service, as the administrator. */
   readonly admin: Leasehold;
-  /** Through what is between. */
+  /** The address of the proxy. */
   asAdmin(options?: Options): Leasehold;
   asAgent(options?: Options): Leasehold;
   asNobody(options?: Options): Leasehold;

@@ -25,7 +25,7 @@ interface Storm {
   upset(dice: Dice, nodes: Node[]): Promise<void>;
 }
 
-/** Milliseconds under load before something happens, and how long it goes on when all are well again. */
+/** Milliseconds under load before a fault, and after all nodes have recovered. */
 const LOAD_MS = { least: 100, more: 400 };
 const AFTERWARDS_MS = 200;
 /** Only a hang reaches this limit. */
@@ -55,7 +55,7 @@ export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<
   return inspector.tally;
 }
 
-/** Each call goes to any of the nodes. */
+/** Each call is sent to a random node. */
 function targetOf({ adminToken, rootKeyFile }: Cluster, nodes: readonly Node[], dice: Dice): Target {
   const auditKey = readAuditKey(readConfiguration(['--root-key-file', rootKeyFile], {}) as Configuration);
   return {

@@ -23,7 +23,10 @@ function urlOfBoth(first: PostgresServer, second: PostgresServer): string {
   return `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
 }
 
-/** Resolves to when the node first took a turn again; one that leaves no entry, so that the load knows all that there are. */
+/**
+ * Resolves to the time of the first batch of the node, made by an operation without an entry, so that the load knows
+ * all entries.
+ */
 async function firstTurn({ admin }: Node): Promise<number> {
   for (;;) {
     const answer = await admin.get('/api/v1/agents').catch(() => null);

@@ -29,7 +29,7 @@ import type { Subject } from './store.ts';
 
 const ONE = Uint8Array.of(1);
 
-/** All that the port tells of a store; a test's paths, leases and challenges are few and known. */
+/** All that the port returns about a store; the paths, leases and challenges of a test are few and known. */
 async function snapshot(store: Store) {
   const paths = ['a', 'b', 'c'].map((path) => ({
     credential: asPath(path),

@@ -56,7 +56,7 @@ const idOfPath = (name: string): CredentialId => `of ${name}` as CredentialId;
 function play(events: readonly Event[]): {
   changes: StoredChange[];
   leases: Lease[];
-  /** How many each mark ended. */
+  /** How many leases each bulk revocation ended. */
   ended: Map<BulkRevocation, number>;
 } {
   let leases: Lease[] = [];

@@ -16,7 +16,10 @@ import { sweepContract } from './sweeping.ts';
 import { sweepLeaseContract } from './sweeping-leases.ts';
 import { turnContract } from './transactions.ts';
 
-/** Makes a new, empty place that goes away with the scope. What it gives opens the store there, as often as it is called. */
+/**
+ * Creates a new, empty location that is removed with the scope. The returned function opens the store there, any number
+ * of times.
+ */
 export type NewPlace = (scope: Scope) => Promise<() => Promise<Store>>;
 
 /** What a part of the contract gets. */

@@ -29,10 +29,10 @@ import type { Subject } from './store.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = MAX_TTL_SECONDS * 1000;
-/** Many times what is needed: sweeping that does not come to an end fails, and does not hang. */
+/** Far more than needed, so that sweeping that does not end fails instead of hanging. */
 const MANY_STEPS = 10_000;
 
-/** The steps until nothing more has to go, each by the rows that it removed. `watch` sees each before the next one begins. */
+/** Sweeps until no rows are due; resolves to the number of rows of each step. `watch` is called between steps. */
 export async function sweepInSteps(
   store: Store,
   now: number,

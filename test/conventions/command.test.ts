@@ -16,7 +16,7 @@ if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
 if (process.argv[2] === 'throw') throw new Error('a bug of the program');
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
 `;
-/** Node as it was, as far as the program that is started asks it. What that starts in turn is Node as it is. */
+/** Simulates an older Node for the started program only; its child processes see the real version. */
 const onOldNode = (version: string): string[] => [
   '--import',
   `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`,

@@ -20,7 +20,7 @@ const compose = asMap(parseYaml(read('compose.yaml')));
 const services = Object.entries(asMap(compose['services'])).map(([name, service]) => ({ name, ...asMap(service) }));
 const nodes = services.filter(({ name }) => /^node\d$/.test(name));
 
-/** Everything that a service may say here; a key that is misspelt would be left unseen by some engines. */
+/** The allowed keys of a service; some engines ignore a misspelt key. */
 const SERVICE_KEYS = new Set(
   'name image build pull_policy entrypoint command environment secrets volumes networks ports depends_on restart user hostname healthcheck read_only cap_drop security_opt ulimits stop_signal stop_grace_period'.split(
     ' ',

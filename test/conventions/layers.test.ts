@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { test } from 'node:test';
 import { importsOf, readSources, resolveImport, type Source, toSource } from './source.ts';
 
-/** A directory of src, or a package, that has no row here is refused. */
+/** A directory of src or a package without a row here is rejected. */
 const LAYERS = {
   mayImport: {
     core: [],

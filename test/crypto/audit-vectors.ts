@@ -41,7 +41,7 @@ export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head
 const text = fc.string({ unit: 'binary', maxLength: 20 });
 const nullable = fc.option(text);
 
-/** Any entry at all but for its place in the log: `chained` gives it that. */
+/** An arbitrary entry without its position in the log, which `chained` adds. */
 export const arbitraryEntry: fc.Arbitrary<EntryWithoutMac> = fc.record({
   seq: fc.constant(0),
   id: fc.uuid(),

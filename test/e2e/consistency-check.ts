@@ -90,7 +90,7 @@ export class Inspector {
     return entries;
   }
 
-  /** Counted from the log alone: every allowed retrieval since the credential was created. */
+  /** Counted from the log only: every allowed retrieval since the credential was created. */
   #checkAccessCounts(entries: readonly AuditEntry[]): void {
     const counts = new Map<string, number>();
     for (const { event_type, result, resource } of entries) {
@@ -143,7 +143,7 @@ export class Inspector {
     );
   }
 
-  /** Every agent has its key, every key its agent, and the key directory holds nothing else. */
+  /** Every agent has its key, every key its agent, and the key directory contains nothing else. */
   async #checkAgents({ admin, agentsDir, keyOf }: Target): Promise<void> {
     const { body } = await admin.get('/api/v1/agents');
     const listed: { name: string; public_key: string }[] = body.data;

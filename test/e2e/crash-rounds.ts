@@ -25,7 +25,8 @@ const LOAD_MS = { least: 20, more: 350 };
 const START_MS = 400;
 
 /**
- * Runs all rounds on the data directory, a new one. `onRound` hears of each kill. @throws what was found to be lost, half done or invented
+ * Runs all rounds on a new data directory. `onRound` is called after each kill. @throws AssertionError for lost,
+ * partial or unexpected changes
  */
 export async function runRounds(
   scope: Scope,

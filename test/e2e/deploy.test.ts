@@ -16,7 +16,7 @@ import { until } from '../kit/processes.ts';
 
 const { copied, entrypoint, health } = readContainerfile();
 
-/** With SLOW=1 as npm makes it, else with links to the packages that npm would install. */
+/** With SLOW=1 as npm installs it, otherwise with links to the packages that npm would install. */
 function makeTree(scope: Scope): string {
   const tree = temporaryDirectory(scope);
   for (const { from, to } of copied) cpSync(join(ROOT, from), join(tree, to), { recursive: true });

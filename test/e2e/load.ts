@@ -78,7 +78,7 @@ export class Load {
     ];
   }
 
-  /** What the load stands on; the service is not killed meanwhile. */
+  /** Creates the data of the load; the service is not killed meanwhile. */
   async prepare({ admin }: Target): Promise<void> {
     const make = async (intent: Omit<Intent, 'agentName'>, path: string, body: object): Promise<void> => {
       const answer = await this.#journal.send({ ...intent, agentName: 'admin' }, () => admin.post(path, body));

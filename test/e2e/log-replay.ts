@@ -65,7 +65,7 @@ export class Replay {
   readonly credentials = new Map<string, KnownCredential>();
   /** By name: the resources. */
   readonly policies = new Map<string, readonly string[]>();
-  /** By name: the public key, where its answer came. */
+  /** By name: the public key, if the response arrived. */
   readonly agents = new Map<string, string | null>();
   readonly leases = new Map<string, KnownLease>();
   /** By token. */
@@ -122,7 +122,10 @@ export class Replay {
     }
   }
 
-  /** The policy with the smallest `max_ttl` of all that grant the agent this path, by the rules of the interface, not by our code. */
+  /**
+   * The policy with the smallest `max_ttl` of all that grant the agent this path, by the interface's rules, not by the
+   * code under test.
+   */
   #deciding(agent: string, path: string): string | null {
     const granting = [...this.policies]
       .filter(([name]) => agent.startsWith(principalOf(name).slice('agent:'.length, -1)))

@@ -20,8 +20,8 @@ interface Tampering {
   /** Where the break is from then on. */
   readonly breakAt: (last: number) => number;
   /**
-   * The last entry is missing, or another one. A node of a shared log does not start on that unless it is told to; nor
-   * does the embedded store where the head record does not name that entry either.
+   * The last entry is missing or replaced. A node of a shared log then starts only with an explicit flag; so does the
+   * embedded store if the head record does not name that entry either.
    */
   readonly takesEnd?: 'rows alone' | 'rows and head';
 }

@@ -55,7 +55,7 @@ const SEQUENCES = [
   '',
 ] as const;
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
-/** A value, painted: for each of its letters what stands before it. */
+/** A highlighted value: each character with the sequence before it. */
 const painted = (value: string) =>
   fc
     .array(fc.constantFrom(...SEQUENCES), { minLength: value.length, maxLength: value.length })
@@ -93,9 +93,10 @@ test('fuzzed: the output does not depend on how the stream is split, and other t
       const [masking, text] = [maskingOf(...all), letters.join('')];
       const masked = inPieces(masking, text, places);
       assert.equal(masked, masking.maskText(text));
-      // Whatever sequences do, what is a match as it stands is one.
+      // Whatever sequences it contains, a verbatim match is masked.
       for (const value of all) assert.equal(masked.includes(value), false);
-      // And where none is, neither as it stands nor as it is shown, all is left alone. Those that may begin inside a sequence are more.
+      // Without a match, verbatim or without sequences, the text is unchanged. Matches may also begin inside a
+      // sequence.
       const seen = [text, bare(text)].map((each) => each.replaceAll('\n', ''));
       if (all.every((value) => /^[ab]+$/.test(value) && !seen.some((each) => each.includes(value))))
         assert.equal(masked, text);

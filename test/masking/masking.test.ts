@@ -13,7 +13,7 @@ const maskingOf = (...values: string[]): Masking =>
   createMasking(values.map((value, at) => [`V${at}`, new Secret(value)] as const));
 const mask = (value: string, text: string): string => maskingOf(value).maskText(text);
 
-/** Cuts at each of the places; null stands for a moment of quiet. */
+/** Splits the text at each position; null is a moment without output. */
 function inPieces(masking: Masking, bytes: Buffer, cuts: readonly number[], isQuiet = false): Buffer {
   const masker = masking.masker();
   const places = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);

@@ -12,7 +12,7 @@ import { startTestService } from '../kit/service.ts';
 import { connect, EVERYTHING } from './fixture.ts';
 import { prepare, start, until } from './process.ts';
 
-/** The first two requests get no answer. */
+/** The first two requests get no response. */
 async function startAway(t: TestContext, as: 'agent' | 'administrator') {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);

@@ -10,7 +10,7 @@ import { startServerProcess } from './process.ts';
 const PATH = 'prod/db/password';
 const HOUR_MS = 3_600_000;
 
-/** As a module that Node loads first: the wall clock is off, and the monotonic one goes on. */
+/** A module that Node loads first: the wall clock is off, and the monotonic one is not. */
 const clockOffBy = (milliseconds: number): string[] => [
   '--import',
   `data:text/javascript,const now=Date.now.bind(Date);Date.now=()=>now()+(${milliseconds})`,

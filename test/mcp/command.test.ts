@@ -88,7 +88,7 @@ test('standard output contains only the protocol, whatever is sent', async (t) =
   await until(() => stdout().includes('"id":2') && stdout().includes('"id":3'));
   for (const line of stdout().trimEnd().split('\n')) assert.equal(JSON.parse(line).jsonrpc, '2.0');
   assert.equal(shows(stdout() + stderr()), false);
-  // The client goes while a command runs.
+  // The client disconnects while a command runs.
   child.stdin?.write(ask(4, 'tools/call', { ...call, arguments: { command: 'show', extra_arguments: ['wait'] } }));
   await until(() => existsSync(join(folder, 'begun')));
   child.stdin?.end();

@@ -173,7 +173,7 @@ test('a command that exceeds its time limit is killed with its processes, and it
   // It was stopped in the middle of the value: none of it is shown.
   assert.equal(ran['stdout'], '[secret]');
   assert.deepEqual(await statuses(), ['revoked']);
-  // It would be there six seconds from the beginning; the end was asked for after two, and made after four.
+  // The process would create the file after six seconds; it got SIGTERM after two, and SIGKILL after four.
   await sleep(2500);
   assert.equal(existsSync(join(folder, 'late')), false);
 });

@@ -74,7 +74,7 @@ test('a file is removed when its lease ends', async (t) => {
   const { use, filesDir } = await begin(t);
   await use('write_credential_to_file', { ...write, ttl_seconds: 2 });
   assert.deepEqual(readdirSync(filesDir), ['password']);
-  // By the clock, before the service is asked for the lease's status.
+  // By the local clock, before the service is asked for the lease's status.
   await until(() => readdirSync(filesDir).length === 0);
 });
 

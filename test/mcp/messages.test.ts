@@ -135,7 +135,7 @@ test('the id of a long message is found at its beginning or end, and no other is
   }
 });
 
-/** Null where the system does not tell. */
+/** Null if the system does not report it. */
 function residentKib(pid: number | undefined): number | null {
   try {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(join('/proc', String(pid), 'status'), 'utf8')) ?? [];

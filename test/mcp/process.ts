@@ -49,7 +49,7 @@ export interface Serving extends Calls, Setting {
   close(): Promise<unknown>;
 }
 
-/** The agent `builder` may use what is in `values`, by path, all under `prod/`. */
+/** The agent `builder` may use the credentials in `values`, by path, all under `prod/`. */
 export async function prepare(
   t: Scope,
   values: Readonly<Record<string, string>>,
@@ -105,7 +105,7 @@ export async function startServer(
   return { ...setting, ...(await connect(t, mcp, 'stdio')), close: () => mcp.close() };
 }
 
-/** The server as a process. `nodeFlags` come before everything else. */
+/** The server as a process. `nodeFlags` precede all other arguments. */
 export async function startServerProcess(
   t: Scope,
   values: Readonly<Record<string, string>>,

@@ -26,7 +26,7 @@ for (const over of TRANSPORTS) {
     assert.match(tool?.description ?? '', /THE VALUE BECOMES PART OF THIS CONVERSATION/);
     const { value, lease_id } = await use('retrieve_credential', { path: 'prod/db/password', ttl_seconds: 60 });
     assert.equal(value, VALUE);
-    // The search that finds nothing elsewhere finds it here.
+    // The search, which finds no value in other tests, finds this one.
     assert.equal(shows(transcript()), true);
     assert.match(await refusal('retrieve_credential', { path: 'other/x' }), /^ACCESS_DENIED: /);
     assert.equal(await mcp.close(), 0);

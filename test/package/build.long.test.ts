@@ -12,7 +12,7 @@ const dist = buildInto({ after });
 const scripts = readBuilt(dist, '.js');
 const CLIENT = 'client/leasehold.js';
 
-/** The file and all that it imports in any way, and what it imports that is no file of ours. */
+/** The file, all its imports, and the imported packages and Node modules. */
 function graphOf(entry: string, sources: readonly Source[]) {
   const files = new Set<string>();
   const strangers: string[] = [];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ROOT, type Source, toSource } from '../conventions/source.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
-/** The directory that stands for dist/. */
+/** The directory used as dist/. */
 export function buildInto(scope: Scope): string {
   const dist = join(temporaryDirectory(scope), 'dist');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });

@@ -15,11 +15,11 @@ import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { until } from '../kit/processes.ts';
 
-/** Of leases, credentials, entries and the rest: more than a step looks at, and far more than any look is about. */
+/** Rows of leases, credentials, entries and other tables: more than a step reads, and far more than any query needs. */
 const ROWS = 40_000;
-/** After five times a statement may get a plan that fits all values: each is made more often than that. */
+/** After five executions PostgreSQL may choose a generic plan, so each statement runs more often than that. */
 const TIMES = 12;
-/** What a step may look at. */
+/** The number of rows that a step may read. */
 const STEP_ROWS = 5000;
 /** With one row, or read whole when a node starts. */
 const SMALL = ['vault', 'audit_head', 'access_count_progress', 'migrations', 'agents', 'policies', 'control_removals'];
@@ -57,7 +57,7 @@ const FILL = [
   `UPDATE leasehold.access_count_progress SET through_seq = ${ROWS - 100}; ANALYZE;`,
 ].join('\n');
 
-/** Rows that were read of each table, and how often one was gone through from end to end. */
+/** The rows that were read of each table, and the number of its sequential scans. */
 interface Reading {
   readonly table: string;
   readonly scans: number;

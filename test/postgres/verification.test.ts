@@ -50,7 +50,7 @@ test('a thread with a lost connection ends the others, whatever their remaining 
   await querySql(url, `SELECT pg_terminate_backend(${one})`);
   await ended;
   assert.equal(checked < ENTRIES / 2, true, `${checked} were checked all the same`);
-  // The server takes a moment to see that one has gone.
+  // The server notices a closed connection after a moment.
   await until(
     async () => (await pids()).every((pid) => before.includes(pid)),
     5000,

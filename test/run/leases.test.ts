@@ -27,7 +27,7 @@ interface Book extends LeaseClient {
   readonly most: { atOnce: number };
 }
 
-/** A lender that takes its time, and refuses by the path. */
+/** A lease client with delays, which rejects certain paths. */
 function openBook(refusals: Readonly<Record<string, string>> = {}): Book {
   const [lent, revoked, most]: [string[], string[], { atOnce: number }] = [[], [], { atOnce: 0 }];
   let atOnce = 0;
@@ -109,7 +109,7 @@ test('leases that have ended are not a failure, and those that cannot be revoked
   assert.deepEqual(book.revoked, ['a', 'b']);
 });
 
-/** Lends whatever happens to its caller, as a service does whose answer is under way. */
+/** Issues leases even after the caller was interrupted, as a service does whose response is in flight. */
 function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
   const book = openBook();
   return {

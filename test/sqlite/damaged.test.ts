@@ -47,7 +47,7 @@ test('with any damaged page the start is rejected in one line or succeeds', asyn
   const dataDir = await copyVault(t);
   const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
   copyFileSync(file, good);
-  // A start that goes on anchors what it wrote: the database that is put back is older.
+  // A successful start anchors what it wrote, so the restored database is older than its anchor.
   const [anchor, anchored] = [join(dataDir, 'log.anchor'), readFileSync(join(dataDir, 'log.anchor'))];
   const pages = Math.floor(statSync(good).size / PAGE);
   const outcomes = new Set<string>();

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { get, newGate, openVault, outcomeOf, put, SILENT, settle, until, verify } from '../vault/fixture.ts';
 
-/** Operations for which a turn is written while another one waits for the disk. */
+/** The number of operations for which a batch is written during a sync. */
 const WORTH_A_TURN = 32;
 
 /** A vault whose next syncs wait at a gate, or fail there. */

@@ -21,7 +21,7 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
-  // The start is recorded: the head record of before it is made here.
+  // The start was recorded, so the test restores the head record of the empty log.
   const mac = headMac(auditKeyOf(other), 0, GENESIS_MAC);
   const head = `UPDATE audit_head SET seq = 0, hmac = '${GENESIS_MAC}', mac = '${mac}'`;
   await executeSql(other.dataDir, `DELETE FROM audit_entries; ${head}`);

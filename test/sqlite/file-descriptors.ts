@@ -20,7 +20,7 @@ const agents = (): string[] => [
 const send = (method: string, path: string, body?: unknown) => call(method, path, adminToken, body);
 
 await send('POST', '/api/v1/agents', { name: 'first' });
-// The connection is open, and what is loaded on a first request is loaded.
+// The connection is open, and modules that the first request loads are loaded.
 await send('DELETE', '/api/v1/agents/first');
 await send('POST', '/api/v1/agents', { name: 'first' });
 const taken: number[] = [];

@@ -21,8 +21,8 @@ import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.
 import { temporaryDirectory } from '../kit/directory.ts';
 
 /**
- * A database that keeps what was prepared. It has a lease of each status: some statements are made when something is found, and
- * not before.
+ * A database that records its prepared statements. It has a lease of each status, because some statements are prepared
+ * only if a row is found.
  */
 async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; prepared: Set<string> }> {
   const file = join(temporaryDirectory(t), 'vault.db');

@@ -41,7 +41,7 @@ interface Image extends Torn {
   readonly toldSeq: number;
 }
 
-/** Writes turns until enough images were taken by `look`, which is called while a sync is under way and after it. */
+/** Writes batches until `look`, which is called during and after each sync, has taken enough images. */
 async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look: (files: Files) => Torn | null) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const images: Image[] = [];
@@ -84,7 +84,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
       toldSeq = Math.max(toldSeq, seq);
     });
     if (dice.chance(0.3)) take();
-    // Sometimes the next turn is written while the disk works.
+    // Sometimes the next batch is written during a sync.
     if (dice.chance(0.5)) await durable;
   }
   return images;

@@ -20,7 +20,7 @@ test('a repeat is not answered before the first request is durable', async (t) =
   const answered: string[] = [];
   const first = put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('first'));
   await settle();
-  // As many as are worth a turn of their own while the disk works.
+  // The number of operations that form a separate batch during a sync.
   const repeats = Array.from({ length: 40 }, () =>
     put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('repeat')),
   );

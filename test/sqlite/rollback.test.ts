@@ -41,7 +41,9 @@ function isWholeAlone(t: TestContext, dataDir: string): boolean {
   return found !== undefined;
 }
 
-/** Where the last frame that counts begins. SOURCE: sqlite.org/fileformat2.html#walformat: frames of the header's salts. */
+/**
+ * The offset of the last valid frame. SOURCE: sqlite.org/fileformat2.html#walformat: frames with the header's salts.
+ */
 function lastFrame(wal: Buffer): number {
   const frameBytes = 24 + wal.readUInt32BE(8);
   let at = 32;

@@ -37,7 +37,7 @@ async function sweepOn(t: TestContext) {
   };
 }
 
-/** A sweep keeps the time that it was told. */
+/** A sweep stores the time that it was given. */
 async function swept(store: SqliteStore): Promise<void> {
   while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }

@@ -45,7 +45,7 @@ async function vaultOnDisk(t: TestContext) {
   return { store, next, release, begun: () => begun };
 }
 
-/** Writes one entry; tells whether it is durable. */
+/** Writes one entry; returns whether it is durable. */
 async function write(store: SqliteStore, seq: number) {
   const turn = await store.begin([]);
   const changes = [stored(aCredential(`c${seq}`))];

@@ -151,7 +151,7 @@ export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>
               await decide(batch, commit);
               return { durable: Promise.resolve() };
             } finally {
-              // A turn whose commit failed is over.
+              // A batch whose commit failed has ended.
               if (!isClosed) await turn.rollback();
             }
           },

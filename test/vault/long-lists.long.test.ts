@@ -15,7 +15,7 @@ import { admin, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
 /**
- * A step takes about 1 ms, or 16 with the slowest glob; what is 50 ms for a caller leaves room for a slower machine.
+ * A step takes about 1 ms, or 16 with the slowest glob; the limit of 50 ms for a caller allows for a slower machine.
  */
 const MAX_BLOCK_MS = 35;
 
@@ -112,7 +112,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     await assertFlows('revoking', async () => {
       isOver = false;
       const work = others();
-      // The second ends nothing: each lease is counted once, also where both stand in one turn.
+      // The second revocation ends nothing: each lease is counted once, even if both are in one batch.
       const counts = await Promise.all([revoke(), revoke()]);
       isOver = true;
       await work;
