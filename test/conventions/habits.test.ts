@@ -145,7 +145,7 @@ const HABITS: readonly Habit[] = [
   },
   {
     claim: `no comment is wider than ${MAX_COMMENT_COLUMNS} columns`,
-    files: PROSE.filter(({ name }) => name.endsWith('.ts')),
+    files: [...PROSE, ...tests].filter(({ name }) => name.endsWith('.ts')),
     breach: ({ text }) =>
       text.split('\n').find((line) => line.length > MAX_COMMENT_COLUMNS && /^\s*(?:\/\/|\/?\*)/.test(line)),
     broken: ['// ', ' * ', '  /** '].map((start) => sample(start.padEnd(MAX_COMMENT_COLUMNS + 1, 'x'))),

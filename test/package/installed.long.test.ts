@@ -1,4 +1,4 @@
-/** The package in a user's project: the command starts fast, the service runs, and the library compiles and is imported. */
+/** The package in a user's project: the command starts fast, the service runs, and the library is imported. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

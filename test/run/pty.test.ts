@@ -1,4 +1,4 @@
-/** A slow terminal: its writes block this process, and the package closes a pseudo-terminal 200 ms after the program's end. */
+/** A slow terminal blocks this process, and the package closes a pseudo-terminal 200 ms after the program's end. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// The command line of the service: every flag and variable, their precedence, and a one-line error for every wrong value.
+// The command line of the service: every flag and variable, their precedence, and one-line errors for wrong values.
 // SOURCE: decisions, "The product".
 
 import assert from 'node:assert/strict';

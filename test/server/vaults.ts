@@ -17,7 +17,7 @@ process.umask(0o077);
 
 /** Shared by all test files of this process, which copy from it. */
 const scope: Scope = { after: (cleanUp) => void process.once('beforeExit', cleanUp) };
-/** A vault that was stopped in order: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
+/** A vault after an orderly stop: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
 const template = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], template);
 assert.equal((await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'kept' })).status, 201);

@@ -123,7 +123,7 @@ test('public_key must be the canonical base64 of 32 raw bytes', async () => {
   assertRejected(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
 });
 
-// SOURCE: the eight points of small order, and their spellings that are not below the prime (eprint 2020/1244, table 3).
+// SOURCE: the eight points of small order and their non-canonical encodings (eprint 2020/1244, table 3).
 const SMALL_ORDER = [
   `01${'00'.repeat(31)}`,
   `ec${'ff'.repeat(30)}7f`,

@@ -12,7 +12,7 @@ import { photograph } from '../server/vaults.ts';
 
 const MARKER = 'vault.created';
 
-/** A first start and its stop; resolves to copies of the data directory, each as a kill at one of the steps leaves it. */
+/** A first start and its stop; resolves to copies of the data directory, as a kill at each step leaves it. */
 async function copyEveryStep(t: TestContext, dataDir: string): Promise<string[]> {
   const into = temporaryDirectory(t);
   const preload = ['--import', join(import.meta.dirname, 'every-step.ts')];

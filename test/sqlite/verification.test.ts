@@ -13,7 +13,7 @@ const ENTRIES = 100_500;
 /** The first byte of a page with rows of a table. SOURCE: the file format of SQLite, 1.6, "B-tree Pages". */
 const TABLE_LEAF = 0x0d;
 
-/** Damages the page of the file on which the entry lies, so that it cannot be read; returns a function that repairs it. */
+/** Makes the page of the file that contains the entry unreadable; returns a function that repairs it. */
 function damagePage({ directory }: OpenedVault, seq: number): () => void {
   const path = join(directory, 'leasehold.db');
   const database = new DatabaseSync(path);

@@ -8,7 +8,7 @@ import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 /** The last range is short. */
 const RANGES = 3;
 const ENTRIES = RANGES * RANGE_ENTRIES + 400;
-/** The last entry of the first range. `verification-borders.long.test.ts` has the single entries on both sides of it. */
+/** The last entry of the first range. `verification-borders.long.test.ts` tests the entries on both sides of it. */
 const BORDER = RANGE_ENTRIES;
 
 const vault = await openLongVault({ after }, ENTRIES);

@@ -86,8 +86,8 @@ const placeOf = (found: VerificationResult): Place | null =>
   found.isValid ? null : [found.breakAtEntry, found.breakAtTimestamp];
 
 /**
- * Tampers, and asserts that threads find the same break as a sequential scan. WHY another node on a shared store: a node
- * that has seen an entry that is missing decides nothing, and so authorises no verification.
+ * Tampers, and asserts that threads find the same break as a sequential scan. WHY another node on a shared store: a
+ * node that misses an entry that it has seen makes no decisions, and so authorises no verification.
  */
 export async function assertSameBreak(vault: OpenedVault, length: number, how: string, which: string): Promise<void> {
   await tamper(vault, how, which, async () => {
