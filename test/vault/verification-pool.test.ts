@@ -1,4 +1,4 @@
-/** A verification distributes the log among its threads: in order, up to a break, and slower while the service is busy. */
+/** A verification distributes the log among its threads: in order, up to a break, and slower if the service is busy. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { pauseMs, RANGE_ENTRIES, verifyInParallel } from '../../src/vault/verification/pool.ts';
