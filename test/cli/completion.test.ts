@@ -95,7 +95,7 @@ test('the words before the cursor decide what is offered', () => {
     assert.deepEqual(found, wanted, line);
   }
   assert.deepEqual(offers('policy explain a '), ['retrieve', 'list', 'store', 'delete']);
-  assert.deepEqual(offers('get --reveal --re'), [], 'a flag that stands there already is not offered again');
+  assert.deepEqual(offers('get --reveal --re'), [], 'a flag on the line is not offered again');
   assert.deepEqual(offers('run --env A=b --en'), ['--env', '--env-file'], 'unless it may be given again');
   assert.deepEqual(offers('nothing x '), []);
   assert.deepEqual(offers('--'), [...new Set(offers('--'))]);

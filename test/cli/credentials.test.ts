@@ -26,7 +26,7 @@ async function scene(t: TestContext) {
 const BYTES: readonly [what: string, value: string][] = [
   ['the end of a line', 's3cret\n'],
   ['no end of a line', 's3cret'],
-  ['Windows’ ends of lines, a byte order mark and NUL', '\ufeffa\r\nb\0c'],
+  ['Windows line endings, a byte order mark and NUL', '\ufeffa\r\nb\0c'],
   ['what a shell would take for more', `$HOME \`id\` '"\\ %s \u001b[31m`],
   ['other scripts', 'пароль 密码 🔑'],
 ];
@@ -178,7 +178,7 @@ test('delete --recursive deletes a prefix after a plan and a confirmation, and n
     dry.stderr,
     /^2 credentials below old\/ will be deleted, and their leases revoked\. Nothing was done\.\n$/,
   );
-  assert.equal((await home.leasehold(['delete', 'old', '--recursive'])).code, 1, 'nobody is there to answer');
+  assert.equal((await home.leasehold(['delete', 'old', '--recursive'])).code, 1, 'no terminal can confirm it');
   const asked = onTerminal(['delete', 'old', '-r']);
   await asked.shows(/old\/b\/c[\s\S]*Delete them\? \[y\/N\]/);
   asked.type('n\r');

@@ -43,7 +43,7 @@ const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
 
 for (const [data, lines] of ANSWERS) {
   for (const line of lines) {
-    test(`answered with ${JSON.stringify(data)}, leasehold ${line} says so and ends with 2`, async (t) => {
+    test(`leasehold ${line} reports the response ${JSON.stringify(data)} and exits with 2`, async (t) => {
       const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
       const { code, stdout, stderr } = await home.leasehold(line.split(' '), { input: 'value' });
       assert.match(stderr, NO_LEASEHOLD);
@@ -74,7 +74,7 @@ const HEADS = [
 ];
 
 for (const head of HEADS) {
-  test(`a socket that answers ${JSON.stringify(head)} is told to be no Leasehold`, async (t) => {
+  test(`a socket that responds with ${JSON.stringify(head)} is reported as not Leasehold`, async (t) => {
     const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
     const { code, stdout, stderr } = await home.leasehold(['status']);
     assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/);
@@ -82,7 +82,7 @@ for (const head of HEADS) {
   });
 }
 
-test('a socket that breaks off in its answer, or answers too much, is told to do so', async (t) => {
+test('a truncated response and one that is too long are reported', async (t) => {
   const head = 'HTTP/1.1 404 Odd\r\ncontent-length: 900000\r\n\r\n';
   for (const [bytes, says] of [
     [`${head}{"data":`, /no response from unix:/],
@@ -96,7 +96,7 @@ test('a socket that breaks off in its answer, or answers too much, is told to do
   }
 });
 
-test('a token that no header can hold is blamed on where it is from', async (t) => {
+test('a token that is not a valid header value is reported with its source', async (t) => {
   const home = newHome(t, { LEASEHOLD_TOKEN: 'abc def', LEASEHOLD_ADDR: 'http://127.0.0.1:7700' });
   const { code, stderr } = await home.leasehold(['list']);
   assert.equal(code, 1);
@@ -104,7 +104,7 @@ test('a token that no header can hold is blamed on where it is from', async (t) 
   assert.doesNotMatch(stderr, /abc|7700/);
 });
 
-test('a timeout is taken as it is said, to the millisecond', async (t) => {
+test('a timeout may have fractions down to the millisecond', async (t) => {
   const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data: { status: 'ok' } })) });
   const { code, stderr } = await home.leasehold(['status', '--timeout', '4.001']);
   assert.deepEqual([code, stderr], [0, '']);

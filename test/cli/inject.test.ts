@@ -25,7 +25,7 @@ test('inject writes the text with the values to a pipe or a new private file', a
   const before = await scene.countActive();
   const again = await home.leasehold(['inject', 'app.tpl', '--out', 'app.yaml']);
   assert.deepEqual([again.code, /app\.yaml cannot be written \(EEXIST\)/.test(again.stderr)], [1, true]);
-  assert.equal(await scene.countActive(), before, 'what was lent for it is given back');
+  assert.equal(await scene.countActive(), before, 'its leases are revoked');
 });
 
 test('inject writes nothing when a value is rejected or no reference exists', async () => {

@@ -81,7 +81,7 @@ test('without swaps, no step lengthens a lease beyond both states or denies what
         for (const [at, ttl] of moment.entries()) {
           const [was = 0, is = 0] = [first[at], last[at]];
           assert.ok(ttl <= Math.max(was, is), `${ttl} s, of ${was} before and ${is} after`);
-          if (was > 0 && is > 0) assert.ok(ttl > 0, 'refused in between');
+          if (was > 0 && is > 0) assert.ok(ttl > 0, 'denied during the plan');
         }
       }
     }),

@@ -33,7 +33,7 @@ function open(scope: Scope, words: readonly string[], more: Readonly<Record<stri
 const run = (scope: Scope, ...words: readonly string[]): Screen => open(scope, scene.run(...words));
 const inShell = (scope: Scope, script: string): Screen => run(scope, ...A, '--', 'sh', '-c', script);
 
-claim('the program stands on a terminal with all three streams, and in colours', async (t) => {
+claim('all three streams of the program are a terminal, with colours', async (t) => {
   const screen = inShell(
     t,
     'test -t 0 && test -t 1 && test -t 2 && tty && ls --color=auto -d / && printf "\\033[31m$TERM\\033[0m\\n"',
@@ -44,13 +44,13 @@ claim('the program stands on a terminal with all three streams, and in colours',
   assert.ok(screen.screen().includes('\u001b[01;34m/'));
 });
 
-claim('its exit code is ours, and nothing of its last output is lost', async (t) => {
+claim('the command exits with the program’s exit code, and no output is lost', async (t) => {
   const screen = inShell(t, 'seq 20000; exit 42');
   assert.deepEqual(await screen.ended, { exitCode: 42, signal: undefined });
   assert.equal(screen.screen(), Array.from({ length: 20_000 }, (_, at) => `${at + 1}\r\n`).join(''));
 });
 
-claim('values are masked on the terminal, with its line ends, and so is what is typed and echoed', async (t) => {
+claim('values are masked on the terminal, across its line endings, also in echoed input', async (t) => {
   const screen = run(
     t,
     ...A,
@@ -67,7 +67,7 @@ claim('values are masked on the terminal, with its line ends, and so is what is 
   assert.equal(screen.screen(), '1 [secret]\r\n2 <[secret]\r\n>\r\n3> [secret]\r\n4 [secret]\r\n');
 });
 
-claim('a prompt that ends like the beginning of a value is shown', async (t) => {
+claim('a prompt that ends with the beginning of a value is shown', async (t) => {
   const screen = inShell(t, 'printf "name: h"; read x; echo "<$x>"');
   await screen.sees('name: h');
   screen.type('i\r');
@@ -75,7 +75,7 @@ claim('a prompt that ends like the beginning of a value is shown', async (t) => 
   assert.equal(screen.screen(), 'name: hi\r\n<i>\r\n');
 });
 
-claim('Ctrl-C reaches the program once, and its end is its own', async (t) => {
+claim('Ctrl-C reaches the program once, which decides how it ends', async (t) => {
   const screen = inShell(t, `trap 'n=$((n+1)); echo got $n' INT; echo ready; read x; read x; echo $n; exit 9`);
   await screen.sees('ready');
   screen.type('\u0003');
@@ -88,7 +88,7 @@ claim('Ctrl-C reaches the program once, and its end is its own', async (t) => {
   assert.doesNotMatch(screen.screen(), /got 2/);
 });
 
-claim('Ctrl-C ends a program that does not mind it, and us by the same signal', async (t) => {
+claim('Ctrl-C ends a program that does not handle it, and the command by the same signal', async (t) => {
   const screen = inShell(t, 'echo ready; exec sleep 100');
   await screen.sees('ready');
   screen.type('\u0003');
@@ -96,7 +96,7 @@ claim('Ctrl-C ends a program that does not mind it, and us by the same signal', 
   assert.equal(await scene.countActive(), 0);
 });
 
-claim('signals that are sent to us reach the program, and its leases are revoked', async (t) => {
+claim('signals sent to the command reach the program, and its leases are revoked', async (t) => {
   const { INT, TERM, HUP } = { INT: 'SIGINT', TERM: 'SIGTERM', HUP: 'SIGHUP' } as const;
   for (const signal of [INT, TERM, HUP]) {
     const screen = inShell(t, `trap 'echo caught; exit 5' ${signal.slice(3)}; echo ready; while :; do sleep 0.1; done`);
@@ -109,7 +109,7 @@ claim('signals that are sent to us reach the program, and its leases are revoked
   }
 });
 
-claim('the program has the size of the window, and is told when it changes', async (t) => {
+claim('the program has the size of the window, and is notified when it changes', async (t) => {
   const screen = inShell(t, `trap 'stty size' WINCH; stty size; echo ready; while :; do read x && exit 0; done`);
   await screen.sees('24 80\r\nready');
   screen.resize(100, 30);
@@ -118,7 +118,7 @@ claim('the program has the size of the window, and is told when it changes', asy
   await screen.ended;
 });
 
-claim('the keys of a full-screen program arrive one by one, and a line feed goes only down', async (t) => {
+claim('a full-screen program receives single keys, and a line feed keeps the column', async (t) => {
   const screen = inShell(t, `stty raw -echo; printf 'ab\\nc'; dd bs=1 count=2 2>/dev/null | od -An -tx1`);
   await screen.sees('ab\nc');
   screen.type('\u0003\u0004');
@@ -126,7 +126,7 @@ claim('the keys of a full-screen program arrive one by one, and a line feed goes
   await screen.ended;
 });
 
-claim('a shell inside has its jobs', async (t) => {
+claim('a shell inside has job control', async (t) => {
   const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
   const screen = open(t, words, { PS1: 'say> ' });
   await screen.sees('say> ');
@@ -147,7 +147,7 @@ claim('a shell inside has its jobs', async (t) => {
   assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
 });
 
-claim('the terminal is afterwards as it was before', async (t) => {
+claim('the settings of the terminal are restored', async (t) => {
   const script = 'before=$(stty -g); "$@"; [ "$before" = "$(stty -g)" ] && echo same';
   for (const program of ['stty raw -echo', 'kill -9 $$', 'kill -TERM $PPID; sleep 5']) {
     const screen = open(t, ['bash', '-c', script, '-', ...scene.run(...A, '--', 'sh', '-c', program)]);
@@ -156,7 +156,7 @@ claim('the terminal is afterwards as it was before', async (t) => {
   }
 });
 
-claim('a terminal that is read slowly gets everything', async (t) => {
+claim('a terminal that is read slowly receives all output', async (t) => {
   const screen = inShell(t, 'echo ready; seq 30000');
   await screen.sees('ready');
   // Longer than the 200 ms after which the package closes a terminal whose program has ended.
@@ -170,13 +170,13 @@ claim('a terminal that is read slowly gets everything', async (t) => {
   assert.equal(screen.screen(), `ready\r\n${Array.from({ length: 30_000 }, (_, at) => `${at + 1}\r\n`).join('')}`);
 });
 
-claim('a program that leaves another one behind is not waited for', async (t) => {
+claim('a background process is not waited for', async (t) => {
   const screen = inShell(t, `trap '' HUP; sleep 60 & echo done`);
   assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
   assert.equal(screen.screen(), 'done\r\n');
 });
 
-claim('without masking the program has our terminal, and Ctrl-C reaches it once', async (t) => {
+claim('without masking the program has the command’s terminal, and Ctrl-C reaches it once', async (t) => {
   const script = `trap 'n=$((n+1)); echo got $n' INT; tty; echo $A; read x; read x; exit 9`;
   const outer = `tty; "$@"; echo "code $?"`;
   const screen = open(t, ['bash', '-c', outer, '-', ...scene.run('--no-masking', ...A, '--', 'sh', '-c', script)]);

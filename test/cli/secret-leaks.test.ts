@@ -94,7 +94,7 @@ test('a value appears in no process’s arguments, no log, no history and no fil
   assert.equal(await service.end('SIGTERM'), 0);
   assert.ok(!holds(service.output()), 'the service’s log holds the value');
   assert.deepEqual([home.path, scratch, dataDir].flatMap(filesWith), []);
-  assert.deepEqual(readdirSync(scratch), [], 'what was temporary is gone');
+  assert.deepEqual(readdirSync(scratch), [], 'temporary files remain');
 });
 
 test('the inspection finds a value in an argument and in a file', async (t) => {

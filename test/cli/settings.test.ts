@@ -221,7 +221,7 @@ test('an address from a project’s file and a login receives that login and no 
   assert.equal(before.code, 1);
   assert.match(before.stderr, /^leasehold: LEASEHOLD_TOKEN would be sent to .*which leasehold\.toml sets/);
   write(home, USER, `${settings}trusted_addresses = ["${other.address}"]\n`);
-  assert.equal(await from(), 'leasehold login\n', 'a token beside another address is for that one');
+  assert.equal(await from(), 'leasehold login\n', 'a token with another address belongs to that address');
   write(home, USER, `agent = "coder"\n`);
   write(home, 'work/leasehold.toml', `address = "${other.address}"\nagent = "coder"\nkey_file = "coder.pem"\n`);
   assert.equal(await from(), 'leasehold login\n', 'nothing is signed there');

@@ -65,7 +65,7 @@ test('aborting one of several calls that wait for a login does not affect the ot
   await until(
     () => between.count('POST /auth/verify') === 1,
     5000,
-    () => 'nobody logs in',
+    () => 'no login was sent',
   );
   stop.abort(reason);
   await assert.rejects(leaving, reason);
@@ -83,7 +83,7 @@ test('a login whose callers were all aborted serves the next call, and its failu
   await until(
     () => between.count('POST /auth/verify') === 1,
     5000,
-    () => 'nobody logs in',
+    () => 'no login was sent',
   );
   stop.abort(reason);
   await assert.rejects(left, reason);

@@ -100,7 +100,7 @@ test('an error has the service’s code, status and message, and the request id 
   const { data } = await vault.audit.list({ result: 'denied', limit: 1 });
   assert.ok(denied instanceof Error && 'requestId' in denied);
   assert.equal(denied.requestId, data[0]?.request_id);
-  assert.equal(between.count('GET /api/v1/credentials/elsewhere'), 2, 'a refusal is not asked for again');
+  assert.equal(between.count('GET /api/v1/credentials/elsewhere'), 2, 'a rejection is not retried');
 });
 
 test('a name that would change the route is rejected before anything is sent', async (t) => {

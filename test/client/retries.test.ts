@@ -61,7 +61,11 @@ test('a deletion or replacement by name that may have taken effect is not retrie
   assert.equal(between.seen.filter(isChange).length, changes.length);
   await assert.rejects(admin.credentials.readMetadata(path), withCode('NOT_FOUND', 404));
   between.next({ status: 503, body: body('VAULT_LOCKED') }, isChange);
-  await assert.rejects(vault.credentials.delete('prod/nothing'), withCode('NOT_FOUND', 404), 'it was refused before');
+  await assert.rejects(
+    vault.credentials.delete('prod/nothing'),
+    withCode('NOT_FOUND', 404),
+    'it was rejected at the first attempt',
+  );
 });
 
 test('a verify request is never repeated: the whole login starts again', async (t) => {
@@ -87,7 +91,7 @@ test('reads are retried as often as configured, and then the last error is throw
   const vault = asAdmin({ retries: 1 });
   between.next('cut after');
   assert.equal((await vault.credentials.retrieve(path)).path, path);
-  assert.equal((await vault.leases.list({ path })).data.length, 2, 'the lease that nobody heard of ends by itself');
+  assert.equal((await vault.leases.list({ path })).data.length, 2, 'the lease of the lost response expires');
 });
 
 test('transient errors are retried; a decision or an invalid request is not', async (t) => {
@@ -133,6 +137,6 @@ test('delays double with jitter, stop growing at ten seconds, and are never shor
   assert.deepEqual([backoffMs(1, lost, 0), backoffMs(40, lost, 1)], [50, 10_000]);
   assert.equal(new Set(Array.from({ length: 20 }, () => backoffMs(3, lost))).size, 20);
   assert.deepEqual([backoffMs(1, busy(2), 0), backoffMs(1, busy(60), 1)], [2050, 60_100]);
-  assert.equal(backoffMs(1, busy(61)), null, 'longer than anybody would wait: whoever called is told');
+  assert.equal(backoffMs(1, busy(61)), null, 'too long to wait: the error is thrown');
   assert.equal(backoffMs(1, new LeaseholdError('ACCESS_DENIED', 'no')), null);
 });

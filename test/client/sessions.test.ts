@@ -61,7 +61,7 @@ test('a session that was ended is replaced once for all calls that notice it', a
   const vault = asAgent();
   await retrieve(vault);
   await admin.agents.deregister(AGENT);
-  await assert.rejects(retrieve(vault), withCode('BAD_KEY', null), 'its key is gone with it');
+  await assert.rejects(retrieve(vault), withCode('BAD_KEY', null), 'its key was deleted with the agent');
 
   await admin.agents.register({ name: AGENT });
   await Promise.all([retrieve(vault), retrieve(vault), retrieve(vault)]);

@@ -37,13 +37,13 @@ test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and a use on three n
           const { late, beside: came } = await run(race, lane, left % 3, (left + 1) % 3);
           assert.ok(
             late.every((status) => status === 401 || status === 403 || status === 409),
-            `${race.what}, deleted on node ${left % 3}, was answered ${late.join(', ')} afterwards`,
+            `${race.what}, deleted on node ${left % 3}, got ${late.join(', ')} afterwards`,
           );
           beside += came;
         }
       }),
     );
-    t.diagnostic(`${race.what}: ${RACES_OF_EACH_KIND} races, ${beside} uses came in before the deletion`);
+    t.diagnostic(`${race.what}: ${RACES_OF_EACH_KIND} races, ${beside} concurrent uses succeeded`);
     assert.ok(beside > RACES_OF_EACH_KIND / 20, `only ${beside} uses raced with the deletion of ${race.what}`);
   }
   const logs = await Promise.all(nodes.map(({ admin }) => admin.get('/api/v1/audit/verify')));

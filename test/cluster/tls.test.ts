@@ -108,7 +108,7 @@ for (const [what, address, rule] of [
   ['another scheme', 'mysql://a:b@c/d', /must be postgres:\/\//],
   ['no user', 'postgres://c/d', /must name a user/],
   ['an unknown parameter', 'postgres://a:b@c/d?sslcert=x', /has an unknown parameter/],
-  ['a mode that protects from nobody', 'postgres://a:b@c/d?sslmode=prefer', /sslmode must be one of/],
+  ['a mode without protection', 'postgres://a:b@c/d?sslmode=prefer', /sslmode must be one of/],
   ['a parameter twice', 'postgres://a:b@c/d?sslmode=require&sslmode=disable', /sslmode must be given once/],
   ['a port that is none', 'postgres://a:b@c:99999/d', /each host must be/],
   ['a standby that is wanted', 'postgres://a:b@c/d?target_session_attrs=standby', /target_session_attrs must be/],

@@ -91,7 +91,7 @@ const CLASHES: readonly (readonly [name: string, batch: Partial<WriteSet>])[] = 
     'a version is there already',
     { changes: [versioned(aCredential('c'), 1, ONE), versioned(aCredential('c'), 1, ONE)] },
   ],
-  ['an entry has the ordinal of another', { entries: [anEntry(2), anEntry(1)] }],
+  ['two entries have one sequence number', { entries: [anEntry(2), anEntry(1)] }],
 ];
 
 export function commitContract({ name, newVault }: Subject): void {

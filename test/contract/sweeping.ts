@@ -93,7 +93,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const steps = await sweepInSteps(store, now, 10, async (removed) => {
       const after = await left();
       // Marks are not among those that are looked for.
-      assert.ok(removed >= before - after, `${before - after} went, and ${removed} were told`);
+      assert.ok(removed >= before - after, `${before - after} rows were deleted, and ${removed} reported`);
       before = after;
     });
     assert.equal(before, 0);

@@ -137,7 +137,7 @@ export function turnContract({ name, newVault }: Subject): void {
     });
     const { found, rollback } = await second;
     await rollback();
-    assert.equal(wasOpen, false, 'the second turn was opened beside the first');
-    assert.equal(found.credentials.length, 1, 'the second turn does not see what the first committed');
+    assert.equal(wasOpen, false, 'two transactions were open');
+    assert.equal(found.credentials.length, 1, 'the second transaction does not see the commit of the first');
   });
 }

@@ -47,7 +47,7 @@ export function spawnIn(
   const env = {
     ...inherited,
     npm_execpath: path.join(directory, 'npm/npm-cli.cjs'),
-    INIT_CWD: 'where the caller stood',
+    INIT_CWD: 'the caller’s directory',
     HOME: directory,
   };
   return spawn(process.execPath, [...nodeFlags, path.join(directory, script), ...words], { cwd: tmpdir(), env });

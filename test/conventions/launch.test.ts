@@ -52,7 +52,7 @@ test('the program receives its arguments, the caller’s directory, INIT_CWD and
     '--no-allocation-site-pretenuring',
   ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
-  assert.equal(from, 'where the caller stood');
+  assert.equal(from, 'the caller’s directory');
 });
 
 test('a changed lock file is installed again', async (t) => {

@@ -79,7 +79,7 @@ function isAllowedFile(layer: string, target: string): boolean {
 /** Every import of the file that the table does not allow, in words. */
 function breaches(source: Source): string[] {
   const layer = layerOf(source.name);
-  if (layer === undefined || !rowsOf(LAYERS.mayImport).has(layer)) return [`${source.name} stands in no layer`];
+  if (layer === undefined || !rowsOf(LAYERS.mayImport).has(layer)) return [`${source.name} belongs to no layer`];
   return importsOf(source).flatMap(({ specifier }) => {
     if (specifier === undefined) return [`${source.name} computes what it imports`];
     const isAllowed = specifier.startsWith('.')

@@ -61,7 +61,7 @@ for (const { what, parse, longest, field } of GRAMMARS) {
       assert.equal(
         refusal(field, () => parse(text)),
         sentence,
-        'the refusal depends on what was sent',
+        'the error depends on the input',
       );
     });
   }

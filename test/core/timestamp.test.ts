@@ -89,7 +89,7 @@ for (const text of REFUSED) {
     assert.equal(
       refusal('since', () => parseTimestamp(text, 'since', 'up')),
       sentence,
-      'the refusal depends on what was sent',
+      'the error depends on the input',
     );
   });
 }

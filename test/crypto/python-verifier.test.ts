@@ -52,14 +52,14 @@ const line = AUDIT.entries.map((entry) => JSON.stringify(entry));
 const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>])[] = [
   ['the export is empty and there is no head record', { text: '', head: null }],
   ['the last line has no end', { text: intact.slice(0, -1) }],
-  ['a line is no JSON', { text: `${line[0]}\n{"seq":2\n` }],
+  ['a line is not JSON', { text: `${line[0]}\n{"seq":2\n` }],
   ['a line has a field too many', { text: `${line[0]?.replace('{', '{"more":1,')}\n` }],
   ['a line lacks a field', { text: `${line[0]?.replace('"reason":null,', '')}\n` }],
   ['a line has a key twice', { text: `${line[0]?.replace('{', '{"seq":1,')}\n` }],
   ['a field has another type', { text: `${line[0]?.replace('"seq":1', '"seq":"1"')}\n` }],
   ['the key is too short', { auditKey: Buffer.alloc(31).toString('base64') }],
   ['the key is in another spelling', { auditKey: auditKey.slice(0, -1) }],
-  ['the head record is no head record', { head: 'six' }],
+  ['the head record is malformed', { head: 'six' }],
 ];
 
 test('the verifier rejects input that it cannot decide', async (t) => {

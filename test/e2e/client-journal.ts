@@ -49,7 +49,7 @@ export class Journal {
       call.refusedAs = requestId;
     });
     if (answer !== null && (answer.status >= 500 || answer.status === 400)) {
-      throw new Error(`${intent.event} on ${intent.resource} was answered ${answer.status}: ${answer.text}`);
+      throw new Error(`${intent.event} on ${intent.resource} got ${answer.status}: ${answer.text}`);
     }
     call.answer = answer;
     return answer;
@@ -59,7 +59,7 @@ export class Journal {
   async untilLoaded(ms: number, leastAnswered: number): Promise<void> {
     await sleep(ms);
     const isLoaded = () => this.#calls.filter(({ answer }) => answer !== null).length > leastAnswered;
-    await until(isLoaded, ANSWERED_WITHIN_MS, () => 'the load is not answered');
+    await until(isLoaded, ANSWERED_WITHIN_MS, () => 'the load gets no responses');
   }
 
   /** The same for a call that leaves no entry. */
@@ -70,7 +70,7 @@ export class Journal {
     const answer = await unlessGone(request());
     if (!this.#mayRefuse || answer?.status !== 503) return answer;
     onRefusal(answer.headers.get('x-request-id'));
-    if ('data' in answer.body) throw new Error(`refused with data: ${Object.keys(answer.body.data)}`);
+    if ('data' in answer.body) throw new Error(`rejected with data: ${Object.keys(answer.body.data)}`);
     return null;
   }
 

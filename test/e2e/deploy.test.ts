@@ -50,7 +50,7 @@ test('the image’s tree starts by its command without development packages, is 
   };
   const [program = '', ...words] = outsideOfImage(entrypoint, tree);
   const refused = spawn(program, words, { env: environment, stdio: 'ignore' });
-  assert.deepEqual(await once(refused, 'close'), [2, null], 'not without TLS, or being told that it may');
+  assert.deepEqual(await once(refused, 'close'), [2, null], 'a start without TLS needs a flag');
   assert.equal(await askHealth(), 1);
 
   const child = spawn(program, [...words, '--insecure-http'], { env: environment, stdio: 'ignore' });

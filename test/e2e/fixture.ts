@@ -35,7 +35,7 @@ const TTLS: Readonly<Record<string, number>> = {
 
 export function ttlMs(policyName: string | null): number {
   const seconds = TTLS[policyName ?? ''];
-  assert.ok(seconds, `a policy decided that nobody made: ${policyName}`);
+  assert.ok(seconds, `an unknown policy decided: ${policyName}`);
   return seconds * 1000;
 }
 

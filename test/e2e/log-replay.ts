@@ -54,7 +54,7 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
         resource === entry.resource &&
         startedAt <= Date.parse(entry.timestamp) + 1,
     );
-    assert.ok(call, `entry ${entry.seq} is nobody's: ${entry.event_type} on ${entry.resource} by ${entry.agent_name}`);
+    assert.ok(call, `entry ${entry.seq} has no call: ${entry.event_type} on ${entry.resource} by ${entry.agent_name}`);
     inFlight.delete(call);
     explained.set(entry, call);
   }
@@ -148,10 +148,10 @@ export class Replay {
   #retrieve(entry: AuditEntry, { answer }: Call): void {
     const { resource, timestamp, lease_id, policy_name } = entry;
     const credential = this.credentials.get(resource);
-    assert.ok(credential && lease_id, `entry ${entry.seq} lends what is not there`);
+    assert.ok(credential && lease_id, `entry ${entry.seq} leases a missing credential`);
     const expiresAt = later(timestamp, ttlMs(policy_name));
     if (answer !== null) {
-      assert.equal(answer.body.data.value, credential.versions.at(-1)?.value, `the value lent by entry ${entry.seq}`);
+      assert.equal(answer.body.data.value, credential.versions.at(-1)?.value, `the value leased by entry ${entry.seq}`);
       assert.equal(answer.body.data.expires_at, expiresAt);
     }
     this.credentials.set(resource, { ...credential, retrievals: credential.retrievals + 1 });
@@ -200,7 +200,7 @@ export class Replay {
 
   #changeLease(id: string, change: KnownLease): void {
     const lease = this.leases.get(id);
-    assert.ok(lease, `an entry names a lease that nobody was lent: ${id}`);
+    assert.ok(lease, `an entry names a lease that was not issued: ${id}`);
     this.leases.set(id, { ...lease, ...change });
   }
 

@@ -108,15 +108,15 @@ test('30 times the callers of full load: rejected immediately, others served, me
   );
 
   assert.deepEqual(Object.keys(byStatus).toSorted(), ['200', '503'], 'every answer is one of two');
-  assert.equal(withoutRetryAfter, 0, 'each refusal says when to come again');
+  assert.equal(withoutRetryAfter, 0, 'each rejection has Retry-After');
   assert.equal(lostConnections, 0);
   assert.ok(rate('200') * 50 > rate('503'), 'what can be served is served');
   assertFast('shedding', seen.shed, 50 + 20 * aloneMs);
-  assert.deepEqual(seen.otherRefused, [], 'another agent is never refused for it');
+  assert.deepEqual(seen.otherRefused, [], 'another agent is never rejected');
   assertFast('another agent', seen.other, (SERVED_MEANWHILE / rate('200')) * 1000);
   assert.deepEqual(seen.unhealthy, []);
   assertFast('health checks', seen.health, 50 + 20 * aloneMs);
-  assert.ok(end < (await halfway) * 1.25 + 16, `memory goes on growing: ${await halfway} MiB, then ${end} MiB`);
+  assert.ok(end < (await halfway) * 1.25 + 16, `memory keeps growing: ${await halfway} MiB, then ${end} MiB`);
 
   await sleep(500);
   probes.other.forget();

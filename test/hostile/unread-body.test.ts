@@ -72,7 +72,7 @@ test('the response reaches a client that is still sending', async () => {
       headers: [`Content-Length: ${2 ** 30}`, KEPT],
     });
     assert.match(text, /^HTTP\/1\.1 401 [\s\S]*"UNAUTHENTICATED"/);
-    assert.equal(isEnded, true, 'the end is told as well');
+    assert.equal(isEnded, true, 'the connection is closed too');
   }
 });
 

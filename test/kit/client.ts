@@ -72,6 +72,6 @@ export async function verifyAs(address: string, name: string, key: KeyObject): P
 /** Logs in; resolves to the session's token. */
 export async function logIn(address: string, name: string, key: KeyObject): Promise<string> {
   const answer = await verifyAs(address, name, key);
-  if (answer.status !== 200) throw new Error(`login of ${name} was answered ${answer.status}: ${answer.text}`);
+  if (answer.status !== 200) throw new Error(`login of ${name} got ${answer.status}: ${answer.text}`);
   return answer.body.data.session_id;
 }

@@ -59,7 +59,7 @@ test('it follows the database immediately when that is set forward', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000, HOUR_MS);
-  assert.equal(clock.now(), NOW + 1000, 'nobody has told it yet');
+  assert.equal(clock.now(), NOW + 1000, 'it has no reading yet');
   clock.sync(clocks.database);
   assert.equal(clock.now(), NOW + 1000 + HOUR_MS);
 });

@@ -33,7 +33,7 @@ test('the operations of one caller are taken in the order of their arrival, unti
   const taken: QueuedOperation[] = [];
   while (!queue.isEmpty) {
     const turn = queue.takeBatch();
-    assert.ok(turn.length >= 1 && turn.length <= 256, `${turn.length} operations in a turn`);
+    assert.ok(turn.length >= 1 && turn.length <= 256, `${turn.length} operations in a batch`);
     taken.push(...turn);
   }
   assert.deepEqual(taken, added);
@@ -88,7 +88,7 @@ test('a caller with one operation is served in the next batch, however many of a
   fill(queue, 2, 0, 'ci');
   fill(queue, 1, 0, 'deploy');
   const turn = queue.takeBatch();
-  assert.equal(turn.length, 64, 'the turn is full');
+  assert.equal(turn.length, 64, 'the batch is full');
   assert.equal(originsOf(turn.slice(0, 6)), 'flood ci deploy flood ci flood');
 });
 

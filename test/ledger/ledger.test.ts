@@ -45,7 +45,7 @@ test('no response is sent before its entry is on disk', async (t) => {
   const retrieved = get(vault, 'prod/key', admin('held')).then((value) => {
     answer = value;
   });
-  await until(() => commits === 2, 'its turn is decided');
+  await until(() => commits === 2, 'its batch is decided');
   await settle();
   assert.equal(answer, null);
   assert.equal(
@@ -80,7 +80,7 @@ test('no response is sent before the commit has returned, even if it is on disk'
   const asked = [get(vault, 'prod/key', admin('late')), get(vault, 'none')].map(async (answer) =>
     answers.push(await outcomeOf(answer)),
   );
-  await until(() => committed === 2, 'the turn is committed');
+  await until(() => committed === 2, 'the batch is committed');
   await settle();
   assert.equal(
     (await readLog(vault.real)).some((entry) => entry.request_id === 'late'),
@@ -106,7 +106,7 @@ test('concurrent operations share batches, and each batch is one transaction', a
   });
   await put(vault, 'prod/key');
   const first = Array.from({ length: 30 }, () => get(vault, 'prod/key'));
-  await until(() => batches.length === 2, 'the first turn is decided');
+  await until(() => batches.length === 2, 'the first batch is decided');
   // Operations that arrive while a batch is synced wait for the next one.
   const second = Array.from({ length: 32 }, () => get(vault, 'prod/key'));
   await settle();
@@ -120,7 +120,7 @@ test('concurrent operations share batches, and each batch is one transaction', a
   const many = Array.from({ length: 150 }, () => get(vault, 'prod/key'));
   await Promise.all(many);
   const sizes = batches.slice(3).map(({ entries }) => entries.length);
-  assert.ok(sizes.length <= 5, `150 at once took ${sizes.length} transactions`);
+  assert.ok(sizes.length <= 5, `150 concurrent operations took ${sizes.length} transactions`);
   assert.equal(
     sizes.reduce((sum, size) => sum + size, 0),
     150,
@@ -204,7 +204,7 @@ test('every transaction is closed before the next one begins, whatever fails', a
     inFront: (store) =>
       inFrontOf(store, {
         async begin(keys, knownSeq): Promise<StoreTransaction> {
-          assert.equal(open, 0, 'a turn was opened beside another one');
+          assert.equal(open, 0, 'two transactions were open');
           const turn = await store.begin(keys, knownSeq);
           open += 1;
           const close = <T>(work: Promise<T>): Promise<T> =>
@@ -229,7 +229,7 @@ test('every transaction is closed before the next one begins, whatever fails', a
     decide: (known, moment) => ({ ...RECORDED.decide(known, moment), changes: [{ kind: 'addVersion' } as never] }),
   };
   assert.equal(await outcomeOf(vault.ledger.submit(unusable)), 'UNAVAILABLE');
-  assert.equal(open, 0, 'a turn that failed was neither committed nor abandoned');
+  assert.equal(open, 0, 'a failed transaction was neither committed nor rolled back');
   assert.equal(await get(vault, 'prod/key'), 'value of prod/key');
   assert.equal((await verify(vault)).isValid, true);
 });

@@ -104,10 +104,10 @@ test('a moved or linked file is emptied when its lease ends', async (t) => {
   assert.equal(readFileSync(join(away, 'linked'), 'utf8'), '');
   await use('write_credential_to_file', write);
   renameSync(join(filesDir, 'password'), join(away, 'moved'));
-  writeFileSync(join(filesDir, 'password'), 'of somebody else');
+  writeFileSync(join(filesDir, 'password'), 'of another user');
   await use('remove_file', { name: 'password' });
   assert.equal(readFileSync(join(away, 'moved'), 'utf8'), '');
-  assert.equal(readFileSync(join(filesDir, 'password'), 'utf8'), 'of somebody else');
+  assert.equal(readFileSync(join(filesDir, 'password'), 'utf8'), 'of another user');
 });
 
 for (const name of [

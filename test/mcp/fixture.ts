@@ -112,12 +112,12 @@ export function callsOf(client: Client): Calls {
   return {
     async use(tool, input = {}) {
       const { isError, structuredContent, content } = await call(tool, input);
-      if (isError === true) throw new Error(`${tool} was refused: ${textOf(content)}`);
+      if (isError === true) throw new Error(`${tool} was rejected: ${textOf(content)}`);
       return structuredContent as Record<string, unknown>;
     },
     async refusal(tool, input = {}) {
       const { isError, content } = await call(tool, input);
-      if (isError !== true) throw new Error(`${tool} was not refused: ${textOf(content)}`);
+      if (isError !== true) throw new Error(`${tool} was not rejected: ${textOf(content)}`);
       return textOf(content);
     },
   };

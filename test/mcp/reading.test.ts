@@ -106,9 +106,9 @@ test('a description is returned truncated, quoted, and without control character
 for (const [claim, tool, input] of [
   ['a path that climbs', 'explain_access', { path: '../leases' }],
   ['an action that there is not', 'explain_access', { path: 'a', action: 'own' }],
-  ['a field that nobody knows', 'list_credentials', { values: true }],
+  ['an unknown field', 'list_credentials', { values: true }],
   ['a limit beyond the most', 'list_credentials', { limit: 1000 }],
-  ['a lease that is no id', 'describe_lease', { lease_id: '../credentials/prod/db/password' }],
+  ['a lease that is not an id', 'describe_lease', { lease_id: '../credentials/prod/db/password' }],
 ] as const) {
   test(`${claim} is rejected`, async (t) => {
     const { mcp } = await startStage(t);

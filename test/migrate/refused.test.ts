@@ -181,7 +181,7 @@ test('a broken chain is rejected with its entry; if accepted, the copy has the s
 
 for (const [what, sql, why] of [
   ['whose end was cut off', 'DELETE FROM audit_entries WHERE seq > 30', /entry 31: .*the end of the log was cut off/],
-  ['whose head record is gone', 'DELETE FROM audit_head', /the head record is missing/],
+  ['whose head record was deleted', 'DELETE FROM audit_head', /the head record is missing/],
   ['of which nothing is left', 'DELETE FROM audit_entries', /entry 1: the entry is missing/],
 ] as const) {
   test(`a log ${what} is copied as it is, if accepted`, async (t) => {

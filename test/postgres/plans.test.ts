@@ -112,7 +112,7 @@ const [RARE, CI] = ['rare', 'ci-1'] as [ActorName, ActorName];
 /** What is looked for, and how many rows of a table it may read each time, once for the index and once for the row. */
 const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: PostgresStore) => Promise<unknown>])[] = [
   [
-    'what a turn loads',
+    'the rows that a transaction loads',
     40,
     async (store) => {
       const [path, other] = [asPath('p/7'), asPath('p/8')];
@@ -140,7 +140,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   ['the leases of a name', 1000, (store) => store.listLeases({ ...query, agentName: CI }, NEWEST_LEASE, 10)],
   ['the newest leases', 3 * STEP_ROWS, (store) => store.listLeases(query, NEWEST_LEASE, 10)],
   [
-    'the leases that a mark ended',
+    'the leases that a bulk revocation ended',
     4000,
     (store) => {
       const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
@@ -156,7 +156,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   ['entries of the log', 40, (store) => store.readEntries(100, 110, 10)],
   ['the entry of a time', 120, (store) => store.findSeqAt('0000020000')],
   ['a session', 4, (store) => store.readSession('s5' as TokenHash)],
-  ['whether somebody was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
+  ['whether an agent was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
   ['the end of the log', 10, (store) => store.readHead()],
   ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASE_RETENTION_MS, 100)],
 ];
@@ -166,7 +166,7 @@ for (const [what, atMost, look] of LOOKS) {
     const readings = await readBy(look);
     assert.ok(readings.some(({ rows }) => rows > 0) || what === 'the end of the log', 'nothing was read at all');
     for (const { table, scans, rows } of readings) {
-      assert.equal(scans, 0, `${table} was gone through ${scans} times`);
+      assert.equal(scans, 0, `${table} was scanned ${scans} times`);
       assert.ok(rows <= atMost * TIMES, `${rows / TIMES} rows of ${table} were read each time`);
     }
   });

@@ -31,7 +31,7 @@ const ALTERED: Readonly<Record<string, string>> = {
   'the time of the last entry': "UPDATE audit_entries SET timestamp = 'no time'",
   'all times of the log': "UPDATE audit_entries SET timestamp = ''",
   'the ordinals of the log': 'UPDATE audit_entries SET seq = seq + 9007199254740000',
-  'the head record’s ordinal': 'UPDATE audit_head SET seq = 9007199254740993',
+  'the head record’s sequence number': 'UPDATE audit_head SET seq = 9007199254740993',
   'the head record': 'DELETE FROM audit_head',
   'the check of the root key': "UPDATE vault SET key_check = ''",
   'a table that is missing': 'DROP TABLE sessions',

@@ -66,7 +66,7 @@ async function lifeOf(t: Parameters<typeof startTestService>[0], dataDir: string
   return data.map(({ event_type }: { event_type: string }) => event_type).slice(0, -1);
 }
 
-describe('a service that is told to stop', { concurrency: true }, () => {
+describe('a service that receives a signal to stop', { concurrency: true }, () => {
   test('finishes requests in flight and accepts no new ones, on new or open connections', async (t) => {
     const dataDir = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, dataDir);

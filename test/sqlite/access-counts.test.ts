@@ -103,7 +103,7 @@ test('during the recovery of counts readers wait for it, and retrievals and pass
   await find(byKey, [{ credential: asPath('f'), history: true }]);
   told.push('a turn');
   assert.equal(await counted, each);
-  assert.deepEqual(told, ['a turn', 'the count'], 'no turn waits for counts');
+  assert.deepEqual(told, ['a turn', 'the count'], 'no batch waits for counts');
   assert.deepEqual(
     [...(await countsOf(byList)).values()],
     PATHS.map(() => each),
@@ -129,9 +129,9 @@ test('during the recovery of counts readers wait for it, and retrievals and pass
 const ALTERED: Readonly<Record<string, string>> = {
   'a count as large as can be': 'UPDATE access_counts SET count = 9223372036854775807 WHERE count_id = 1',
   'a count below zero': 'UPDATE access_counts SET count = -9223372036854775808 WHERE count_id = 1',
-  'a mark beyond every log': 'UPDATE access_counts SET through_seq = 9223372036854775807 WHERE count_id = 1',
-  'a mark below zero': 'UPDATE access_counts SET through_seq = -9223372036854775808 WHERE count_id = 1',
-  'a row that is gone': 'DELETE FROM access_counts WHERE count_id = 1',
+  'a last entry beyond every log': 'UPDATE access_counts SET through_seq = 9223372036854775807 WHERE count_id = 1',
+  'a negative last entry': 'UPDATE access_counts SET through_seq = -9223372036854775808 WHERE count_id = 1',
+  'a deleted row': 'DELETE FROM access_counts WHERE count_id = 1',
   'numbers given again': 'DELETE FROM sqlite_sequence',
   'the log counted beyond its end': 'UPDATE audit_head SET counted_through_seq = 9223372036854775807',
 };

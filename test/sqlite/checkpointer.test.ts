@@ -46,7 +46,7 @@ test('a snapshot that another program keeps open makes the log longer and stops 
   other.exec('BEGIN; SELECT count(*) FROM audit_entries');
   await write(300);
   const held = pagesOfLog();
-  assert.ok(held > 8 * WORTH_FRAMES, `${held} pages: the log began anew under a reader`);
+  assert.ok(held > 8 * WORTH_FRAMES, `${held} pages: the log was restarted under a reader`);
   other.exec('ROLLBACK');
   other.close();
   await write(200);

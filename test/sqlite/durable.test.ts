@@ -54,12 +54,12 @@ test('during a sync the next batches are decided and written, and no response is
   const ask = (name: string, asked: Promise<unknown>) =>
     asked.then((answer) => answered.push(typeof answer === 'string' ? `${name} ${answer}` : name));
   const asked = [ask('put', put(vault, 'prod/key', 'new'))];
-  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   for (let number = 0; number < WORTH_A_TURN; number++) asked.push(ask('get', get(vault, 'prod/key')));
-  await until(() => countWritten(vault.directory) === 2 + WORTH_A_TURN, 'the second turn is written');
+  await until(() => countWritten(vault.directory) === 2 + WORTH_A_TURN, 'the second batch is written');
   asked.push(ask('unrecorded', vault.ledger.submit(SILENT)));
   await settle(50);
-  assert.deepEqual(answered, [], 'somebody was told what may be lost');
+  assert.deepEqual(answered, [], 'a response preceded its sync');
   disk.release();
   await Promise.all(asked);
   assert.deepEqual(answered.sort(), [...Array<string>(WORTH_A_TURN).fill('get new'), 'put', 'unrecorded']);
@@ -70,7 +70,7 @@ test('the vault is idle when every operation has its response, not when every ba
   const { vault, disk } = await vaultOnSlowDisk(t);
   disk.hold();
   const asked = put(vault, 'prod/key');
-  await until(() => countWritten(vault.directory) === 1, 'the turn is written');
+  await until(() => countWritten(vault.directory) === 1, 'the batch is written');
   let isIdle = false;
   const idle = vault.ledger.idle().then(() => {
     isIdle = true;
@@ -86,10 +86,10 @@ test('after a failed sync all waiting operations are rejected, the process is to
   await put(vault, 'prod/key');
   disk.hold();
   const first = outcomeOf(get(vault, 'prod/key'));
-  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   const second = Array.from({ length: WORTH_A_TURN }, () => outcomeOf(get(vault, 'prod/key')));
   const written = 2 + WORTH_A_TURN;
-  await until(() => countWritten(vault.directory) === written, 'the second turn is written');
+  await until(() => countWritten(vault.directory) === written, 'the second batch is written');
   const unrecorded = outcomeOf(vault.ledger.submit(SILENT));
   await settle(50);
   disk.fail();
@@ -118,10 +118,10 @@ test('a few operations wait for the sync of the previous batch and then form one
   await put(vault, 'prod/key');
   disk.hold();
   const first = get(vault, 'prod/key');
-  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   const few = Array.from({ length: WORTH_A_TURN - 1 }, () => get(vault, 'prod/key'));
   await settle(50);
-  assert.equal(countWritten(vault.directory), 2, 'a turn was written that would have had to wait for the next sync');
+  assert.equal(countWritten(vault.directory), 2, 'a batch was written that would have to wait for the next sync');
   disk.release();
   await Promise.all([first, ...few]);
   assert.equal(countWritten(vault.directory), 1 + WORTH_A_TURN);
@@ -132,7 +132,7 @@ test('the vault is also idle after a failed sync rejected all waiting operations
   await put(vault, 'prod/key');
   disk.hold();
   const first = outcomeOf(get(vault, 'prod/key'));
-  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   const second = outcomeOf(get(vault, 'prod/key'));
   const idle = vault.ledger.idle();
   await settle(20);

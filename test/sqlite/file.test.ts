@@ -139,7 +139,7 @@ const REFUSED: readonly (readonly [what: string, make: (t: TestContext) => Promi
       /another program/,
     ],
     [
-      'a database of another program that has a mark of its own, and no table yet',
+      'a database of another program with its own application id and no table yet',
       (t) => {
         const file = newFile(t);
         outside(file, 'PRAGMA application_id = 77');
@@ -148,7 +148,7 @@ const REFUSED: readonly (readonly [what: string, make: (t: TestContext) => Promi
       /another program/,
     ],
     [
-      'a file that is no database',
+      'a file that is not a database',
       (t) => {
         const file = newFile(t);
         writeFileSync(file, 'Dear diary, '.repeat(1000));

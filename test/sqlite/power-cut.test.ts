@@ -109,8 +109,8 @@ async function assertNothingIsLost(t: TestContext, { database, wal, toldSeq }: I
   const { head, last } = await store.readHead();
   const found = await store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
   await store.close();
-  assert.ok((last?.seq ?? 0) >= toldSeq, `${name}: entry ${toldSeq} was told, and the last is ${last?.seq}`);
-  assert.equal(head?.seq ?? 0, last?.seq ?? 0, `${name}: half a turn`);
+  assert.ok((last?.seq ?? 0) >= toldSeq, `${name}: entry ${toldSeq} was acknowledged, and the last is ${last?.seq}`);
+  assert.equal(head?.seq ?? 0, last?.seq ?? 0, `${name}: a partial batch`);
   assert.deepEqual(
     found,
     Array.from({ length: last?.seq ?? 0 }, (_, index) => anEntry(index + 1)),

@@ -63,8 +63,8 @@ test('with syncs of 50 to 200 ms callers wait, while health checks and the event
   const checks = health.seen();
   const served = byStatus['200'] ?? 0;
   t.diagnostic(`${served} retrievals, ${checks.length} health checks and ${ticks} ticks in ${syncs} syncs`);
-  assert.deepEqual(Object.keys(byStatus), ['200'], 'nobody is refused');
-  assert.ok(served <= (syncs + 1) * CALLERS, 'nobody is answered before the disk');
+  assert.deepEqual(Object.keys(byStatus), ['200'], 'no request is rejected');
+  assert.ok(served <= (syncs + 1) * CALLERS, 'no response precedes its sync');
   assert.ok(served > 4 * syncs, 'one sync serves many');
   assert.ok(checks.every(({ status }) => status === 200));
   // What waits for the disk comes once a sync.

@@ -46,7 +46,7 @@ test('a failed sync during a sweep stops the process; concurrent readers receive
   const { store, broken, sweeping, fail } = await sweepOn(t);
   await swept(store);
   fail();
-  await until(() => broken.length > 0, 'the failure is told');
+  await until(() => broken.length > 0, 'the failure is reported');
   await sweeping.stop();
   const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
   const fault = toApiError(error);

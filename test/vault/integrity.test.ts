@@ -170,7 +170,7 @@ const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
   ['a longer TTL', "UPDATE policies SET max_ttl_seconds = 31536000 WHERE name = 'narrow'"],
   ['another principal', "UPDATE policies SET principal = 'agent:*' WHERE name = 'narrow'"],
   ['wider patterns', `UPDATE policies SET resources = '["*"]' WHERE name = 'narrow'`],
-  ['patterns that are no list', "UPDATE policies SET resources = '{' WHERE name = 'narrow'"],
+  ['patterns that are not a list', "UPDATE policies SET resources = '{' WHERE name = 'narrow'"],
   ['more actions', `UPDATE policies SET actions = '["retrieve","delete"]' WHERE name = 'narrow'`],
   ['another name', "UPDATE policies SET name = 'narrower' WHERE name = 'narrow'"],
   [

@@ -52,7 +52,7 @@ test('a repeat does not change an agent registered under the name since', async 
   const kept = join(vault.directory, 'kept');
   cpSync(keyFile(vault, '.pending', first), kept, { recursive: true });
   await deregisterAgent(vault, admin(), toName('ci'));
-  assert.deepEqual(namesIn(vault, '.pending'), [], 'the key of an agent that is gone waits no more');
+  assert.deepEqual(namesIn(vault, '.pending'), [], 'the pending key of a deleted agent remains');
   const second = await register(vault, admin());
   const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
   // As another node has it, that did not see the agent go.

@@ -70,29 +70,25 @@ always('after the entry of a policy’s deletion nothing is granted by it', ({ h
   }
 });
 
-always(
-  'after the entry of an agent’s deregistration it does nothing, and its sessions are nobody’s for ever',
-  ({ happened }) => {
-    const registered = new Set<string>(['admin', 'service']);
-    const sessions = new Map<string, string>();
-    for (const each of happened) {
-      const { ask, entry, code } = each;
-      const { authentication } = ask;
-      if (entry !== null) assert.ok(registered.has(entry.agentName), `${entry.agentName} did ${entry.eventType}`);
-      if ('by' in ask.command && authentication.kind === 'session') {
-        assert.equal(code === 'UNAUTHENTICATED', !sessions.has(authentication.tokenHash), JSON.stringify(ask));
-      }
-      const name = entry?.resource.replace('agent:', '') ?? '';
-      if (isAllowed(each, 'agent.register')) registered.add(name);
-      if (isAllowed(each, 'auth.verify')) sessions.set(ask.fresh, name);
-      if (isAllowed(each, 'session.end') && authentication.kind === 'session')
-        sessions.delete(authentication.tokenHash);
-      if (!isAllowed(each, 'agent.deregister')) continue;
-      registered.delete(name);
-      for (const [token, agent] of sessions) if (agent === name) sessions.delete(token);
+always('after the entry of its deregistration an agent does nothing, and its sessions stay invalid', ({ happened }) => {
+  const registered = new Set<string>(['admin', 'service']);
+  const sessions = new Map<string, string>();
+  for (const each of happened) {
+    const { ask, entry, code } = each;
+    const { authentication } = ask;
+    if (entry !== null) assert.ok(registered.has(entry.agentName), `${entry.agentName} did ${entry.eventType}`);
+    if ('by' in ask.command && authentication.kind === 'session') {
+      assert.equal(code === 'UNAUTHENTICATED', !sessions.has(authentication.tokenHash), JSON.stringify(ask));
     }
-  },
-);
+    const name = entry?.resource.replace('agent:', '') ?? '';
+    if (isAllowed(each, 'agent.register')) registered.add(name);
+    if (isAllowed(each, 'auth.verify')) sessions.set(ask.fresh, name);
+    if (isAllowed(each, 'session.end') && authentication.kind === 'session') sessions.delete(authentication.tokenHash);
+    if (!isAllowed(each, 'agent.deregister')) continue;
+    registered.delete(name);
+    for (const [token, agent] of sessions) if (agent === name) sessions.delete(token);
+  }
+});
 
 always(
   'after the entry of a credential’s deletion its path holds nothing, until something is stored there',

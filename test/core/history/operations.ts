@@ -101,6 +101,6 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'start':
       return serviceEvent('service.start', null);
     case 'challenge':
-      throw new Error('issuing a challenge is no operation: it costs no storage and is not recorded');
+      throw new Error('issuing a challenge is not an operation: it needs no storage and is not recorded');
   }
 }
