@@ -51,7 +51,7 @@ export interface CountStep<Cursor> {
 
 /** The leases that a bulk revocation applies to; `agentName` is the name of its agent, or null if it has no agent. */
 export interface RevokedLeases {
-  readonly mark: BulkRevocation;
+  readonly revocation: BulkRevocation;
   readonly agentName: ActorName | null;
 }
 

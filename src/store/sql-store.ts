@@ -28,7 +28,7 @@ export abstract class SqlStore implements Store {
   protected abstract readonly dialect: Dialect;
 
   abstract initialise(keyCheck: string, head: Head, now: number): Promise<void>;
-  abstract begin(keys: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  abstract begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
   abstract readAccessCount(credentialId: CredentialId): Promise<number>;
   abstract readTime(): Promise<number | null>;
   abstract sweep(now: number, limit: number): Promise<SweepResult>;
@@ -88,8 +88,8 @@ export abstract class SqlStore implements Store {
     return this.run(countLeases(this.dialect, query, beforeSeq, atMost));
   }
 
-  countRevokedBy(marked: RevokedLeases, beforeSeq: number) {
-    return this.run(countRevokedBy(this.dialect, marked, beforeSeq));
+  countRevokedBy(revoked: RevokedLeases, beforeSeq: number) {
+    return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {

@@ -95,7 +95,7 @@ export async function listLeases(
 }
 
 export async function countRevokedBy(store: Store, marked: RevokedLeases): Promise<number> {
-  return (await countFrom(marked.mark.seq, (from) => store.countRevokedBy(marked, from))).count;
+  return (await countFrom(marked.revocation.seq, (from) => store.countRevokedBy(marked, from))).count;
 }
 
 /** The ordinals that fit, in that order. */

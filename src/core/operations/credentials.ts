@@ -81,7 +81,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
-        { kind: 'revokeMatching', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
+        {
+          kind: 'revokeMatching',
+          revocation: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq },
+        },
       ]);
     },
   );

@@ -115,9 +115,9 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
       return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
     }
     const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-    const mark: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
+    const revocation: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
     const reason = `all active leases${whose} revoked`;
-    return succeeded(mark, entry('allowed', { reason }), [{ kind: 'revokeMatching', mark }]);
+    return succeeded(revocation, entry('allowed', { reason }), [{ kind: 'revokeMatching', revocation }]);
   });
 }
 
