@@ -117,7 +117,7 @@ interface OperationSpec {
   readonly event: EventType;
   readonly resource: string;
   /** `admin`: an agent is rejected, and the rejection is recorded. */
-  readonly requiredRole: 'admin' | 'agent';
+  readonly requiredRole: 'admin' | 'authenticated';
   readonly reads?: ReadSet;
   /** Absent if the operation succeeds only on an existing target. */
   readonly targetExists?: (known: BatchState) => boolean;

@@ -14,8 +14,8 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
+import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
-import type { AdminOperation } from '../core/operations/admin-read.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -76,8 +76,8 @@ declare module 'fastify' {
     readonly isPublic?: boolean;
     /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
-    /** The operation of a route that only the administrator may use. */
-    readonly adminOperation?: AdminOperation;
+    /** The event of a route that only the administrator may use. */
+    readonly adminEvent?: EventType;
   }
 }
 

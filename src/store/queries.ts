@@ -13,7 +13,7 @@ export interface AuditFilter {
   readonly result: string | null;
 }
 
-export interface CredentialQuery {
+export interface CredentialListQuery {
   /** In order, not overlapping. */
   readonly ranges: readonly PathRange[];
   readonly type: string | null;

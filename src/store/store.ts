@@ -18,7 +18,7 @@ import type {
   AuditFilter,
   CountStep,
   CredentialCursor,
-  CredentialQuery,
+  CredentialListQuery,
   LeaseQuery,
   ListStep,
   Matches,
@@ -188,13 +188,13 @@ export interface Store {
 
   /** By path, from the cursor on; at most `limit` rows, at least 1. */
   listCredentials(
-    query: CredentialQuery,
+    query: CredentialListQuery,
     from: CredentialCursor,
     limit: number,
   ): Promise<ListStep<CountedCredential, CredentialCursor>>;
   /** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
   countCredentials(
-    query: CredentialQuery,
+    query: CredentialListQuery,
     from: CredentialCursor,
     atMost: number,
   ): Promise<CountStep<CredentialCursor>>;

@@ -85,7 +85,7 @@ test('a success saves its reply with its changes, for 24 hours, under its caller
     const kept: IdempotencyRecord = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
     assert.deepEqual(changes.at(-1), {
       kind: 'saveIdempotencyRecord',
-      reply: { ...kept, expiresAt: NOW + 86_400_000 },
+      record: { ...kept, expiresAt: NOW + 86_400_000 },
     });
     assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
   }

@@ -106,7 +106,7 @@ const NO_SESSION = 'The administrator has no session.';
 
 /** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
-  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'agent' }, ({ caller }) => {
+  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'authenticated' }, ({ caller }) => {
     if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, null);
     return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
   });
@@ -114,7 +114,7 @@ export function readSession(context: Context): Operation<CurrentSession> {
 
 export function endSession(context: Context): Operation<null> {
   return operation(
-    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'agent' },
+    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'authenticated' },
     ({ caller, entry }) => {
       if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
       const resource = `agent:${caller.agent.name}`;

@@ -4,7 +4,7 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
 import { Mutex } from '../mutex.ts';
-import type { CredentialCursor, CredentialQuery } from '../queries.ts';
+import type { CredentialCursor, CredentialListQuery } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
@@ -104,7 +104,7 @@ export class SqliteStore extends SqlStore {
     });
   }
 
-  override async listCredentials(query: CredentialQuery, from: CredentialCursor, limit: number) {
+  override async listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
     await this.#recovered();
     return super.listCredentials(query, from, limit);
   }
