@@ -14,8 +14,8 @@ import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
-import { KeyRecovery } from '../vault/key-recovery.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
+import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
@@ -91,7 +91,7 @@ export async function startService(
         logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
       },
     });
-    const agentKeys = new KeyRecovery({
+    const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
       onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),

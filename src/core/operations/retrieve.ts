@@ -36,7 +36,7 @@ export function retrieve(
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
-    { context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys },
+    { context, event: 'credential.retrieve', resource: path, requiredRole: 'authenticated', reads: keys },
     (input) => {
       const { caller, state, moment, entry } = input;
       const decision = retrievalAccess(state, caller, path);

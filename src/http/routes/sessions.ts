@@ -49,7 +49,7 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
-    who: 'agent',
+    who: 'authenticated',
     data: Session,
     async handle({ vault, context, token }) {
       const { agentName, expiresAt } = await vault.ledger.submit(readSession(context));
@@ -62,7 +62,7 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "End the caller's own session.",
-    who: 'agent',
+    who: 'authenticated',
     status: 204,
     data: null,
     async handle({ vault, context }) {
