@@ -50,7 +50,7 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n', /^leasehold: 3 problems\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
   ['policy put n --principal a --resource a --action list', /^leasehold: --principal: must be agent:<name>/],
   ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
-  ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
+  ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: \* is allowed only as/],
   ['policy put n --principal agent:a --resource a --action list --max-ttl 5x', /^leasehold: --max-ttl: must be/],
   ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file contains the whole policy/],
   ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],

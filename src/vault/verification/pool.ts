@@ -14,8 +14,10 @@ import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
 import type { EntryRange, WorkerSetup } from './worker.ts';
 
 const MAX_THREADS = 4;
-/** Some milliseconds of work, so that a thread soon gives way or ends. */
-export const RANGE_ENTRIES = 2000;
+/**
+ * Some hundredths of a second of work. WHY not less: this thread's work for each range would count as that of callers.
+ */
+export const RANGE_ENTRIES = 8000;
 /** The entries of a range are soon garbage: a larger young generation would only take more memory. */
 const YOUNG_GENERATION_MB = 8;
 /** The service is busy while this thread is in use for more than this share of the time. */
@@ -97,8 +99,8 @@ async function checkRanges(
 }
 
 /**
- * The pause after a range, by its duration and this thread's utilization during it. WHY not the priority alone: a thread
- * also slows down others through the processor's caches and through locks.
+ * The pause after a range, by its duration and this thread's utilization during it. WHY not the priority alone: a
+ * thread also slows down others through the processor's caches and through locks.
  */
 export function pauseMs(rangeMs: number, utilization: number): number {
   return utilization > BUSY_UTILIZATION ? rangeMs * PAUSE_FACTOR : 0;
