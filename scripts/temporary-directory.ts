@@ -1,7 +1,7 @@
 /**
- * Where the tests put their temporary files: in memory, where the system has room there. WHY: services and databases write small
- * files and sync them, which takes most of the time of many tests on a disk. What a killed process wrote is with the system either
- * way, and no test takes the machine's power away.
+ * The directory of the tests' temporary files: in memory if the system has room there. WHY: services and databases
+ * write small files and sync them, which takes most of the time of many tests on a disk. The operating system keeps the
+ * writes of a killed process either way, and no test cuts the machine's power.
  */
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs';
 

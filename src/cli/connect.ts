@@ -26,7 +26,7 @@ export function connect(settings: Settings): ServiceConnection {
   try {
     const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
     const vault = new Leasehold({
-      address: socket === null ? address.value : 'http://localhost',
+      address: socket === null ? addressToCall(settings) : 'http://localhost',
       timeoutMs: Math.round(timeoutSeconds.value * 1000),
       insecureHttp: allowsInsecureHttp,
       fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
@@ -39,6 +39,14 @@ export function connect(settings: Settings): ServiceConnection {
     if (error instanceof LeaseholdError) throw new UsageError(optionMessage(error, settings));
     throw error;
   }
+}
+
+/**
+ * WHY not the name `localhost` for a data directory's service: it may resolve to another address of this machine, where
+ * another user listens and relays the proof. With TLS the certificate decides, and it may contain only the name.
+ */
+function addressToCall({ address, ownService }: Settings): string {
+  return ownService?.address.startsWith('http:') ? ownService.address : address.value;
 }
 
 const MAX_CA_BYTES = 1024 * 1024;

@@ -1,24 +1,31 @@
 /**
- * Limits connections, in total and per address. If a new one exceeds a limit, the unauthenticated connection that was
- * idle longest is closed. The new one gets 503 only if all others are authenticated.
+ * Limits connections, in total and per address. If a new one exceeds a limit, the unprotected connection that was idle
+ * longest is closed. The new one gets 503 only if all others are protected: those that sent the administrator's token,
+ * and a limited number of each agent's, so that no agent can lock out the others of its address.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Authentication } from '../core/agent.ts';
+import type { AgentName } from '../core/names.ts';
 import { writeError } from './connections.ts';
 import { defaultError } from './errors.ts';
 
 const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
+const MAX_PROTECTED_PER_AGENT = 100;
 
 interface Connection {
   readonly address: string;
+  /** The agent whose limit the connection counts towards. */
+  agentName: AgentName | null;
   /** Closes the connection and stops counting it. */
   close(): void;
 }
 
 export class ConnectionLimits {
-  /** Connections that have not sent a valid token, longest idle first. */
-  readonly #unauthenticated = new Map<unknown, Connection>();
+  /** Longest idle first. */
+  readonly #unprotected = new Map<unknown, Connection>();
+  readonly #protectedByAgent = new Map<AgentName, number>();
   readonly #byAddress = new Map<string, number>();
   #total = 0;
 
@@ -32,9 +39,26 @@ export class ConnectionLimits {
     server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));
   }
 
-  /** Marks the connection as authenticated, so that it is not closed for a new one. */
-  keep(socket: Socket): void {
-    this.#unauthenticated.delete(keyOf(socket));
+  /** Marks the connection as authenticated, so that it is not closed for a new one unless its agent has too many. */
+  protect(socket: Socket, authentication: Authentication): void {
+    const key = keyOf(socket);
+    const connection = this.#unprotected.get(key);
+    if (connection === undefined) return;
+    if (authentication.kind === 'session') {
+      const { agentName } = authentication;
+      const count = this.#protectedByAgent.get(agentName) ?? 0;
+      if (count >= MAX_PROTECTED_PER_AGENT) return;
+      this.#protectedByAgent.set(agentName, count + 1);
+      connection.agentName = agentName;
+    }
+    this.#unprotected.delete(key);
+  }
+
+  #unprotect({ agentName }: Connection): void {
+    if (agentName === null) return;
+    const left = (this.#protectedByAgent.get(agentName) ?? 1) - 1;
+    if (left > 0) this.#protectedByAgent.set(agentName, left);
+    else this.#protectedByAgent.delete(agentName);
   }
 
   #makeRoom(address: string): boolean {
@@ -42,7 +66,7 @@ export class ConnectionLimits {
     const limit = address === 'local' ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
     const isAddressFull = (this.#byAddress.get(address) ?? 0) >= limit;
     if (!isAddressFull && this.#total < MAX_CONNECTIONS) return true;
-    for (const connection of this.#unauthenticated.values()) {
+    for (const connection of this.#unprotected.values()) {
       if (isAddressFull && connection.address !== address) continue;
       connection.close();
       return true;
@@ -56,7 +80,8 @@ export class ConnectionLimits {
     const release = (): void => {
       if (!isOpen) return;
       isOpen = false;
-      this.#unauthenticated.delete(key);
+      this.#unprotected.delete(key);
+      this.#unprotect(connection);
       this.#total -= 1;
       const left = (this.#byAddress.get(address) ?? 1) - 1;
       if (left > 0) this.#byAddress.set(address, left);
@@ -68,17 +93,18 @@ export class ConnectionLimits {
     };
     this.#total += 1;
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
-    this.#unauthenticated.set(key, { address, close });
+    const connection: Connection = { address, agentName: null, close };
+    this.#unprotected.set(key, connection);
     socket.once('close', release);
   }
 
   /** Records that a response has ended, from which on the connection is idle. */
   #idle(socket: Socket): void {
     const key = keyOf(socket);
-    const connection = this.#unauthenticated.get(key);
+    const connection = this.#unprotected.get(key);
     if (connection === undefined) return;
-    this.#unauthenticated.delete(key);
-    this.#unauthenticated.set(key, connection);
+    this.#unprotected.delete(key);
+    this.#unprotected.set(key, connection);
   }
 }
 

@@ -31,10 +31,14 @@ export function callerKey({ authentication, ip }: FastifyRequest): string {
   return authentication.kind === 'admin' ? 'admin' : `agent ${authentication.agentName}`;
 }
 
-/** The cost of a request in credits. */
-function costOf({ authentication, raw }: FastifyRequest): number {
-  const bytes = Math.min(bodyLength(raw), MAX_BODY_BYTES);
-  return (authentication === null ? UNAUTHENTICATED_COST : 1) + bytes / BYTES_PER_CREDIT;
+/**
+ * The cost of a request in credits. WHY not always the announced body: of an unauthenticated request only what a public
+ * route accepts is read, and headers alone must not use up the credits of the other clients of the address.
+ */
+function costOf(request: FastifyRequest): number {
+  const isPublic = request.routeOptions.config.isPublic === true;
+  if (request.authentication === null && !isPublic) return UNAUTHENTICATED_COST;
+  return (request.authentication === null ? UNAUTHENTICATED_COST : 1) + readableBytes(request) / BYTES_PER_CREDIT;
 }
 
 interface Account {
@@ -113,10 +117,12 @@ export class LargeBodies {
 
   /**
    * Calls `read` when fewer than `MAX_LARGE_BODIES` of the caller are being read; never after the client has
-   * disconnected.
+   * disconnected. WHY the route's limit counts: a chunked login is small, and two that never end must not delay the
+   * other logins of their address.
    */
-  enter(caller: string, { raw }: FastifyRequest, response: EventEmitter, read: () => void): void {
-    if (bodyLength(raw) <= LARGE_BODY_BYTES) {
+  enter(caller: string, request: FastifyRequest, response: EventEmitter, read: () => void): void {
+    const { raw } = request;
+    if (readableBytes(request) <= LARGE_BODY_BYTES) {
       read();
       return;
     }
@@ -144,6 +150,11 @@ export class LargeBodies {
     if (own.count < MAX_LARGE_BODIES) begin();
     else own.waiting.add(begin);
   }
+}
+
+/** The maximum number of bytes of the body that the route reads. */
+function readableBytes({ raw, routeOptions }: FastifyRequest): number {
+  return Math.min(bodyLength(raw), routeOptions.bodyLimit ?? MAX_BODY_BYTES);
 }
 
 /** The announced length in bytes; infinite for a chunked body. */

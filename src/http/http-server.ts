@@ -149,7 +149,7 @@ export function createServer(parts: HttpParts): HttpServer {
     });
     function admit(authentication: Authentication): void {
       request.authentication = authentication;
-      connections.keep(request.raw.socket);
+      connections.protect(request.raw.socket, authentication);
       start(() => checkRole(parts.vault, request, done));
     }
   });

@@ -34,6 +34,11 @@ const MAX_READ_FACTOR = 4;
 const MIN_READ = 64 * 1024;
 /** Of a line with several pairs: connection strings and forms are shorter. */
 const MAX_PAIRS_LENGTH = 16 * 1024;
+const CLOSING: ReadonlyMap<string, string> = new Map([
+  ['{', '}'],
+  ['[', ']'],
+  ['"', '"'],
+]);
 /** RFC 7518, 6.2.2, 6.3.2 and 6.4.1: the private members of a JSON web key. */
 const JWK_SECRETS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
 
@@ -70,9 +75,11 @@ class Parts {
   }
 
   #readJson(text: string, depth: number): boolean {
-    if (!/^\s*[[{"]/.test(text)) return false;
+    // WHY both ends: a parse that fails costs as much as hundreds of characters.
+    const trimmed = text.trim();
+    if (trimmed.length < 2 || CLOSING.get(trimmed.charAt(0)) !== trimmed.at(-1)) return false;
     try {
-      this.#walk(JSON.parse(text), depth);
+      this.#walk(JSON.parse(trimmed), depth);
       return true;
     } catch {
       return false;
@@ -135,7 +142,8 @@ class Parts {
     const isQuoted = /^(["'{]).*["'}]$/.test(value);
     const bare = isQuoted ? value.slice(1, -1) : value;
     this.#add(bare, depth);
-    if (!isQuoted && /\s#/.test(bare)) this.#add(bare.replace(/\s+#.*$/, ''), depth);
+    const comment = isQuoted ? -1 : bare.search(/\s#/);
+    if (comment !== -1) this.#add(bare.slice(0, comment), depth);
     this.read(bare, depth + 1);
   }
 

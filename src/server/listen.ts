@@ -1,7 +1,7 @@
 /** Binds the server to its address. */
 
 import { lstatSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './configuration.ts';
@@ -25,8 +25,11 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
     throw new StartupError(`Cannot listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   const bound = server.server.address();
-  const port = typeof bound === 'object' && bound !== null ? bound.port : where.port;
-  return `${scheme}://${where.host.includes(':') ? `[${where.host}]` : where.host}:${port}`;
+  const [port, host] =
+    typeof bound === 'object' && bound !== null ? [bound.port, bound.address] : [where.port, where.host];
+  // WHY the bound address without TLS: a name may resolve to another one, where another program listens.
+  const named = isTls || isIP(where.host) !== 0 ? where.host : host;
+  return `${scheme}://${named.includes(':') ? `[${named}]` : named}:${port}`;
 }
 
 /** Deletes a socket file that no process listens on, which a crash leaves. */

@@ -14,7 +14,7 @@ import { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { databaseMissing, hadVault } from './data-dir.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { checkRollbackAtRest } from './rollback-check.ts';
+import { checkAtRest } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
 
 export interface OpenedStore {
@@ -62,13 +62,14 @@ async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?:
   const isUsed = hadVault(dataDir);
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-  const { keys, rootKeyFile, anchor } = readKeys(configuration, vaultExists, warn);
-  if (!configuration.acceptRollback) await checkRollbackAtRest(databaseFile, anchor, keys);
+  const known = readKeys(configuration, vaultExists, warn);
+  const { anchor } = known;
+  await checkAtRest(databaseFile, known, configuration.acceptRollback);
   assertUnused(databaseFile);
   const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
   try {
     if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-    return { store, keys, rootKeyFile, anchor };
+    return { store, ...known };
   } catch (error) {
     await store.close();
     throw error;

@@ -21,6 +21,7 @@ import { lockDataDir } from './data-dir-lock.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import { type OpenedStore, openStore } from './open-store.ts';
 import { checkRollback } from './rollback-check.ts';
+import { wrongRootKey } from './root-key.ts';
 
 /** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
@@ -125,8 +126,7 @@ async function initialiseVault(store: Store, keys: VaultKeys, file: string): Pro
 
 /** @throws StartupError */
 function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
-  if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
-  throw new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
+  if (!timingSafeEqualText(keyCheck, keys.checkValue)) throw wrongRootKey(file);
 }
 
 /** The clock continues from the latest known time, so that expired leases stay expired. @throws StartupError */

@@ -10,12 +10,19 @@ import { StartupError } from '../platform/errors.ts';
 import { SqliteLogEnd } from '../store/sqlite/log-end.ts';
 import type { Store } from '../store/store.ts';
 import type { AnchoredEntry, AnchorFile } from './anchor-file.ts';
+import { wrongRootKey } from './root-key.ts';
 
 /** A log in the directory of its anchor, or one that several nodes share. */
 export interface AnchoredLog {
   readonly end: Pick<Store, 'readHead' | 'readEntries'>;
   readonly isMultiWriter: boolean;
   readonly keys: VaultKeys;
+}
+
+interface OwnKeys {
+  readonly anchor: AnchorFile;
+  readonly keys: VaultKeys;
+  readonly rootKeyFile: string;
 }
 
 interface Loss {
@@ -36,17 +43,22 @@ export async function checkRollback(anchor: AnchorFile, log: AnchoredLog, accept
 }
 
 /**
- * The same check on an embedded database with a left-over write-ahead log, before it is opened: opening would discard
- * an unreadable part of that log. @throws StartupError
+ * Checks root key and log of an embedded database with a left-over write-ahead log, before it is opened: opening would
+ * discard an unreadable part of that log. @throws StartupError
  */
-export async function checkRollbackAtRest(file: string, anchor: AnchorFile, keys: VaultKeys): Promise<void> {
+export async function checkAtRest(
+  file: string,
+  { anchor, keys, rootKeyFile }: OwnKeys,
+  acceptsRollback: boolean,
+): Promise<void> {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   const end = SqliteLogEnd.open(file);
   if (end === null) return;
   try {
     const keyCheck = await end.readRootKeyCheck();
-    if (keyCheck === null || !timingSafeEqualText(keyCheck, keys.checkValue)) return;
-    await checkRollback(anchor, { end, isMultiWriter: false, keys }, false);
+    if (keyCheck === null) return;
+    if (!timingSafeEqualText(keyCheck, keys.checkValue)) throw wrongRootKey(rootKeyFile);
+    await checkRollback(anchor, { end, isMultiWriter: false, keys }, acceptsRollback);
   } catch (error) {
     if (error instanceof StartupError) throw error;
     // Opening the store reports the error.

@@ -47,3 +47,8 @@ function readIfExists(file: string): string | null {
     throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }
+
+/** The error for a root key that is not the vault's. */
+export function wrongRootKey(file: string): StartupError {
+  return new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
+}

@@ -13,6 +13,9 @@ import { withBudget } from './agent-budgets.ts';
 import { type Listing, type PageRequest, readListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
+/** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */
+const ROWS_BYTES = 1024;
+
 export function retrieveCredential(vault: Vault, context: Context, request: RetrieveRequest): Promise<RetrievalResult> {
   const { ledger, budgets, clock } = vault;
   const work = () => ledger.submit(retrieve(context, request));
@@ -21,9 +24,11 @@ export function retrieveCredential(vault: Vault, context: Context, request: Retr
 
 export function storeCredential(vault: Vault, context: Context, request: NewValue): Promise<Credential> {
   const { ledger, budgets, clock } = vault;
-  const bytes = Buffer.byteLength(request.value.reveal());
+  const { path, value, description = '' } = request;
+  const bytes = Buffer.byteLength(value.reveal());
   const work = () => ledger.submit(store(context, request), bytes);
-  return withBudget(budgets.storedBytes, context, bytes, clock.now(), work);
+  const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
+  return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
 }
 
 export interface MetadataWithCount extends Metadata {

@@ -31,7 +31,7 @@ test('where a value is refused, or none is asked for, nothing is written', async
   for (const [input, code, says] of [
     ['{{leasehold://prod/a}} {{leasehold://other/c}}', 2, /template\[2\] \(other\/c\): Access denied/],
     ['nothing', 1, /-: contains no reference/],
-    ['{{leasehold://a/../b}}', 1, /-: the path of a credential must not have/],
+    ['{{leasehold://a/../b}}', 1, /-: the path of a credential must not contain/],
   ] as const) {
     const refused = await home.leasehold(['inject', '-', '--out', 'none.yaml'], { input });
     assert.deepEqual([refused.code, refused.stdout], [code, '']);

@@ -19,7 +19,12 @@ const VALUE = 'the-value-that-nobody-else-gets';
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** Listens on a port of loopback, and keeps everything that it is sent. */
-async function listen(scope: Scope, port: number, answer: Answer = (_, response) => response.end('{"data":{}}')) {
+async function listen(
+  scope: Scope,
+  port: number,
+  answer: Answer = (_, response) => response.end('{"data":{}}'),
+  host = '127.0.0.1',
+) {
   const received: string[] = [];
   const server = createServer((request, response) => {
     let text = `${request.method} ${request.url} ${JSON.stringify(request.rawHeaders)}\n`;
@@ -30,11 +35,23 @@ async function listen(scope: Scope, port: number, answer: Answer = (_, response)
     });
   });
   scope.after(() => server.close());
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const bound = server.address();
   if (typeof bound !== 'object' || bound === null) throw new Error('the listener has no port');
   return { address: `http://127.0.0.1:${bound.port}`, received };
 }
+
+/** Passes the proof of the service at the address on. */
+const relayOf =
+  (address: string): Answer =>
+  async (request, response) => {
+    const nonce = request.headers['leasehold-proof-nonce'];
+    if (nonce === undefined) return response.end('{"data":[]}');
+    const answer = await fetch(`${address}/api/v1/health`, { headers: { 'leasehold-proof-nonce': String(nonce) } });
+    const proof = answer.headers.get('leasehold-proof');
+    assert.notEqual(proof, null);
+    return response.writeHead(200, { 'leasehold-proof': proof ?? '' }).end(await answer.text());
+  };
 
 const start = async (scope: Scope) => {
   const dataDir = join(temporaryDirectory(scope), 'data');
@@ -74,16 +91,7 @@ test('after a kill the files remain, and who takes the port is sent nothing at a
 
 test('a service that cannot prove itself gets a nonce and nothing else, also where it passes on another one’s proof', async (t) => {
   const { service, home, dataDir } = await start(t);
-  const relay: Answer = async (request, response) => {
-    const nonce = request.headers['leasehold-proof-nonce'];
-    const answer = await fetch(`${service.address}/api/v1/health`, {
-      headers: { 'leasehold-proof-nonce': String(nonce) },
-    });
-    const proof = answer.headers.get('leasehold-proof');
-    assert.notEqual(proof, null);
-    response.writeHead(200, { 'leasehold-proof': proof ?? '' }).end(await answer.text());
-  };
-  for (const answer of [undefined, relay]) {
+  for (const answer of [undefined, relayOf(service.address)]) {
     const other = await listen(t, 0, answer);
     writeFileSync(join(dataDir, 'daemon.address'), `${other.address}\n`);
     const { code, stderr } = await home.leasehold(['put', 'a/b', '-'], { input: VALUE });
@@ -96,6 +104,18 @@ test('a service that cannot prove itself gets a nonce and nothing else, also whe
       assert.equal(said.toLowerCase().includes(secret.toLowerCase()), false, secret);
     }
   }
+});
+
+test('who listens on another address of loopback, with the same port, gets no token by passing the proof on', async (t) => {
+  const { service, home } = await start(t);
+  const port = portOf(service.address);
+  const other = await listen(t, port, relayOf(service.address), '127.0.0.2');
+  const { code, stderr } = await home.leasehold(['list', '--address', `http://127.0.0.2:${port}`]);
+  assert.equal(other.received.join('').includes(service.adminToken), false, 'the token was sent');
+  assert.equal(stderr.includes(service.adminToken), false);
+  assert.notEqual(code, 0);
+  // The name is another spelling of the service's address, and leads there whatever it resolves to.
+  assert.equal((await home.leasehold(['list', '--address', `http://localhost:${port}`])).code, 0);
 });
 
 test('the proof is asked for again once a call has failed: the service may have ended meanwhile', async (t) => {

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Shell } from '../e2e/shell.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -50,7 +50,7 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n', /^leasehold: 3 problems\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
   ['policy put n --principal a --resource a --action list', /^leasehold: --principal: must be agent:<name>/],
   ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
-  ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
+  ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: \* is allowed only as/],
   ['policy put n --principal agent:a --resource a --action list --max-ttl 5x', /^leasehold: --max-ttl: must be/],
   ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file contains the whole policy/],
   ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],
@@ -88,7 +88,7 @@ test('an explanation shows what was considered, and its command, typed into a sh
   assert.match(denied.stdout, /\n1 more policy does not name bot; --all shows them\.\n/);
   assert.match((await run('policy explain bot retrieve ~x/=y --all')).stdout, /\nothers .* fails principal/);
   const folder = temporaryDirectory(t);
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, ...environment };
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, ...COMPILED, ...environment };
   const shell = new Shell(t, folder, { cwd: folder, env });
   await shell.run(`leasehold() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`);
   for (const path of ['~x/=y', '=ls/a', 'prod/db']) {

@@ -142,7 +142,7 @@ const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
   [['--move'], /--move requires --prefix PATH/],
   [['--yes'], /require --move/],
   [['--prefix', 'a'], /require --move/],
-  [['--move', '--prefix', '../a'], /--prefix: must not have/],
+  [['--move', '--prefix', '../a'], /--prefix: must not contain/],
   [['nowhere'], /nowhere: does not exist/],
 ];
 

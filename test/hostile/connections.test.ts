@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { logIn, readAgentKey } from '../kit/client.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PER_ADDRESS = 500;
@@ -46,4 +47,21 @@ test('rejected and closed connections do not count towards the limit of 500', as
       assert.equal(served <= PER_ADDRESS && Date.now() < deadline, true, `${served} were served in round ${round}`);
     }
   }
+});
+
+test('an agent that fills the connections of its address locks out neither the administrator nor another agent', async (t) => {
+  const { address, adminToken, dataDir, admin } = await startTestService(t);
+  for (const name of ['greedy', 'other']) assert.equal((await admin.post('/api/v1/agents', { name })).status, 201);
+  const session = (name: string) => logIn(address, name, readAgentKey(dataDir, name));
+  const request = (token: string) =>
+    `GET /auth/session HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  const [greedy, other] = [request(await session('greedy')), request(await session('other'))];
+  const fill = Array.from({ length: PER_ADDRESS }, () => hold(address, '127.0.0.6', greedy));
+  const held = await Promise.all(fill);
+  for (const asked of [request(adminToken), other]) {
+    const { socket, text } = await hold(address, '127.0.0.6', asked);
+    assert.match(text, /^HTTP\/1\.1 (?:200|404) /);
+    held.push({ socket, text });
+  }
+  for (const { socket } of held) socket.destroy();
 });

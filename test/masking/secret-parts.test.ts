@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { secretParts } from '../../src/masking/secret-parts.ts';
+import { findSecrets } from '../../src/masking/secret-patterns.ts';
 import { assertGrowth } from '../kit/growth.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -137,10 +138,31 @@ test('what a value may take is bounded, however it is nested', () => {
     'a',
     '{"token":"a"}\n',
     "pwd='",
+    '"\n',
   ];
   for (const piece of hostile) {
     const value = piece.repeat(Math.ceil(size / piece.length));
     const parse = (length: number) => secretParts(value.slice(0, length));
     assertGrowth(parse, { small: size / 8, times: 8, limit: 30, what: piece });
   }
+});
+
+test('a comment behind a long gap, and a key with a long list of headings, are read in linear time', () => {
+  assert.deepEqual(secretParts('token=hunter22   # a comment'), ['hunter22   # a comment', 'hunter22']);
+  const gap = (length: number) => secretParts(`token=a${' '.repeat(length)}b #c`);
+  assertGrowth(gap, { small: 4 * 1024, times: 8, limit: 30, what: 'a gap' });
+  const headings = (length: number) =>
+    secretParts(`-----BEGIN PRIVATE KEY-----\n${'a: ,,,,,,,, '.repeat(length)}`.repeat(2));
+  assertGrowth(headings, { small: 3, times: 8, limit: 30, what: 'headings' });
+});
+
+test('the body of an encrypted key is found behind its headings, on lines of its own, escaped, or on one line', () => {
+  const body = 'MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt';
+  const key = ['-----BEGIN RSA PRIVATE KEY-----', 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: AES-128-CBC,3F17F5316E2BAC89'];
+  for (const separator of ['\n', '\r\n', String.raw`\n`, ' ', '",\n"', '\n\n']) {
+    const found = [...findSecrets([...key, body].join(separator))].map(({ pattern, secret }) => [pattern.name, secret]);
+    assert.deepEqual(found, [['private-key', body]], JSON.stringify(separator));
+  }
+  const comment = `-----BEGIN PGP PRIVATE KEY BLOCK-----\nComment: a key of mine\n\n${body}`;
+  assert.equal([...findSecrets(comment)][0]?.secret, body);
 });

@@ -78,6 +78,13 @@ for (const [damage, apply] of Object.entries(DAMAGES)) {
     const before = bytes();
     await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
     assert.deepEqual(bytes(), before);
+    const otherKey = join(temporaryDirectory(t), 'other.key');
+    writeFileSync(otherKey, Buffer.alloc(32, 1).toString('base64'), { mode: 0o600 });
+    for (const flags of [[], ['--accept-rollback']]) {
+      const starting = startTestService(t, ['--root-key-file', otherKey, ...flags], dataDir);
+      await assert.rejects(starting, { message: /is not the root key of this vault\. Nothing was changed/ });
+      assert.deepEqual(bytes(), before);
+    }
     const accepted = await startTestService(t, ['--accept-rollback'], dataDir);
     assert.match(
       accepted.warnings.join('\n'),

@@ -5,9 +5,11 @@ import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
 import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
+import { Secret } from '../../src/core/secret.ts';
 import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
+import { storeCredential } from '../../src/vault/credentials.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
-import { admin, get, openVault, outcomeOf, put, readLog } from './fixture.ts';
+import { admin, get, openVault, outcomeOf, put, readLog, toPath } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -73,4 +75,17 @@ test('stored bytes: the sizes of the agent’s values count, and those of other 
   assert.equal(await countUntilLimited(() => put(vault, 'own/large', value, caller)), 6);
   assert.equal(await outcomeOf(put(vault, 'own/large', value, await as(vault, two.token.reveal()))), 'ok');
   assert.equal(await outcomeOf(put(vault, 'own/large', value)), 'ok');
+});
+
+test('stored bytes: a small value costs its rows and its description too', async (t) => {
+  const { vault, key } = await openBudgeted(t, { storedMibPerHour: 1 });
+  const countStores = async (agent: string, description: string): Promise<number> => {
+    const { token } = await logIn(vault, agent, key);
+    const caller = await as(vault, token.reveal());
+    await put(vault, 'own/large', 'x'.repeat(1_000_000), caller);
+    const small = { path: toPath('own/small'), value: new Secret('x'), type: undefined, description, onlyIfNew: false };
+    return countUntilLimited(() => storeCredential(vault, caller, small));
+  };
+  const [bare, described] = [await countStores('one', ''), await countStores('two', 'd'.repeat(1024))];
+  assert.ok(bare > 20 && bare < 50 && described < 0.6 * bare, `${bare} and ${described}`);
 });

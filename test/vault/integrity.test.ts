@@ -167,7 +167,7 @@ test('a caller without a grant gets the same denial for a credential whose row w
 const POLICY = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], maxTtlSeconds: 60 };
 
 const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
-  ['a longer TTL', "UPDATE policies SET max_ttl = 31536000 WHERE name = 'narrow'"],
+  ['a longer TTL', "UPDATE policies SET max_ttl_seconds = 31536000 WHERE name = 'narrow'"],
   ['another principal', "UPDATE policies SET principal = 'agent:*' WHERE name = 'narrow'"],
   ['wider patterns', `UPDATE policies SET resources = '["*"]' WHERE name = 'narrow'`],
   ['patterns that are no list', "UPDATE policies SET resources = '{' WHERE name = 'narrow'"],

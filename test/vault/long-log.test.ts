@@ -6,7 +6,7 @@ import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 
 /** The last range is short. */
-const RANGES = 10;
+const RANGES = 3;
 const ENTRIES = RANGES * RANGE_ENTRIES + 400;
 /** The last entry of the first range. `verification-borders.long.test.ts` has the single entries on both sides of it. */
 const BORDER = RANGE_ENTRIES;

@@ -188,16 +188,17 @@ function fromLogin(login: Login): Identity {
   return { kind: 'session', name, token, expiresAt, keyFile: null };
 }
 
-/** Whether the address is that of the data directory's service, in any spelling of loopback. */
+/** Whether the address is that of the data directory's service, or the same with the name `localhost`. */
 function isOwnService({ address, serviceAddress }: Search): boolean {
-  return serviceAddress !== null && (address.value === serviceAddress || sameLoopback(address.value, serviceAddress));
+  return serviceAddress !== null && (address.value === serviceAddress || sameByName(address.value, serviceAddress));
 }
 
-/** Requires the same port: another port belongs to another program. */
-function sameLoopback(one: string, other: string): boolean {
+/** WHY not two addresses of loopback: another user may listen on the other one. Nor another port. */
+function sameByName(one: string, other: string): boolean {
   const [a, b] = [URL.parse(one), URL.parse(other)];
   if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
-  return a.protocol === b.protocol && a.port === b.port;
+  const isNamed = a.hostname === 'localhost' || b.hostname === 'localhost' || a.hostname === b.hostname;
+  return isNamed && a.protocol === b.protocol && a.port === b.port;
 }
 
 /**
