@@ -1,4 +1,4 @@
-/** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
+/** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 import { type TSchemaOptions, Type } from 'typebox';
 import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';

@@ -1,7 +1,7 @@
 /**
  * Leases and bulk revocations. No timer ends a lease: its status follows from the clock and the revocations when it is
  * read.
- * SOURCE: interface 2.2; decisions, "Leases".
+ * SOURCE: docs/api.md, "Leases"; docs/decisions.md, "Leases".
  */
 import type { ActorName, AgentId, CredentialId, LeaseId } from './names.ts';
 import type { CredentialPath } from './path.ts';

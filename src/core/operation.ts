@@ -189,8 +189,8 @@ function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolea
 }
 
 /**
- * The outcome of a repeated request: the reply in the idempotency record, no change and no entry. Null for a request that
- * is not a repeat.
+ * The outcome of a repeated request: the reply in the idempotency record, no change and no entry. Null for a request
+ * that is not a repeat.
  */
 function repeated<R>(
   { id, requestMac }: Idempotency,

@@ -15,7 +15,7 @@ export interface CallerTimeouts {
   readonly silenceMs: number;
 }
 
-// SOURCE: decisions, "HTTP".
+// SOURCE: docs/decisions.md, "Requests".
 export const CALLER_TIMEOUTS: CallerTimeouts = {
   headersMs: 10_000,
   requestMs: 30_000,
@@ -24,7 +24,6 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 
-// SOURCE: security, "Node's HTTP defaults".
 export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }: CallerTimeouts): void {
   server.headersTimeout = headersMs;
   server.requestTimeout = requestMs;

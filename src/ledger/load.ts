@@ -12,10 +12,10 @@ export function readSetOf(
   { sessions }: VaultState,
   { reads }: Operation<unknown>,
   loaded: LoadedRows,
-  isShared: boolean,
+  isMultiWriter: boolean,
 ): ReadSet {
   const { session: tokenHash, ...others } = reads;
-  if (tokenHash === undefined || isShared) return reads;
+  if (tokenHash === undefined || isMultiWriter) return reads;
   const session = sessions.get(tokenHash);
   if (session === null) return reads;
   loaded.sessions.set(tokenHash, session);

@@ -7,7 +7,7 @@ import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
-import { createServer } from '../http/server.ts';
+import { createServer } from '../http/http-server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -43,7 +43,7 @@ export interface ServiceTimeouts extends CallerTimeouts {
   readonly stopMs: number;
 }
 
-// SOURCE: decisions, "The product".
+// SOURCE: docs/decisions.md, "The process".
 export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 10_000 };
 const SAME_LINE_MS = 1000;
 

@@ -1,4 +1,4 @@
-/** Lists leases, and counts the leases of bulk revocations. SOURCE: decisions, "Leases". */
+/** Lists leases, and counts the leases of bulk revocations. SOURCE: docs/decisions.md, "Leases". */
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';

@@ -1,4 +1,4 @@
-/** Challenges and logins. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+/** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';

@@ -1,4 +1,6 @@
-/** Operations that only the administrator may call. A rejected agent is recorded. SOURCE: decisions, "Audit". */
+/**
+ * Operations that only the administrator may call. A rejected agent is recorded. SOURCE: docs/decisions.md, "Requests".
+ */
 import type { EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import { ApiError } from '../errors.ts';

@@ -1,4 +1,4 @@
-/** Registers, deregisters and reads agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import type { Agent, PublicKey } from '../agent.ts';
 import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName } from '../names.ts';

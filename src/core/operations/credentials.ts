@@ -1,4 +1,7 @@
-/** Stores, lists, describes and deletes credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/**
+ * Stores, lists, describes and deletes credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
+ * "Credentials".
+ */
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';

@@ -1,4 +1,4 @@
-/** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: decisions, "Leases". */
+/** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
 import type { BatchState } from '../batch-state.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';

@@ -1,6 +1,6 @@
 /**
  * Creates, replaces, deletes, reads and simulates policies.
- * SOURCE: interface 4.2; decisions, "Policies and decisions".
+ * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
 
 import type { BatchState } from '../batch-state.ts';

@@ -1,6 +1,6 @@
 /**
  * Retrieves a value and issues a lease.
- * SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions".
+ * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';

@@ -1,6 +1,6 @@
 /**
  * Logs in with a signed challenge, reads and ends a session.
- * SOURCE: interface 4.4 and 5.2; decisions, "Authentication".
+ * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
 import type { PublicKey, Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
@@ -40,8 +40,9 @@ export function authFailed(): ApiError {
 }
 
 /**
- * Opens a session for a login. Consumes the challenge in every case, so that known and unknown agents cost the same. Recorded only if the agent is
- * registered and was registered when the challenge was issued: unauthenticated callers must not grow the log.
+ * Opens a session for a login. Consumes the challenge in every case, so that known and unknown agents cost the same.
+ * Recorded only if the agent is registered and was registered when the challenge was issued: unauthenticated callers
+ * must not grow the log.
  */
 export function openSession(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,

@@ -1,4 +1,4 @@
-/** Rows of the route table: agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Rows of the route table: agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import { Type } from 'typebox';
 import { AgentName } from '../../api/fields.ts';
 import { AgentRequest, PageQuery } from '../../api/requests.ts';

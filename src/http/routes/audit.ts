@@ -1,4 +1,4 @@
-/** Rows of the route table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+/** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';

@@ -1,4 +1,4 @@
-/** Rows of the route table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 
 import { Type } from 'typebox';
 import { Path, word } from '../../api/fields.ts';

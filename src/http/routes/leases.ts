@@ -1,4 +1,4 @@
-/** Rows of the route table: leases. SOURCE: decisions, "Leases". */
+/** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';

@@ -1,4 +1,4 @@
-/** Rows of the route table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Rows of the route table: policies and simulation. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';

@@ -1,4 +1,7 @@
-/** Rows of the route table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
+/**
+ * Rows of the route table: challenges, logins, sessions. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents
+ * and sessions".
+ */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, Session } from '../../api/responses.ts';
 import { parseAgentName, parseChallengeId } from '../../core/names.ts';
