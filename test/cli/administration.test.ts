@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Cancelled } from '../../src/cli/errors.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 async function scene(t: TestContext, flags: readonly string[] = []) {
@@ -193,7 +193,7 @@ test('audit tail prints earlier entries, then each new entry once, and ends succ
   for (const path of ['a/1', 'a/2', 'a/3']) await put(path);
   const [program, ...first] = COMMAND;
   const child = spawn(program, [...first, 'audit', 'tail', '--last', '2', '-o', 'json'], {
-    env: { ...environment, HOME: home.path, PATH: process.env['PATH'] ?? '' },
+    env: { ...environment, ...COMPILED, HOME: home.path, PATH: process.env['PATH'] ?? '' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));

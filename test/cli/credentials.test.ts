@@ -7,7 +7,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -246,7 +246,8 @@ test('a full disk and a missing field are reported as errors', async (t) => {
   const full = openSync('/dev/full', 'w');
   const [program, ...first] = COMMAND;
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken, HOME: home.path };
-  const child = spawn(program, [...first, 'get', 'a/b'], { env: environment, stdio: ['ignore', full, 'pipe'] });
+  const env = { ...COMPILED, ...environment };
+  const child = spawn(program, [...first, 'get', 'a/b'], { env, stdio: ['ignore', full, 'pipe'] });
   const said = (await child.stderr?.toArray())?.join('');
   closeSync(full);
   assert.deepEqual(

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Cancelled } from '../../src/cli/errors.ts';
 import { readHandle, readRegularFile } from '../../src/cli/input.ts';
-import { COMMAND, type Home, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 
@@ -60,7 +60,10 @@ test('what a shell gives in place of a file is read to its end, however late it 
   const service = await startTestService(t);
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   const home = newHome(t, environment);
-  const options = { cwd: home.path, env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...environment } };
+  const options = {
+    cwd: home.path,
+    env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...COMPILED, ...environment },
+  };
   await promisify(execFile)(
     'bash',
     ['-c', '"$@" put a/b @<(sleep 0.5; printf "s3c"; sleep 0.2; printf "ret")', 'bash', ...COMMAND],

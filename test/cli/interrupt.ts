@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { TestContext } from 'node:test';
-import { COMMAND, type Home } from '../kit/command.ts';
+import { COMMAND, COMPILED, type Home } from '../kit/command.ts';
 
 /** An unreachable service, and an unknown token. */
 export const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
@@ -24,7 +24,7 @@ export async function assertBrokenOff(t: TestContext, home: Home, words: readonl
   const [program, ...first] = COMMAND;
   const child = spawn(program, [...first, ...words], {
     cwd: home.path,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...ENVIRONMENT },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...COMPILED, ...ENVIRONMENT },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));

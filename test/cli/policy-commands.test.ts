@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Shell } from '../e2e/shell.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -88,7 +88,7 @@ test('an explanation shows what was considered, and its suggested command grants
   assert.match(denied.stdout, /\n1 more policy does not name bot; --all shows them\.\n/);
   assert.match((await run('policy explain bot retrieve ~x/=y --all')).stdout, /\nothers .* fails principal/);
   const folder = temporaryDirectory(t);
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, ...environment };
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, ...COMPILED, ...environment };
   const shell = new Shell(t, folder, { cwd: folder, env });
   await shell.run(`leasehold() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`);
   for (const path of ['~x/=y', '=ls/a', 'prod/db']) {

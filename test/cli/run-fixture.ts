@@ -1,5 +1,5 @@
 /** The fixture of the tests of `leasehold run`: a service with values, an agent's token, and a command that uses it. */
-import { COMMAND, type Home, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -31,7 +31,7 @@ export async function openScene(scope: Scope, more: Readonly<Record<string, stri
   return {
     service,
     home,
-    environment: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...own },
+    environment: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...COMPILED, ...own },
     run: (...words) => [...COMMAND, 'run', ...words],
     async countActive() {
       return (await service.admin.get('/api/v1/leases?status=active')).body.data.length;

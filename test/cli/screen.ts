@@ -2,7 +2,7 @@
 
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
-import { COMMAND } from '../kit/command.ts';
+import { COMMAND, COMPILED } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 
 export interface Screen {
@@ -24,7 +24,14 @@ const WITHIN_MS = 120_000;
 
 export function startScreen(scope: Scope, words: readonly string[], { home, folder, environment }: Options): Screen {
   const [program, ...first] = COMMAND;
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'xterm', NO_COLOR: '1', ...environment };
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    TERM: 'xterm',
+    NO_COLOR: '1',
+    ...COMPILED,
+    ...environment,
+  };
   const child = spawn(program, [...first, ...words], { cwd: folder, env, cols: 200, rows: 50 });
   let shown = '';
   let since = 0;

@@ -5,7 +5,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { COMMAND } from '../kit/command.ts';
+import { COMMAND, COMPILED } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/processes.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
@@ -54,7 +54,7 @@ export function makeBench(scope: Scope, environment: Readonly<Record<string, str
     chmodSync(join(bin, name), 0o755);
   }
   const PATH = [bin, process.env['PATH'] ?? ''].join(delimiter);
-  return { folder, result, environment: { PATH, HOME: folder, TERM: 'dumb', ...environment } };
+  return { folder, result, environment: { PATH, HOME: folder, TERM: 'dumb', ...COMPILED, ...environment } };
 }
 
 export interface Shell {

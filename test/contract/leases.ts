@@ -83,7 +83,7 @@ function play(events: readonly Event[]): {
       const before = leases;
       leases = before.map((lease) => underMark(lease, mark));
       ended.set(mark, leases.filter((lease, at) => lease !== before[at]).length);
-      return [{ kind: 'revokeMatching', mark }];
+      return [{ kind: 'revokeMatching', revocation: mark }];
     }
     const lease = leases[happened.which % Math.max(1, leases.length)];
     if (lease === undefined || statusOf(lease, now) !== 'active') return [];
@@ -133,7 +133,7 @@ export function leaseContract({ name, newVault }: Subject): void {
           assert.deepEqual((await find(store, keys)).leases, leases);
           for (const [mark, count] of ended) {
             const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
-            assert.equal(await countRevokedBy(store, { mark, agentName }), count, JSON.stringify(mark));
+            assert.equal(await countRevokedBy(store, { revocation: mark, agentName }), count, JSON.stringify(mark));
           }
           for (const now of [
             end,
@@ -166,7 +166,7 @@ export function leaseContract({ name, newVault }: Subject): void {
       changes: [
         ...leases.map(leased),
         { kind: 'revokeLease', id: aLease(2).id, revokedAt: T0 + 10 },
-        { kind: 'revokeMatching', mark },
+        { kind: 'revokeMatching', revocation: mark },
       ],
     });
     assert.deepEqual(await listedAt(store, T0 + 30), [3, 2, 1]);

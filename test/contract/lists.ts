@@ -7,7 +7,7 @@ import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/patte
 import {
   type CountStep,
   type CredentialCursor,
-  type CredentialQuery,
+  type CredentialListQuery,
   FIRST_CREDENTIAL,
 } from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
@@ -88,7 +88,7 @@ export function listContract({ name, newVault }: Subject): void {
         fc.nat(12),
         fc.integer({ min: 1, max: 12 }),
         async (granted, only, offset, limit) => {
-          const query: CredentialQuery = { ranges: toRanges(granted), type: only };
+          const query: CredentialListQuery = { ranges: toRanges(granted), type: only };
           const fitting = inOrder.filter(
             (credential) =>
               granted.some((each) => matches(each, credential.path)) && (only === null || credential.type === only),

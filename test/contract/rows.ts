@@ -135,14 +135,14 @@ export const versioned = (credential: Credential, version: number, sealed: Uint8
   version: aVersion(version),
   sealed,
 });
-export const keptReply = (reply: Authenticated<IdempotencyRecord>): StoredChange => ({
+export const keptReply = (record: Authenticated<IdempotencyRecord>): StoredChange => ({
   kind: 'saveIdempotencyRecord',
-  reply,
+  record,
 });
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'revokeMatching',
-  mark: { seq, agentId, credentialId, revokedAt: T0 + seq },
+  revocation: { seq, agentId, credentialId, revokedAt: T0 + seq },
 });
 
 /** A batch in which the credentials are retrieved, in that order, behind the changes. */

@@ -142,7 +142,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     );
     const mark = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null, revokedAt: number) => ({
       kind: 'revokeMatching' as const,
-      mark: { seq, agentId, credentialId, revokedAt },
+      revocation: { seq, agentId, credentialId, revokedAt },
     });
     await commit(store, {
       changes: [
@@ -179,7 +179,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const lease = aLease(1, { issuedAt: T0, expiresAt: T0 + YEAR_MS });
     const { id } = anAgent(1);
     const mark = { seq: 2, agentId: id, credentialId: null, revokedAt };
-    await commit(store, { changes: [leased(lease), { kind: 'revokeMatching', mark }] });
+    await commit(store, { changes: [leased(lease), { kind: 'revokeMatching', revocation: mark }] });
     await store.sweep(lease.expiresAt, 10);
     assert.equal(await store.isDeregistered(id), true);
     await sweepAll(store, lease.expiresAt + 30 * DAY_MS);

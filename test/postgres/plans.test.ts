@@ -144,7 +144,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
     4000,
     (store) => {
       const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
-      return store.countRevokedBy({ mark, agentName: CI }, NEWEST_LEASE);
+      return store.countRevokedBy({ revocation: mark, agentName: CI }, NEWEST_LEASE);
     },
   ],
   [

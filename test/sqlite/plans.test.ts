@@ -98,9 +98,9 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
       const mark = { seq: 9, revokedAt: T0 };
       run(
         database,
-        countRevokedBy(dialect, { mark: { ...mark, agentId, credentialId }, agentName }, 9),
-        countRevokedBy(dialect, { mark: { ...mark, agentId, credentialId: null }, agentName }, 9),
-        countRevokedBy(dialect, { mark: { ...mark, agentId: null, credentialId }, agentName: null }, 9),
+        countRevokedBy(dialect, { revocation: { ...mark, agentId, credentialId }, agentName }, 9),
+        countRevokedBy(dialect, { revocation: { ...mark, agentId, credentialId: null }, agentName }, 9),
+        countRevokedBy(dialect, { revocation: { ...mark, agentId: null, credentialId }, agentName: null }, 9),
       );
     },
   ],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { toApiError, toErrorAnswer } from '../../src/http/errors.ts';
+import { toApiError, toErrorResponse } from '../../src/http/errors.ts';
 import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
@@ -50,5 +50,5 @@ test('a failed sync during a sweep stops the process; concurrent readers receive
   await sweeping.stop();
   const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
   const fault = toApiError(error);
-  assert.equal(fault === null ? null : toErrorAnswer(fault).status, 503);
+  assert.equal(fault === null ? null : toErrorResponse(fault).status, 503);
 });

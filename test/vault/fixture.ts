@@ -22,8 +22,8 @@ import type { Store, WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
-import { KeyRecovery } from '../../src/vault/key-recovery.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
+import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
@@ -104,7 +104,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onFailedBatch: (error) => failures.push(error),
   });
   const keyStore = options.keyStore ?? new FsAgentKeyStore(join(directory, 'agents'));
-  const agentKeys = new KeyRecovery({
+  const agentKeys = new RetryingAgentKeys({
     keyStore,
     ledger,
     onFailure: (error) => failures.push(error),

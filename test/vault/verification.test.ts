@@ -11,7 +11,7 @@ import { scaled } from '../kit/scale.ts';
 import { admin, inFrontOf, put, verify } from './fixture.ts';
 import { openLongVault } from './verification-log.ts';
 
-const ENTRIES = scaled(80_500, 200_500);
+const ENTRIES = scaled(40_500, 200_500);
 const LOOK_MS = scaled(3, 10);
 /** Of one verification. */
 const MOST_THREADS = Math.min(4, availableParallelism());

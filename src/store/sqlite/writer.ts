@@ -108,7 +108,7 @@ export class SqliteBatchWriter {
         this.#statements.replace(POLICIES, change.policy);
         return;
       case 'saveIdempotencyRecord':
-        this.#statements.replace(IDEMPOTENCY_RECORDS, change.reply);
+        this.#statements.replace(IDEMPOTENCY_RECORDS, change.record);
         return;
       case 'putSession':
         this.#statements.insert(SESSIONS, change.session);
@@ -169,9 +169,9 @@ export class SqliteBatchWriter {
         this.#statements.write('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
         return;
       case 'revokeMatching': {
-        const { agentId, credentialId, ...mark } = change.mark;
+        const { agentId, credentialId, ...revocation } = change.revocation;
         this.#statements.insert(BULK_REVOCATIONS, {
-          ...mark,
+          ...revocation,
           agentId: agentId ?? '',
           credentialId: credentialId ?? '',
         });

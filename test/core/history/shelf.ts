@@ -78,7 +78,7 @@ export class Shelf {
         this.spent.push(change.id);
         return;
       case 'saveIdempotencyRecord':
-        this.replies = [...this.replies.filter(({ id }) => id !== change.reply.id), change.reply];
+        this.replies = [...this.replies.filter(({ id }) => id !== change.record.id), change.record];
         return;
       case 'putCredential': {
         const before = this.credentials.find(({ id }) => id === change.credential.id);
@@ -117,7 +117,7 @@ export class Shelf {
         this.#changeLease(change.id, { revokedAt: change.revokedAt });
         return;
       case 'revokeMatching':
-        this.#marks.push(change.mark);
+        this.#marks.push(change.revocation);
         return;
       case 'putAgent':
       case 'removeAgent':
