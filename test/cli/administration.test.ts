@@ -69,7 +69,7 @@ test('audit tail as a table prints the headings first', async (t) => {
   assert.equal(heading.indexOf('RESOURCE'), entry.indexOf('a/1'));
 });
 
-/** As openssl says it: the last 32 bytes of its DER. */
+/** The raw public key, as openssl prints it: the last 32 bytes of its DER. */
 async function publicHalf(file: string): Promise<string> {
   const { stdout } = await promisify(execFile)('openssl', ['pkey', '-in', file, '-pubout', '-outform', 'DER'], {
     encoding: 'buffer',

@@ -58,7 +58,7 @@ for (const name of SHELLS_HERE) {
   });
 }
 
-/** What a shell would put into the line. */
+/** The text that a shell would insert into the line. */
 function common(words: readonly string[]): string {
   const [first = '', ...others] = words;
   let { length } = first;
@@ -74,7 +74,7 @@ test('the zsh script adds the same words when bash runs it with replacements for
     const isWhole = words.at(-1) === 'X';
     const wanted = isWhole ? `${words.at(-2)} ` : (words.at(-1) ?? '').replace(/X$/, '');
     const added = common(await zshInBash(given, bench));
-    // What a file or a program is called is the shell’s own to say.
+    // The shell completes names of files and programs.
     const isTheShells = /--key-file|--data-dir|only-he/.test(typed);
     if (isTheShells) assert.equal(added, wanted.replace(/^--key-file=|[ /]$/g, ''), typed);
     else assert.equal(added, wanted === begun ? '' : wanted, typed);
@@ -87,7 +87,7 @@ test('the shells can parse their scripts, and an unknown shell is a usage error'
     const { code, stdout, stderr } = await home.leasehold(['completion', name]);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, new RegExp(`# Completion of leasehold in ${name}`));
-    // That of zsh is kept to what bash reads too.
+    // The zsh script uses only syntax that bash can parse too.
     const reader = SHELLS_HERE.find((here) => here === name) ?? (name === 'zsh' ? 'bash' : null);
     writeFileSync(join(home.path, name), stdout);
     if (reader !== null) execFileSync(reader, ['-n', join(home.path, name)], { stdio: 'pipe' });

@@ -13,7 +13,7 @@ import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 
-/** What reads a file, with what it says of one that never ends. */
+/** Commands that read a file, with their error for an endless one. */
 const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
   [['put', 'a/b', '@FILE'], /^leasehold: the file is larger than a value can be: 256 KiB\.\n$/],
   [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: is larger than 16 MiB\.\n$/],

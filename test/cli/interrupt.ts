@@ -32,7 +32,7 @@ export async function assertBrokenOff(t: TestContext, home: Home, words: readonl
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
   await untilItCatchesSignals(child.pid ?? 0);
-  // It reads by now, or hears of the signal before it does.
+  // The command is reading now, or receives the signal earlier.
   await new Promise((resolve) => setTimeout(resolve, 150));
   child.kill(signal);
   const tooLate = setTimeout(() => child.kill('SIGKILL'), 5000);

@@ -25,14 +25,14 @@ function done(vault: Vault, step: Step): Vault {
   return after;
 }
 
-/** Of each question the longest lease; 0 where it is denied. */
+/** The longest lease for each query; 0 if it is denied. */
 function leases(vault: Vault): number[] {
   const policies = [...vault.values()].map((draft) => ({ ...draft, createdAt: 0 }));
   return QUESTIONS.map(({ agent, action, path }) => decidePlainly(policies, agent, action, path)?.maxTtlSeconds ?? 0);
 }
 const isSwap = (step: Step): boolean => step.change === 'replace' && directionOf(step.before, step.after) === 'swaps';
 
-/** What is granted before, after, and in every moment between two steps. */
+/** The grants before, after, and between the steps. */
 function moments(before: readonly PolicyDraft[], plan: Plan) {
   const vaults = [toVault(before)];
   for (const step of plan.steps) vaults.push(done(vaults.at(-1) ?? new Map(), step));

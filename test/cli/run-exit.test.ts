@@ -30,7 +30,7 @@ function leave(t: TestContext, script: string): Left {
     try {
       if (pid > 1) process.kill(pid);
     } catch {
-      // It has met the closed pipe.
+      // The process has received the closed pipe.
     }
   });
   const says = async (text: string): Promise<void> => {

@@ -14,7 +14,7 @@ export const VALUES = {
 export interface Scene {
   readonly service: TestService;
   readonly home: Home;
-  /** What the command needs in its environment. */
+  /** The environment of the command. */
   readonly environment: Readonly<Record<string, string>>;
   /** The words of a shell for `leasehold run …`. */
   run(...words: readonly string[]): readonly string[];

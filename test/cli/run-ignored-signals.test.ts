@@ -117,7 +117,7 @@ test('other commands keep the ignored signals too', async () => {
   ] as const) {
     const { child, ended } = start(signals, ['put', 'prod/new', '-']);
     const stderr = child.stderr.toArray();
-    // It may have ended by the time its input is written.
+    // The program may end before its input is written.
     child.stdin.on('error', () => undefined);
     // A hangup is caught by what our commands do; Node itself catches an interrupt from its start.
     while (!/SigCgt:.*[13579bdf]$/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) await sleep(20);

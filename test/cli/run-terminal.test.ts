@@ -130,13 +130,13 @@ claim('a shell inside has job control', async (t) => {
   const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
   const screen = open(t, words, { PS1: 'say> ' });
   await screen.sees('say> ');
-  // One process without children: a stop in the middle of a fork can be lost, with us or without.
+  // One process without children: a stop during a fork can be lost, with or without the command.
   screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
   await screen.sees('up 42');
   screen.type('\u001a');
   await screen.sees('Stopped');
   screen.type('fg\r');
-  // What is typed while bash hands the terminal over may be lost, as on any terminal.
+  // Input that is typed while bash hands over the terminal may be lost, as on any terminal.
   for (let tries = 0; tries < 100 && !screen.screen().includes('again\r\nagain\r\n'); tries++) {
     screen.type('again\r');
     await sleep(200);

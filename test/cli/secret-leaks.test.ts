@@ -13,7 +13,7 @@ import { startProcess } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
 const VALUE = 'Tr4ce-me-if-you-can-7f3a91';
-/** As it is, and as it would be found in logs and files of programs that encode. */
+/** The value as it is, and in the encodings of logs and files. */
 const FORMS = [VALUE, Buffer.from(VALUE).toString('base64').slice(0, 24), Buffer.from(VALUE).toString('hex')];
 const EVERY_MS = 20;
 

@@ -14,7 +14,7 @@ interface Row {
   readonly found: string;
 }
 
-/** What doctor says of a setting. */
+/** The output of doctor about a setting. */
 async function told(home: Home, words: readonly string[], environment: Record<string, string> = {}, folder?: string) {
   const run = { environment, ...(folder === undefined ? {} : { cwd: folder }) };
   const { stdout, stderr } = await home.leasehold(['doctor', '-o', 'json', '--timeout', '1', ...words], run);

@@ -33,7 +33,7 @@ export const SHELLS_HERE = (Object.keys(STARTS) as ShellName[]).filter(
 export interface Bench {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Where what was typed is written down by the program `said`. */
+  /** The file in which the program `said` records its arguments. */
   readonly result: string;
 }
 
@@ -58,7 +58,7 @@ export function makeBench(scope: Scope, environment: Readonly<Record<string, str
 }
 
 export interface Shell {
-  /** What the line is once it was completed, with an `X` typed behind it: in words, as a program gets them. */
+  /** The arguments of the completed line, with an `X` typed after it. */
   completed(line: string): Promise<string[]>;
 }
 

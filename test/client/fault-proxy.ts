@@ -12,7 +12,7 @@ interface Seen {
   readonly body: string;
 }
 
-/** What happens to a request. */
+/** The effect on a request. */
 export type Act =
   /** The request does not reach the service, and the connection ends. */
   | 'cut before'

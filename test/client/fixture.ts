@@ -50,7 +50,7 @@ export async function setScene(scope: Scope, maxTtlSeconds = 900): Promise<Scene
 export const keyFileOf = ({ dataDir }: TestService, name = AGENT): string =>
   join(dataDir, 'agents', name, 'private_key.pem');
 
-/** What assert.rejects holds an error against. */
+/** The expected error, for assert.rejects. */
 export const withCode = (code: string, status: number | null) => ({ name: 'LeaseholdError', code, status });
 
 export const collect = <T>(items: AsyncIterable<T>): Promise<T[]> => Array.fromAsync(items);

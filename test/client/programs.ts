@@ -18,7 +18,7 @@ interface Ran {
 
 export interface Shop {
   readonly service: TestService;
-  /** Where programs run: the agent's key and the administrator's token lie there. */
+  /** The working directory of programs, with the agent's key and the administrator's token. */
   readonly directory: string;
   /** Runs the program in the directory, with PATH, the given variables and the compile cache only. */
   run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;

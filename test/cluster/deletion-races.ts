@@ -8,7 +8,7 @@ export interface Lane {
   readonly name: string;
   readonly path: string;
   readonly adminToken: string;
-  /** One for each node. */
+  /** One per node. */
   readonly calls: readonly Call[];
   readonly key: KeyObject;
   readonly publicKey: string;
@@ -18,7 +18,7 @@ export interface Lane {
 /** A kind of race: sets up what will be deleted, deletes it, and uses it. */
 export interface Race {
   readonly what: string;
-  /** Makes it usable again. */
+  /** Creates it again. */
   prepare(lane: Lane, node: Call): Promise<void>;
   delete(lane: Lane, node: Call): Promise<number>;
   /** Resolves to the status. */
@@ -111,7 +111,7 @@ export interface Run {
   readonly beside: number;
 }
 
-/** One race: `deleter` deletes while the others use it; then each node uses it once more. */
+/** One race: `deleter` deletes while the other nodes use it; then each node uses it once more. */
 export async function run(race: Race, lane: Lane, deleter: number, preparer: number): Promise<Run> {
   const at = (node: number): Call => {
     const call = lane.calls[node % lane.calls.length];

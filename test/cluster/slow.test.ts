@@ -53,7 +53,7 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
   const [stopped, ...others] = nodes;
   assert.ok(stopped);
   assert.equal((await stopped.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
-  // So that the moment can be met.
+  // Slows the connection, so that the node is stopped while it holds the lock.
   proxy.delay(300);
   const late = stopped.admin.get('/api/v1/credentials/a');
   await untilItHoldsTheLock(url, 'node_0');

@@ -61,7 +61,7 @@ const SETTING: StoredChange[] = [
   keptReply(aReply(1)),
 ];
 
-/** One of every kind: none of it may be left. */
+/** One change of every kind: none of them may remain. */
 const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'putAgent', agent: anAgent(2) },
   { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },

@@ -8,7 +8,7 @@ import { anEntry, aReply, commit, find, headAt, keptReply, T0 } from './rows.ts'
 import type { Subject } from './store.ts';
 import { numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';
 
-/** Of these the ones that are there, by their ends. */
+/** The records among these that exist, by their expiry. */
 async function foundOf(
   store: Store,
   replies: readonly IdempotencyRecord[],

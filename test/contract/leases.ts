@@ -52,7 +52,7 @@ const idOfAgent = (name: string): AgentId => `agent-${name}` as AgentId;
 const nameOf = (id: AgentId): ActorName => id.replace('agent', 'ci') as ActorName;
 const idOfPath = (name: string): CredentialId => `of ${name}` as CredentialId;
 
-/** What each event changes in the store, and all leases as the rules have them in the end. */
+/** The changes of each event, and the expected leases at the end. */
 function play(events: readonly Event[]): {
   changes: StoredChange[];
   leases: Lease[];

@@ -58,7 +58,7 @@ const TYPES = ['generic', 'token', 'Token'] as CredentialType[];
 const CREDENTIALS = [...new Set(PATHS)].map((path, index) =>
   aCredential(path, { type: TYPES[index % TYPES.length] ?? TYPES[0] ?? ('generic' as CredentialType) }),
 );
-/** As a list shows them: without the MACs of their rows. */
+/** The rows as a list returns them: without their MACs. */
 const inOrder = CREDENTIALS.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(
   ({ id, path, type, description, createdAt, updatedAt, version }) => {
     const listed = { id, path, type, description, createdAt, updatedAt, version };

@@ -15,7 +15,7 @@ import type { Subject } from './store.ts';
 const NO_FILTER: AuditFilter = { agentName: null, resource: null, action: null, eventType: null, result: null };
 const numbersTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 
-/** What a glob, LIKE, GLOB or a regular expression could take for more than itself. */
+/** Characters that are special in a glob, LIKE, GLOB or a regular expression. */
 const RESOURCES = [
   ...['a', 'ab', 'abc', 'aXc', 'a%c', 'a_c', 'a[c', 'a]c', 'a[b]c', 'a\\c', 'a*c', 'a?c', 'a^c', 'a.c', 'a+c', 'a|c'],
   ...[

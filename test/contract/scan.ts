@@ -19,7 +19,7 @@ const ALL = Number.MAX_SAFE_INTEGER;
 /** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */
 const MANY_STEPS = 10_000;
 
-/** Goes on from where each step stopped, until the list ends or `atMost` were found. */
+/** Continues from the end of each step, until the list ends or `atMost` rows were found. */
 async function countFrom<Place>(
   start: Place | null,
   step: (from: Place, atMost: number) => Promise<CountStep<Place>>,

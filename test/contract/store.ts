@@ -22,7 +22,7 @@ import { turnContract } from './transactions.ts';
  */
 export type NewPlace = (scope: Scope) => Promise<() => Promise<Store>>;
 
-/** What a part of the contract gets. */
+/** The arguments of each part of the contract. */
 export interface Subject {
   /** Begins the name of every test. */
   readonly name: string;

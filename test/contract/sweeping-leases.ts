@@ -35,7 +35,7 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
           const changes = fresh.map(leased);
           leases = [...leases, ...fresh];
           if (renewed !== undefined) {
-            // One that is made shorter may stay for as long as it would have.
+            // A shortened lease may stay for as long as its original lifetime.
             const altered = { ...renewed, expiresAt: Math.max(renewed.expiresAt, now + DAY_MS) };
             changes.push({ kind: 'renewLease', id: altered.id, expiresAt: altered.expiresAt, policyName: 'policy-1' });
             leases = leases.map((lease) => (lease === renewed ? altered : lease));

@@ -159,7 +159,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.ok(active.length > 0 && listed.some(({ revokedAt }) => revokedAt !== null) && listed.length < 60);
 
     const swept = await sweepAll(store, now);
-    // One that was revoked may stay for as long as it would have lasted.
+    // A revoked lease may stay for as long as its original lifetime.
     const ended = leases.filter(({ expiresAt }) => expiresAt <= weekAgo).length;
     assert.ok(swept >= ended && swept <= 60 - listed.length, `${swept} of ${ended} to ${60 - listed.length}`);
 

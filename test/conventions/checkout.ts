@@ -42,7 +42,7 @@ export function spawnIn(
   words: readonly string[],
   nodeFlags: readonly string[] = [],
 ) {
-  // Where compiled code is kept is the checkout's to say.
+  // The checkout decides where compiled code is cached.
   const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
   const env = {
     ...inherited,

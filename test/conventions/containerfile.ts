@@ -6,7 +6,7 @@ import { ROOT } from './source.ts';
 const TREE = '/opt/leasehold';
 
 export interface Containerfile {
-  /** Of its stages. */
+  /** The base images of its stages. */
   readonly images: readonly string[];
   /** From the checkout, and where to below the image's directory. */
   readonly copied: readonly { readonly from: string; readonly to: string }[];

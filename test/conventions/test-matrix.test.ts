@@ -12,7 +12,7 @@ import { importsOf, ROOT, readSources, resolveImport, type Source, toSource } fr
 const tests = readSources(['test'], ['.ts']);
 const directoryOf = (name: string): string => name.split('/')[1] ?? '';
 
-/** What opens a vault on the store that was chosen. */
+/** Functions that open a vault on the selected store. */
 const OPENERS = ['test/kit/service.ts', 'test/kit/process.ts', 'test/kit/stores.ts', 'test/vault/fixture.ts'];
 
 /** The files that the file is made of, itself included. */

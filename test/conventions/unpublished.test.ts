@@ -9,12 +9,12 @@ import { temporaryDirectory } from '../kit/directory.ts';
 import { ROOT } from './source.ts';
 
 const PAGES = ['*.md', 'docs/**/*.md', 'examples/*', 'deploy/**/*', 'src/**/*', 'scripts/*', '.ci/run', 'package.json'];
-/** What separates words in a shell, in prose, in JSON, YAML and TOML. */
+/** Separators of words in a shell, in prose, in JSON, YAML and TOML. */
 const SEPARATORS = /["'`,;:[\]{}()\s]+|\bargs\b/g;
 const RUNS = /\b(?:npx|pnpx|bunx|(?:npm|pnpm|yarn|bun) (?:exec|dlx|x)) ((?:-\S+ )*)leasehold(?:@\S+)?(?= |$)/g;
 const INSTALLS = /\b(?:npm|pnpm|yarn|bun) (?:install|i|add) (?:-\S+ )*leasehold(?:@\S+)?(?= |$)/g;
 
-/** What would run or install the registry's package. */
+/** Commands that would run or install the registry's package. */
 function registryUses(text: string): string[] {
   const words = text.replaceAll(SEPARATORS, ' ').replaceAll(/ +/g, ' ');
   const runs = [...words.matchAll(RUNS)].filter(([, flags = '']) => !/(?:^| )--no(?:-install)? /.test(flags));

@@ -10,7 +10,7 @@ const SCRIPT = join(import.meta.dirname, '../../scripts/verify_audit.py');
 export interface Verdict {
   /** 0 valid, 1 broken, 2 undecided. */
   readonly status: number;
-  /** What it printed: the interface's verification result, or undefined where it printed nothing. */
+  /** The printed verification result of the interface, or undefined if nothing was printed. */
   readonly result: ReturnType<typeof JSON.parse>;
   readonly errors: string;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveKeys, parseRootKey, type VaultKeys } from '../../src/crypto/keys.ts';
 
-/** What the file holds; its test says of what shape that is. */
+/** The content of the file; its test knows the type. */
 export function readVectors<T>(name: string): T {
   return JSON.parse(readFileSync(join(import.meta.dirname, '../vectors', name), 'utf8'));
 }

@@ -16,7 +16,7 @@ import type { Target } from './fixture.ts';
 import { Load } from './load.ts';
 import { Dice } from './random.ts';
 
-/** Of one run: kills. */
+/** The number of kills per run. */
 export const ROUNDS = 20;
 
 /** Milliseconds under load before the kill. */

@@ -8,7 +8,7 @@ import { ROOT } from '../conventions/source.ts';
 const DOCUMENTS = globSync(['*.md', 'docs/*.md'], { cwd: ROOT }).sort();
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
-/** As the heading is addressed: lower case, without punctuation, blanks as hyphens. */
+/** The anchor of a heading: lower case, without punctuation, blanks as hyphens. */
 function anchorsOf(markdown: string): Set<string> {
   return new Set(
     [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>

@@ -17,7 +17,7 @@ export interface KnownCredential {
   readonly retrievals: number;
 }
 
-/** As the interface lists it. */
+/** The lease as the interface lists it. */
 export type KnownLease = Readonly<Record<string, string | number | null>>;
 
 /** How a response must appear in the log. */

@@ -27,7 +27,7 @@ export function readBlocks(markdown: string): Block[] {
   return blocks;
 }
 
-/** What differs from run to run, each kind under one name: ids, times, tokens, keys. */
+/** Replaces what differs between runs by one name per kind: ids, times, tokens, keys. */
 export function withPlaceholders(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')

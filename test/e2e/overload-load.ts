@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 
 export interface FloodJob {
   readonly port: number;
-  /** Of loopback: the service takes 500 connections from each. */
+  /** Loopback addresses: the service accepts 500 connections from each. */
   readonly fromAddresses: readonly string[];
   readonly connectionsEach: number;
   /** Requests that a connection sends without waiting for responses. */
@@ -19,7 +19,7 @@ export interface FloodResult {
   /** Refusals that did not say when to come again. */
   readonly withoutRetryAfter: number;
   readonly connections: number;
-  /** Of them, how many the service ended. */
+  /** The number of them that the service closed. */
   readonly lostConnections: number;
 }
 

@@ -20,7 +20,7 @@ const START = 'npm start';
 const TEST = 'npm test';
 const TOUR = join(ROOT, 'docs/tour.md');
 
-/** What the page does to the file of SQLite, done to a database. */
+/** The page's change of the SQLite file, applied to a database. */
 const BLAME_IN_FILE = /^blame\(\) \{\n[\s\S]*?leasehold\.db[\s\S]*?\n\}\n/m;
 const BLAME_IN_DATABASE = `blame() {
   node_modules/.bin/node --input-type=module -e '
@@ -32,7 +32,7 @@ const BLAME_IN_DATABASE = `blame() {
   ' "$ENTRY" "$1"
 }
 `;
-/** As it is run on the store that was chosen. */
+/** The command for the selected store. */
 const toRun = (commands: string): string =>
   STORE === 'sqlite' ? commands : commands.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
 
@@ -88,7 +88,7 @@ async function openScene(t: TestContext) {
       .replaceAll(address, '127.0.0.1:7700')
       // Only a terminal shows the token; these streams are not terminals.
       .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
-      // Where the vault lies is said where that is not the data directory.
+      // The location of the vault is printed if it is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
   const service = await startInBackground(t, START, 'Ctrl-C stops', place);

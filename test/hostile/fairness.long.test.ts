@@ -26,7 +26,7 @@ const PATH = '/api/v1/credentials/open/stored';
 interface Target {
   readonly service: ServiceProcess;
   readonly victim: Client;
-  /** Of an agent without grants. */
+  /** The token of an agent without grants. */
   readonly token: string;
 }
 

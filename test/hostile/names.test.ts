@@ -184,7 +184,7 @@ test('login throttling is the same for known and unknown names', async () => {
       assertRejected(answer, 'AUTH_FAILED');
       count += 1;
     }
-    // One more may fail for every second that passed.
+    // One more attempt may fail for each second that has passed.
     failures[agent_name] = count - Math.floor((performance.now() - startedAt) / 1000);
   }
   assert.equal(Math.abs((failures['insider'] ?? 0) - (failures['nobody'] ?? 100)) <= 1, true, JSON.stringify(failures));

@@ -10,7 +10,7 @@ const CREDENTIALS = '/api/v1/credentials';
 const fixture = await startFixture({ after });
 const { admin } = fixture.service;
 
-/** As in the request line after `/api/v1/credentials/`. Normalised, nearly all would be `open/stored`. */
+/** Targets after `/api/v1/credentials/`. Normalised, nearly all would be `open/stored`. */
 const IN_THE_TARGET = [
   ...[
     '.',
@@ -136,7 +136,7 @@ test('a plus sign in a path is literal and not a space', async () => {
   }
 });
 
-/** As in a body, where nothing is decoded. */
+/** Paths in a body, where nothing is decoded. */
 const IN_A_BODY = [
   ...['', '/', '.', '..', '../a', 'a/..', 'a/../b', 'a/./b', '/a', 'a/', 'a//b', '//a', 'a/b/', './a'],
   ...[

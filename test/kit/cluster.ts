@@ -16,9 +16,9 @@ export interface Node extends ServiceProcess {
 
 interface Choices {
   readonly nodes: number;
-  /** Of an existing database; by default a new one. */
+  /** The URL of an existing database; by default a new one. */
   readonly url?: string;
-  /** What each node connects to instead, such as a proxy. */
+  /** The URL to which each node connects instead, such as that of a proxy. */
   readonly urlOf?: (node: number) => string;
 }
 

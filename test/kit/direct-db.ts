@@ -12,7 +12,7 @@ export type DatabaseRow = Readonly<Record<string, unknown>>;
 
 /** A direct connection to the database of a data directory. */
 export interface DirectDb {
-  /** One statement or several. */
+  /** Runs one or several statements. */
   run(sql: string): Promise<void>;
   /** The rows of one statement. */
   rows(sql: string): Promise<readonly DatabaseRow[]>;
@@ -107,7 +107,7 @@ export async function readDatabaseBytes(dataDir: string): Promise<Buffer> {
   return Buffer.concat(values.map((value) => Buffer.from(value instanceof Uint8Array ? value : `${value}\n`)));
 }
 
-/** Where the bytes occur: files of the data directory, and a database outside it. */
+/** The files of the data directory and the external database that contain the bytes. */
 export async function findBytes(dataDir: string, bytes: string | Uint8Array): Promise<string[]> {
   const files = globSync('**/{*,.*}', { cwd: dataDir, withFileTypes: true })
     .filter((entry) => entry.isFile())

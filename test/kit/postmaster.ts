@@ -76,7 +76,7 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** Of the postmaster. */
+  /** The process id of the postmaster. */
   get pid(): number {
     if (this.#child?.pid === undefined) throw new Error('PostgreSQL does not run');
     return this.#child.pid;
@@ -86,7 +86,7 @@ export class PostgresServer {
     return this.#child !== null;
   }
 
-  /** As the superuser, over 127.0.0.1. */
+  /** The superuser's URL over 127.0.0.1. */
   url(database = 'postgres'): string {
     return `postgres://${SUPERUSER}:${this.#password}@127.0.0.1:${this.#port}/${database}`;
   }
@@ -96,7 +96,7 @@ export class PostgresServer {
     return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#directory)}`;
   }
 
-  /** As the superuser, who may do everything. */
+  /** The superuser's URL. */
   query(sql: string, database?: string): Promise<readonly Row[]> {
     return querySql(this.url(database), sql);
   }

@@ -33,7 +33,7 @@ export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 30
   });
 }
 
-/** One request with `Connection: close`, its head lines as they are given. */
+/** A request with `Connection: close` and the given header lines. */
 export function rawRequest(lines: readonly string[], body = ''): string {
   return `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
 }

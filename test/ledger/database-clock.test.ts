@@ -137,7 +137,7 @@ test('it never goes back for any readings, and returns whole milliseconds', () =
         if (isAsked) clock.sync(clocks.database);
         const now = clock.now();
         assert.ok(Number.isInteger(now) && now >= latest, `${latest}, then ${now}`);
-        // What it follows is never ahead of it.
+        // The node's clock is never ahead of the database's.
         if (isAsked) assert.ok(now >= clocks.database);
         latest = now;
       }

@@ -17,7 +17,7 @@ interface Tampering {
   readonly what: string;
   /** `last` is the sequence number of the log's last entry then. */
   readonly sql: (last: number) => string;
-  /** Where the break is from then on. */
+  /** The sequence number of the permanent break. */
   readonly breakAt: (last: number) => number;
   /**
    * The last entry is missing or replaced. A node of a shared log then starts only with an explicit flag; so does the

@@ -13,7 +13,7 @@ const maskingOf = (...values: string[]): Masking =>
 const SEQUENCE = String.raw`${'\x1b'}\[[0-9:;<=>?]*[mK]`;
 const bare = (text: string): string => text.replaceAll(new RegExp(SEQUENCE, 'g'), '');
 
-/** As it comes out when the stream is cut at each of the places. */
+/** The output if the stream is split at each of the positions. */
 function inPieces(masking: Masking, text: string, cuts: readonly number[], isQuiet = false): string {
   const masker = masking.masker();
   const bytes = Buffer.from(text);

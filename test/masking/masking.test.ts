@@ -77,7 +77,7 @@ test('a value inside a longer text is masked in base64, at each of the three off
         const text = Buffer.concat([before, Buffer.from(value), after]).toString(isUrl ? 'base64url' : 'base64');
         const masked = mask(value, text);
         assert.match(masked, /^[\w+/=-]*\[secret\][\w+/=-]*$/);
-        // Of the digits that it shares with its neighbours there is at most one at either end.
+        // At most one digit at either end is shared with the neighbouring text.
         const shown = masked.length - '[secret]'.length;
         const digits = Math.ceil((before.length * 4) / 3) + Math.ceil((after.length * 4) / 3);
         assert.equal(shown <= digits + 4, true, masked);
@@ -122,7 +122,7 @@ const letters = (minLength: number, maxLength: number) =>
 const secrets = fc.array(letters(4, 9), { minLength: 1, maxLength: 4 });
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
-/** What the masker must do, done slowly: each byte of each occurrence, and runs of them as one mask. */
+/** A slow reference implementation: masks each byte of each occurrence, and joins runs into one mask. */
 function slowly(values: readonly string[], text: string): string {
   const covered = new Array<boolean>(text.length).fill(false);
   for (const value of values)

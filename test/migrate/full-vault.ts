@@ -13,7 +13,7 @@ export const LARGE = 'ü'.repeat(131_072);
 const RETRIEVALS = 7;
 
 export interface Filled {
-  /** Of an agent with every permission below `prod/`. */
+  /** The session token of an agent with every permission below `prod/`. */
   readonly session: string;
   readonly leaseId: string;
   /** A consumed challenge, which must not be accepted again. */

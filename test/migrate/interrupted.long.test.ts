@@ -78,7 +78,7 @@ test('killed on the way to PostgreSQL, it leaves nothing, and then copies every 
   const flags = ['--from', vaultDir, '--database-file', urlFile(t, url)];
   await killOften(scaled(2, 10), flags, async () => {
     assert.deepEqual(photograph(vaultDir), before);
-    // It may have been faster than the kill.
+    // The migration may end before the kill.
     if ((await countRows(url, 'vault')) === 0) assert.equal(await countRows(url, 'audit_entries'), 0);
   });
   await beginMove(flags, { TMPDIR }).ended;

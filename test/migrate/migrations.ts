@@ -52,7 +52,7 @@ export function beginMove(flags: readonly string[], environment: Readonly<Record
 
 const OWN_UMASK = 0o077;
 
-/** As `src/bin/migrate.ts`, in this process: in a fifth of the processor time of a separate one. */
+/** Runs `src/bin/migrate.ts` in this process, with a fifth of the processor time of a separate one. */
 async function moveInProcess(
   flags: readonly string[],
   environment: Readonly<Record<string, string>> = {},

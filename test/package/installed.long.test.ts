@@ -10,7 +10,7 @@ import { childrenOf } from '../kit/processes.ts';
 import { installPackage } from './installed.ts';
 
 const project = installPackage({ after });
-/** What `scripts/leasehold` starts, for a Node that a test chooses. */
+/** The program that `scripts/leasehold` starts, for a Node that the test chooses. */
 const launcher = join(project.installed, 'scripts/leasehold.mjs');
 
 function node(words: readonly string[], more: Readonly<Record<string, string>> = {}) {

@@ -8,7 +8,7 @@ import type { Scope } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 
 export interface OwnedDatabase {
-  /** Of the superuser, of the owner of the database, and of a role that may connect to it. */
+  /** The URLs of the superuser, of the owner of the database, and of a role that may connect to it. */
   readonly superuser: string;
   readonly owner: string;
   readonly service: string;
@@ -17,7 +17,7 @@ export interface OwnedDatabase {
   readonly serviceRole: string;
 }
 
-/** What the role of the service is granted, one right on one table each. */
+/** The privileges of the service's role, one on one table each. */
 export const GRANTS = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
   rights.split(', ').map((right) => ({ table, right })),
 );

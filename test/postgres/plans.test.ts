@@ -109,7 +109,7 @@ async function readBy(work: (store: PostgresStore) => Promise<unknown>): Promise
 const query = { agentId: null, agentName: null, path: null, status: null, now: T0 };
 const [RARE, CI] = ['rare', 'ci-1'] as [ActorName, ActorName];
 
-/** What is looked for, and how many rows of a table it may read each time, once for the index and once for the row. */
+/** Queries and the number of rows of a table that each may read, once for the index and once for the row. */
 const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: PostgresStore) => Promise<unknown>])[] = [
   [
     'the rows that a transaction loads',

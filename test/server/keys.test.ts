@@ -130,7 +130,7 @@ test('a root key file elsewhere is created private, in an existing directory', a
 test('the token of an earlier start is invalid, and its file was replaced, not overwritten', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
-  // As after a crash.
+  // The state after a crash.
   const before = `lha_${'a'.repeat(43)}`;
   writeFileSync(file, `${before}\n`, { mode: 0o600 });
   const inode = statSync(file).ino;

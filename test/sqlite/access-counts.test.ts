@@ -34,7 +34,7 @@ async function countsOf(store: SqliteStore): Promise<Map<string, number>> {
   return new Map(rows.map(({ path, accessCount }) => [path, accessCount]));
 }
 
-/** What the rows say, and up to which entry. */
+/** The counts of the rows, and the last entry that they include. */
 function written(file: string): { readonly counts: number[]; readonly throughSeq: number } {
   const database = new DatabaseSync(file);
   try {
@@ -163,7 +163,7 @@ for (const [what, sql] of Object.entries(ALTERED)) {
       const expected = 1 + start * 5;
       assert.deepEqual(others, { c: expected, d: expected, e: expected, f: expected });
       assert.equal(await again.readAccessCount(aCredential('c').id), expected);
-      // Where all is taken for counted, what was not is lost, and that once.
+      // If the head claims that everything is counted, the uncounted retrievals are lost, once.
       assert.equal(b, what.startsWith('the log') ? expected : expected + 1);
       for (let i = 0; i < 5; i++) await retrieveAll(again, 9 + start * 30 + i * 6);
       for (let i = 0; i < 3; i++) await commit(again, {});
@@ -213,7 +213,7 @@ test('over any history the counts are exact, wherever in a pass the process ende
           }
         }
         await commit(store, { entries, changes, accesses, seq });
-        // What is not closed has written what it committed, and nothing more: as a process that was killed.
+        // A store that is not closed has written exactly its commits, like a killed process.
         if (isEnded) store = open();
         if (isLooked) assert.deepEqual(await countsOf(store), new Map([...expected].sort()));
       }

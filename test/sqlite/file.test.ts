@@ -187,7 +187,7 @@ test('a copy of an open vault is complete with its write-ahead log', async (t) =
   const again = new SqliteStore(copy);
   t.after(() => again.close());
   assert.deepEqual(await again.readHead(), await store.readHead());
-  // What was in its log may never have come to the disk: it was written again, into the database.
+  // The frames of its log may not be on disk, so they were written again, into the database.
   assert.equal(statSync(`${copy}-wal`).size, 0);
 });
 

@@ -43,7 +43,7 @@ async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; p
   return { database, prepared };
 }
 
-/** Of a subquery, whose rows are bounded, or of a table with one row. */
+/** Scans of a subquery with bounded rows, or of a table with one row. */
 const HARMLESS = /^SCAN (\(subquery|chunk|counted|oldest|one|head|last|vault|audit_head|CONSTANT)/;
 /** The last row of a table. */
 const LAST_ROW = /ORDER BY seq DESC LIMIT 1(\)|$)/;

@@ -18,7 +18,7 @@ const SECTOR_BYTES = 512;
 const PAGE_BYTES = 8192;
 const MAX_TURN = 12;
 
-/** Of each block the old or the new one; where the new file is longer, perhaps not all of it. */
+/** Each block is the old or the new one; of a longer new file the end may be missing. */
 function torn(old: Buffer, now: Buffer, blockBytes: number, dice: Dice): Buffer {
   const image = Buffer.alloc(
     Math.max(old.length, now.length - dice.below(4) * dice.below(now.length - old.length + 1)),

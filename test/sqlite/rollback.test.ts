@@ -95,7 +95,7 @@ for (const [damage, apply] of Object.entries(DAMAGES)) {
     );
     const { data } = (await accepted.admin.get('/api/v1/audit?event_type=service.start')).body;
     assert.match(data[0].reason, /has lost entries of the log/);
-    // What the operator accepts: the agent is there again, unless its registration was lost too.
+    // The accepted state: the agent exists again, unless its registration was lost too.
     const { status } = await accepted.as(session).get('/api/v1/credentials');
     assert.equal(status, damage.includes('removed') ? 401 : 200);
     await accepted.stop();

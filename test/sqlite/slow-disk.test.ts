@@ -67,7 +67,7 @@ test('with syncs of 50 to 200 ms callers wait, while health checks and the event
   assert.ok(served <= (syncs + 1) * CALLERS, 'no response precedes its sync');
   assert.ok(served > 4 * syncs, 'one sync serves many');
   assert.ok(checks.every(({ status }) => status === 200));
-  // What waits for the disk comes once a sync.
+  // Responses arrive after each sync.
   assert.ok(checks.length > 1.5 * syncs, `${checks.length} health checks in ${syncs} syncs`);
   assert.ok(ticks > 3 * syncs, `${ticks} ticks of the event loop in ${syncs} syncs`);
 });

@@ -104,7 +104,7 @@ for (const [what, sql, version] of UNREADABLE) {
   });
 }
 
-/** As the list shows them, which includes rows that do not authenticate. */
+/** The rows as the list shows them, which includes rows that do not authenticate. */
 async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
   const { rows } = await real.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   return rows.find((row) => row.path === path)?.accessCount;

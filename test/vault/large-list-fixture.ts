@@ -30,7 +30,7 @@ const numbers = (count: number): string =>
 const OWN = {
   sqlite: `INSERT INTO access_counts SELECT count_id, 0, 0 FROM credentials;
     INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
-  // As the server's own housekeeping would, before long.
+  // As the server's own maintenance would do before long.
   postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_count_progress SET through_seq = ${LEASES}; ANALYZE;`,
 };
 

@@ -23,7 +23,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
   const vault = await openLargeVault(t);
   const listed = LEASES - ENDED;
 
-  /** One try may fall together with a large collection of garbage. The second must have as much to do. */
+  /** An attempt may coincide with a full garbage collection, so a second one, with as much work, is allowed. */
   const assertFlows = async (what: string, work: (isSecond: boolean) => Promise<unknown>): Promise<void> => {
     const first = await longestBlock(() => work(false));
     const block = first < MAX_BLOCK_MS ? first : await longestBlock(() => work(true));

@@ -55,7 +55,7 @@ test('a repeat does not change an agent registered under the name since', async 
   assert.deepEqual(namesIn(vault, '.pending'), [], 'the pending key of a deleted agent remains');
   const second = await register(vault, admin());
   const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
-  // As another node has it, that did not see the agent go.
+  // The directory of another node, which has not applied the deletion.
   mkdirSync(keyFile(vault, '.pending'), { recursive: true });
   cpSync(kept, keyFile(vault, '.pending', first), { recursive: true });
   assert.equal((await register(vault)).id, first);

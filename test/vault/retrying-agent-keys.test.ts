@@ -29,7 +29,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
       assert.ok(typeof method === 'function');
       return async (...args: unknown[]) => {
         if (failing?.methods.includes(String(name)) === true) {
-          // What a system call that fails half-way leaves behind.
+          // The remains of a system call that fails midway.
           if (name === 'stage') await method.apply(target, args);
           throw Object.assign(new Error('made up'), { code: failing.code });
         }

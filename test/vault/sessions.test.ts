@@ -87,7 +87,7 @@ test('a session that is ended while it is read stays ended', async (t) => {
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        // As over a network: what was read is on its way while a commit overtakes it.
+        // As over a network: a commit overtakes a response in transit.
         async readSession(tokenHash) {
           const found = await store.readSession(tokenHash);
           if (isSlow) await gate.pass;
