@@ -1,5 +1,5 @@
-// The command line of the service: every flag and variable, their precedence, and a one-line error for every wrong value.
-// SOURCE: decisions, "The product".
+// The command line of the service: every flag and variable, their precedence, and a one-line error for every wrong
+// value. SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';

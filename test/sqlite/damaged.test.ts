@@ -1,5 +1,5 @@
-// A file of SQLite that is damaged, or another program's: a clear line and no start, or a start that goes on; never a crash.
-// SOURCE: security, P10; decisions, "The product".
+// A file of SQLite that is damaged, or another program's: a clear line and no start, or a start that goes on; never a
+// crash. SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';

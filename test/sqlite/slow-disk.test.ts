@@ -1,4 +1,4 @@
-// A disk that takes long to sync: callers wait for it, and nothing else does. SOURCE: design, "One ledger".
+// A disk that takes long to sync: callers wait for it, and nothing else does.
 
 import assert from 'node:assert/strict';
 import { fdatasync } from 'node:fs';
