@@ -17,8 +17,6 @@ export type CredentialTypes = ReadonlyMap<string, CredentialBehaviour>;
 /** The behaviour of every type without a row: the value is stored and retrieved unchanged. */
 const GENERIC: CredentialBehaviour = { parse: (text) => new Secret(text), render: (stored) => stored };
 
-export const CREDENTIAL_TYPES: CredentialTypes = new Map();
-
 export function behaviourOf(types: CredentialTypes, type: CredentialType): CredentialBehaviour {
   return types.get(type) ?? GENERIC;
 }

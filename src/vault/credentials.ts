@@ -8,6 +8,7 @@ import type { Context } from '../core/operation.ts';
 import { list, type Metadata, type NewValue, readMetadata, store } from '../core/operations/credentials.ts';
 import { type RetrievalResult, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import { type Listing, type PageRequest, readListing } from './paging.ts';
@@ -18,7 +19,7 @@ const ROWS_BYTES = 1024;
 
 export function retrieveCredential(vault: Vault, context: Context, request: RetrieveRequest): Promise<RetrievalResult> {
   const { ledger, budgets, clock } = vault;
-  const work = () => ledger.submit(retrieve(context, request));
+  const work = () => ledger.submit(retrieve(context, request, CREDENTIAL_TYPES));
   return withBudget(budgets.leases, context, 1, clock.now(), work);
 }
 
@@ -26,7 +27,7 @@ export function storeCredential(vault: Vault, context: Context, request: NewValu
   const { ledger, budgets, clock } = vault;
   const { path, value, description = '' } = request;
   const bytes = Buffer.byteLength(value.reveal());
-  const work = () => ledger.submit(store(context, request), bytes);
+  const work = () => ledger.submit(store(context, request, CREDENTIAL_TYPES), bytes);
   const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
   return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
 }

@@ -1,4 +1,4 @@
-// The canonical text of entries, which their HMACs cover. SOURCE: decisions, "Audit".
+// The canonical text of entries, which their HMACs cover. SOURCE: docs/decisions.md, "The audit log".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

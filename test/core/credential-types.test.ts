@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { parseValue } from '../../src/core/credential.ts';
-import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../../src/core/credential-types.ts';
+import { behaviourOf, type CredentialTypes } from '../../src/core/credential-types.ts';
 import { invalidRequest } from '../../src/core/errors.ts';
 import { type EntryId, parseCredentialType } from '../../src/core/names.ts';
 import { store } from '../../src/core/operations/credentials.ts';
@@ -50,7 +50,7 @@ test('a type with behaviour parses the value that is stored, and renders it at t
 test('a type without a row stores and retrieves the value unchanged', () => {
   for (const type of ['generic', 'token', 'constructor']) {
     assert.equal(roundTrip(type, 'hello'), 'hello');
-    const behaviour = behaviourOf(CREDENTIAL_TYPES, parseCredentialType(type));
+    const behaviour = behaviourOf(TYPES, parseCredentialType(type));
     assert.equal(behaviour.render(behaviour.parse('hello'), 0).reveal(), 'hello');
   }
 });

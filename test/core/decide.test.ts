@@ -1,4 +1,4 @@
-// The cost of a decision, and its explanation. SOURCE: design, "One ledger"; decisions, "Policies and decisions".
+// The cost of a decision, and its explanation. SOURCE: docs/decisions.md, "Policies".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// The decision and its index, compared with a loop over a list. SOURCE: decisions, "Policies and decisions".
+// The decision and its index, compared with a loop over a list. SOURCE: docs/decisions.md, "Policies".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

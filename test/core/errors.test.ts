@@ -1,4 +1,4 @@
-// The closed list of errors. SOURCE: decisions, "HTTP"; interface 7.
+// The closed list of errors. SOURCE: docs/api.md, "Errors"; docs/decisions.md, "Requests".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';

@@ -1,5 +1,4 @@
-// When a lease has ended, and which leases a bulk revocation ends. SOURCE: decisions, "Leases"; design, "Revoking
-// many".
+// When a lease has ended, and which leases a bulk revocation ends. SOURCE: docs/decisions.md, "Leases".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

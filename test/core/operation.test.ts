@@ -42,7 +42,7 @@ function worldWithVersions(): World {
 }
 
 function retrieved(world: World, version: number | null) {
-  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
+  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') }, new Map());
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
   const { response } = operation.decide(known, {
     now: world.now,

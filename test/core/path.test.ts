@@ -1,4 +1,4 @@
-// The one grammar of credential paths. SOURCE: decisions, "Names and paths".
+// The one grammar of credential paths. SOURCE: docs/decisions.md, "Names and paths".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

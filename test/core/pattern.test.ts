@@ -1,4 +1,4 @@
-// Resource patterns and the ranges that a list reads for them. SOURCE: decisions, "Policies and decisions".
+// Resource patterns and the ranges that a list reads for them. SOURCE: docs/decisions.md, "Policies".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Parsing of policies: principals, actions, TTLs. SOURCE: decisions, "Policies and decisions".
+// Parsing of policies: principals, actions, TTLs. SOURCE: docs/decisions.md, "Policies".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';

@@ -1,6 +1,6 @@
 /**
  * A reference implementation of the decision: a loop over a list. It shares no code with `src` and need not be fast.
- * SOURCE: decisions, "Policies and decisions".
+ * SOURCE: docs/decisions.md, "Policies".
  */
 
 export interface PlainPolicy {

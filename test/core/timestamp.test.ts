@@ -1,4 +1,4 @@
-// ISO 8601 timestamps of filters. SOURCE: decisions, "Audit".
+// ISO 8601 timestamps of filters. SOURCE: docs/decisions.md, "The audit log".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

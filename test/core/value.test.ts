@@ -1,5 +1,5 @@
-// Bounds of values and descriptions, kept versions, and secrets that do not print. SOURCE: decisions, "Names and
-// paths".
+// Bounds of values and descriptions, kept versions, and secrets that do not print.
+// SOURCE: docs/decisions.md, "Credentials".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { format, inspect } from 'node:util';

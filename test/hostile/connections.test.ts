@@ -1,4 +1,5 @@
-// A flood of connections uses slots only while it lasts. The limits are tested in test/spec. SOURCE: decisions, "HTTP".
+// A flood of connections uses slots only while it lasts. The limits are tested in test/spec. SOURCE: docs/decisions.md,
+// "Requests".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

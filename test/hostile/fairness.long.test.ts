@@ -1,4 +1,4 @@
-// An attacker on many connections leaves another caller at least half of its rate. SOURCE: security, P8.
+// An attacker on many connections leaves another caller at least half of its rate. SOURCE: SECURITY.md, P8.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Every body field and query parameter of the route table with invalid input. SOURCE: decisions, "HTTP".
+// Every body field and query parameter of the route table with invalid input. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
 // Filters and pages: no input reaches SQL as text, matches too much, or costs too much.
-// SOURCE: decisions, "Audit" and "HTTP"; security, P8.
+// SOURCE: docs/decisions.md, "The audit log" and "Requests"; SECURITY.md, P8.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

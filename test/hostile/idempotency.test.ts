@@ -1,5 +1,5 @@
 // Hostile use of idempotency keys: stored records reveal nothing, and callers never reach each other's records.
-// SOURCE: security, P4, P5, P9 and "Different answers or times for known and unknown names".
+// SOURCE: SECURITY.md, P4, P5, P9.
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

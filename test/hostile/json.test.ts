@@ -1,5 +1,5 @@
-// Strict JSON: unambiguous bodies, no duplicate keys, bounded depth, valid UTF-8. SOURCE: decisions, "HTTP"; security,
-// "Parsing before limiting, JSON blow-ups" (CVE-2025-6203, -12044, -59043).
+// Strict JSON: unambiguous bodies, no duplicate keys, bounded depth, valid UTF-8. SOURCE: docs/decisions.md,
+// "Requests"; CVE-2025-6203, -12044, -59043.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,5 @@
-// Content types that two checks read differently (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
+// Content types that two checks read differently (CVE-2025-32442, CVE-2026-25223). SOURCE: docs/decisions.md,
+// "Requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

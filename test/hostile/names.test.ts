@@ -1,5 +1,5 @@
-// Hostile names: file-system paths, look-alikes, and probes for existing names. SOURCE: decisions, "Names and paths";
-// security, "Names that return", "Different answers for known and unknown names", "File paths chosen through the API".
+// Hostile names: file-system paths, look-alikes, and probes for existing names. SOURCE: docs/decisions.md, "Names and
+// paths".
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

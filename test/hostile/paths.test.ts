@@ -1,5 +1,5 @@
 // Credential paths that other servers decode twice or normalise: use the raw target, decode once, check the grammar,
-// reject. SOURCE: security, "Paths"; decisions, "Names and paths".
+// reject. SOURCE: docs/decisions.md, "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

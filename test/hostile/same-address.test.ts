@@ -1,5 +1,5 @@
 // An unauthenticated client on the address of others, as on loopback or behind a proxy: bodies that it announces and
-// never sends do not delay them. SOURCE: security, P8.
+// never sends do not delay them. SOURCE: SECURITY.md, P8.
 
 import assert from 'node:assert/strict';
 import { request } from 'node:http';

@@ -1,5 +1,6 @@
-// Slow clients are cut off: headers must be complete within 10 s, a request within 30 s. SOURCE: decisions, "HTTP".
-// The time limits are shortened, the cases run concurrently, and the tests assert the order of events, not times.
+// Slow clients are cut off: headers must be complete within 10 s, a request within 30 s. SOURCE: docs/decisions.md,
+// "Requests". The time limits are shortened, the cases run concurrently, and the tests assert the order of events, not
+// times.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

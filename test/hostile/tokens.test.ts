@@ -1,4 +1,4 @@
-// Token spellings and locations that bypassed other servers. SOURCE: decisions, "HTTP"; RFC 6750.
+// Token spellings and locations that bypassed other servers. SOURCE: docs/decisions.md, "Requests"; RFC 6750.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
 // The command line of the service: every flag and variable, their precedence, and one-line errors for wrong values.
-// SOURCE: decisions, "The product".
+// SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // Altered databases: the service refuses to start with one line, or starts and warns; it never crashes.
-// SOURCE: security, P10; decisions, "The product". test/spec and test/vault verify damaged logs,
+// SOURCE: SECURITY.md, P10; docs/decisions.md, "The process". test/spec and test/vault verify damaged logs,
 // and test/sqlite tests damaged SQLite files.
 
 import assert from 'node:assert/strict';

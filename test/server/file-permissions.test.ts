@@ -1,5 +1,5 @@
-// A start makes the data directory private, and rejects links in it. SOURCE: decisions, "The product";
-// security, "World-readable files (CVE-2021-38553), symlinks in the data directory".
+// A start makes the data directory private, and rejects links in it. SOURCE: docs/decisions.md, "The process";
+// CVE-2021-38553, world-readable files.
 
 import assert from 'node:assert/strict';
 import {

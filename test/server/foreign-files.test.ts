@@ -1,5 +1,5 @@
 // The output of the program at start and stop, client addresses behind a proxy, and the audit key.
-// SOURCE: decisions, "The product", "Authentication" and "Audit".
+// SOURCE: docs/decisions.md, "The process", "Agents and sessions" and "The audit log".
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

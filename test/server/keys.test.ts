@@ -1,5 +1,5 @@
-// When the root key and the administrator's token are created. SOURCE: decisions, "The product";
-// security, "Silent fall-back to a new key when a key is missing (CVE-2023-0690)".
+// When the root key and the administrator's token are created. SOURCE: docs/decisions.md, "The process";
+// CVE-2023-0690, a silent fall-back to a new key when a key is missing.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 // One service per data directory and one listener per address; plain HTTP on public addresses only on request.
-// SOURCE: decisions, "The product".
+// SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import dns from 'node:dns';

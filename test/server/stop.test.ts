@@ -1,6 +1,6 @@
 // Stopping: requests in flight finish within 10 s, new ones are rejected, idle connections are closed, and the exit
 // code is 0.
-// SOURCE: decisions, "The product". test/spec tests that a started request finishes.
+// SOURCE: docs/decisions.md, "The process". test/spec tests that a started request finishes.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-// Reading the audit log. SOURCE: interface 2.8 and 4.5; decisions, "Audit".
+// Reading the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Challenges and logins. SOURCE: interface 2.6, 2.7, 4.4 and 5.2; decisions, "Authentication".
+// Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Real responses conform to the OpenAPI document, including every key. SOURCE: decisions, "HTTP".
+// Real responses conform to the OpenAPI document, including every key. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';

@@ -1,4 +1,5 @@
-// The limits on concurrent connections. Their time limits are tested in test/hostile. SOURCE: decisions, "HTTP".
+// The limits on concurrent connections. Their time limits are tested in test/hostile. SOURCE: docs/decisions.md,
+// "Requests".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

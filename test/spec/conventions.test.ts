@@ -1,4 +1,4 @@
-// Rules for every request and response. SOURCE: interface 1 and 9; decisions, "HTTP".
+// Rules for every request and response. SOURCE: docs/api.md, "Conventions"; docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Credentials. SOURCE: interface 2.1, 4.1 and 7; decisions, "Credentials".
+// Credentials. SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Access decisions, and how simulate explains them. SOURCE: interface 2.4; decisions, "Policies and decisions".
+// Access decisions, and how simulate explains them. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The event of each route that needs a token, as docs/interface tells it. */
+/** The event of each route that needs a token, as `docs/api.md` states it. */
 const EVENTS: Readonly<Record<string, string>> = {
   listCredentials: 'credential.list',
   retrieveCredential: 'credential.retrieve',

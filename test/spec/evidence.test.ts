@@ -1,5 +1,5 @@
 // The independent verifier agrees with the service about the service's own export.
-// SOURCE: decisions, "Audit".
+// SOURCE: docs/decisions.md, "The audit log".
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Failed logins are throttled. SOURCE: decisions, "Authentication".
+// Failed logins are throttled. SOURCE: docs/decisions.md, "Agents and sessions".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';

@@ -1,5 +1,5 @@
 // A POST with an Idempotency-Key can be sent again safely.
-// SOURCE: docs/decisions.md, "Idempotency"; security, "Ambiguous commits".
+// SOURCE: docs/decisions.md, "Idempotency".
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

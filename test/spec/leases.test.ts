@@ -1,4 +1,4 @@
-// Leases. SOURCE: interface 2.2; decisions, "Leases".
+// Leases. SOURCE: docs/api.md, "Leases"; docs/decisions.md, "Leases".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';

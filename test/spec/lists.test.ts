@@ -1,4 +1,4 @@
-// Lists, complete and paginated. SOURCE: decisions, "HTTP".
+// Lists, complete and paginated. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';

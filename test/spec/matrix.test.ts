@@ -1,5 +1,5 @@
 // Authorization: every route × every kind of caller, cell by cell. A route without a row fails: deny by default.
-// SOURCE: decisions, "Callers" and "Audit"; security, "How others were broken".
+// SOURCE: docs/decisions.md, "Agents and sessions" and "The audit log".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';

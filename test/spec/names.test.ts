@@ -1,4 +1,4 @@
-// Names and paths follow one grammar everywhere. SOURCE: decisions, "Names and paths".
+// Names and paths follow one grammar everywhere. SOURCE: docs/decisions.md, "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The OpenAPI document is well formed and agrees with the route table. SOURCE: decisions, "HTTP".
+// The OpenAPI document is well formed and agrees with the route table. SOURCE: docs/decisions.md, "Requests".
 // Structure: OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Policies as resources. SOURCE: interface 2.3 and 4.2; decisions, "Policies and decisions".
+// Policies as resources. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

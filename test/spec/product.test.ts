@@ -1,4 +1,5 @@
-// The product: start, stop, and the data directory. SOURCE: interface 2.5 and 5.1; decisions, "The product".
+// The product: start, stop, and the data directory. SOURCE: docs/api.md, "Agents" and "The service"; docs/decisions.md,
+// "The process".
 
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// What the audit log records, with exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
+// What the audit log records, with exactly one entry each. SOURCE: docs/api.md, "The audit log"; docs/decisions.md,
+// "The audit log".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Sessions and the administrator's token. SOURCE: interface 2.7 and 5; decisions, "Callers" and "Authentication".
+// Sessions and the administrator's token. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // Every route and what it rejects: unknown and repeated parameters, unknown and missing fields, wrong types,
-// other methods. SOURCE: decisions, "HTTP".
+// other methods. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';

@@ -1,4 +1,5 @@
-// Expiry, tested with a clock that the test moves. SOURCE: decisions, "The product", "Authentication" and "Leases".
+// Expiry, tested with a clock that the test moves. SOURCE: docs/decisions.md, "The process", "Agents and sessions" and
+// "Leases".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';

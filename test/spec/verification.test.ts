@@ -1,5 +1,5 @@
 // Verification of the audit log of a database that is tampered with while the service runs.
-// SOURCE: interface 2.9 and 4.5; decisions, "The product" and "Audit".
+// SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The process" and "The audit log".
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

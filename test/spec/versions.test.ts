@@ -1,4 +1,4 @@
-// Versions and values of credentials. SOURCE: decisions, "Credentials" and "Names and paths".
+// Versions and values of credentials. SOURCE: docs/decisions.md, "Credentials" and "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

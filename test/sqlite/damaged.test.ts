@@ -1,5 +1,5 @@
 // SQLite files that are damaged or belong to another program: the service refuses to start with one line, or starts and
-// continues; it never crashes. SOURCE: security, P10; decisions, "The product".
+// continues; it never crashes. SOURCE: SECURITY.md, P10; docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The first start, killed at each of its steps: the remaining directory can be started. SOURCE: decisions, "The
-// product"; security, P10.
+// The first start, killed at each of its steps: the remaining directory can be started. SOURCE:
+// docs/decisions.md, "The process"; SECURITY.md, P10.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A disk with slow syncs: only callers that need them wait. SOURCE: design, "One ledger".
+// A disk with slow syncs: only callers that need them wait.
 
 import assert from 'node:assert/strict';
 import { fdatasync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Failed logins are limited per pair of agent and address, and per address. SOURCE: decisions,
-// "Authentication".
+// Failed logins are limited per pair of agent and address, and per address. SOURCE:
+// docs/decisions.md, "Agents and sessions".
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

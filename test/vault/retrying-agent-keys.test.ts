@@ -1,5 +1,5 @@
 // Key files on a failing file system: a request gets 503 or succeeds, the files follow the log later, and an I/O error
-// stops the process. SOURCE: security, P7 and "Half-done deletes (CVE-2020-7220)".
+// stops the process. SOURCE: SECURITY.md, P7.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

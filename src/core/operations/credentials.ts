@@ -5,7 +5,7 @@
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
-import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
+import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -23,11 +23,7 @@ export interface NewValue {
   readonly onlyIfNew: boolean;
 }
 
-export function store(
-  context: Context,
-  request: NewValue,
-  types: CredentialTypes = CREDENTIAL_TYPES,
-): Operation<Credential> {
+export function store(context: Context, request: NewValue, types: CredentialTypes): Operation<Credential> {
   const { path, value } = request;
   const description = {
     context,

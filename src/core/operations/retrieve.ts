@@ -4,7 +4,7 @@
  */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';
-import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
+import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, type PendingUnseal, rejected } from '../operation.ts';
@@ -31,7 +31,7 @@ export interface RetrievalResult {
 export function retrieve(
   context: Context,
   request: RetrieveRequest,
-  types: CredentialTypes = CREDENTIAL_TYPES,
+  types: CredentialTypes,
 ): Operation<RetrievalResult> {
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };

@@ -1,5 +1,5 @@
-// An agent or credential created again under a name or path inherits nothing. SOURCE: decisions, "Callers" and
-// "Credentials".
+// An agent or credential created again under a name or path inherits nothing. SOURCE: docs/decisions.md, "Agents and
+// sessions" and "Credentials".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

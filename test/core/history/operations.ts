@@ -32,19 +32,27 @@ export function toOperation(ask: Ask): Operation<unknown> {
   const context = { authentication, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
   switch (command.kind) {
     case 'retrieve':
-      return retrieve(context, {
-        path: parsePath(command.path),
-        version: command.version,
-        ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
-      });
+      return retrieve(
+        context,
+        {
+          path: parsePath(command.path),
+          version: command.version,
+          ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
+        },
+        new Map(),
+      );
     case 'store':
-      return credentials.store(context, {
-        path: parsePath(command.path),
-        value: parseValue(storedBy(ask)),
-        type: command.type === null ? undefined : parseCredentialType(command.type),
-        description: command.description ?? undefined,
-        onlyIfNew: command.onlyIfNew,
-      });
+      return credentials.store(
+        context,
+        {
+          path: parsePath(command.path),
+          value: parseValue(storedBy(ask)),
+          type: command.type === null ? undefined : parseCredentialType(command.type),
+          description: command.description ?? undefined,
+          onlyIfNew: command.onlyIfNew,
+        },
+        new Map(),
+      );
     case 'remove':
       return credentials.remove(context, parsePath(command.path));
     case 'look':
