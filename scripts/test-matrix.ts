@@ -65,7 +65,11 @@ const SCALED = [
   'test/client/endless-responses.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
+  'test/hostile/fuzz.test.ts',
+  'test/mcp/messages.test.ts',
+  'test/spec/grammars.test.ts',
   'test/spec/verification.test.ts',
+  'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
   'test/vault/verification.test.ts',
 ];
