@@ -64,6 +64,7 @@ const SCALED = [
   'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
+  'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
   'test/hostile/fuzz.test.ts',
