@@ -73,6 +73,7 @@ const SCALED = [
   'test/spec/verification.test.ts',
   'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
+  'test/vault/long-log.test.ts',
   'test/vault/verification.test.ts',
 ];
 /** Directories that need no service and no process. */
