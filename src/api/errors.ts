@@ -1,4 +1,4 @@
-/** The HTTP status of each error code. SOURCE: decisions, "HTTP". */
+/** The HTTP status of each error code. SOURCE: docs/api.md, "Errors". */
 import type { ApiErrorCode } from '../core/errors.ts';
 
 export const ERROR_STATUS = {

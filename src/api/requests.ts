@@ -1,4 +1,4 @@
-/** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
+/** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 import { type TSchemaOptions, Type } from 'typebox';
 import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
@@ -19,8 +19,8 @@ const paging = {
   offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
 };
 export const PageQuery = object(paging);
-export const CredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
-export const CredentialQuery = object({
+export const ListCredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
+export const RetrieveQuery = object({
   version: Type.Optional(whole(1, { description: 'The version; the newest by default.' })),
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   view: Type.Optional(

@@ -1,4 +1,4 @@
-/** The schemas of responses. SOURCE: interface, section 2; decisions. */
+/** The schemas of responses. SOURCE: docs/api.md. */
 import { Type } from 'typebox';
 import { RESULTS } from '../core/audit.ts';
 import { API_ERROR_CODES } from '../core/errors.ts';

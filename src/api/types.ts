@@ -4,7 +4,7 @@ import type * as requests from './requests.ts';
 import type * as responses from './responses.ts';
 
 export type PageQuery = Static<typeof requests.PageQuery>;
-export type CredentialsQuery = Static<typeof requests.CredentialsQuery>;
+export type ListCredentialsQuery = Static<typeof requests.ListCredentialsQuery>;
 export type LeasesQuery = Static<typeof requests.LeasesQuery>;
 export type AuditListQuery = Static<typeof requests.AuditQuery>;
 

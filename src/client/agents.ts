@@ -1,4 +1,4 @@
-/** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Calls on agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import { decodeAgent, decodeRegistered } from './decoders.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';

@@ -15,7 +15,7 @@ export interface ListAllOptions extends CallOptions {
   readonly maxBytes?: number;
 }
 
-/** SOURCE: decisions, "Lists": the largest limit. */
+/** SOURCE: docs/decisions.md, "Lists". */
 export const MAX_PAGE_ROWS = 1000;
 const MAX_LIST_BYTES = 1024 ** 3;
 /** Every row of every list is longer: its field names alone are. */

@@ -1,4 +1,4 @@
-/** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+/** Calls on the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 import type { ApiClient, CallOptions } from './api-client.ts';
 import { decodeEntry, decodeProgress, decodeVerification } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';

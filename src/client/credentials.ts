@@ -1,4 +1,4 @@
-/** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Calls on credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 import { Secret } from '../core/secret.ts';
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';

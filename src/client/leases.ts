@@ -1,4 +1,4 @@
-/** Calls on leases. SOURCE: decisions, "Leases". */
+/** Calls on leases. SOURCE: docs/decisions.md, "Leases". */
 
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';

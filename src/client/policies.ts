@@ -1,4 +1,4 @@
-/** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Calls on policies. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import { decodePolicy, decodeSimulation } from './decoders.ts';
 import type {

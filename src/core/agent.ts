@@ -1,4 +1,6 @@
-/** Agents, their sessions, and the identification of a request's caller. SOURCE: interface 2.5 to 2.7. */
+/**
+ * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
+ */
 import type { Brand } from './brand.ts';
 import { ApiError, invalidRequest } from './errors.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';

@@ -1,5 +1,5 @@
 /**
- * The audit log's entries and their canonical bytes. SOURCE: interface 2.8; decisions, "Audit"; docs/formats.md.
+ * The audit log's entries and their canonical bytes. SOURCE: docs/api.md, "The audit log"; docs/formats.md.
  * An entry never holds a value, a token, a session or a signature.
  */
 import type { ActorName, EntryId } from './names.ts';

@@ -117,7 +117,7 @@ export class BatchState implements CallerLookup {
         loaded.spentChallenges.add(change.id);
         return;
       case 'saveIdempotencyRecord':
-        loaded.idempotencyRecords.set(change.reply.id, change.reply);
+        loaded.idempotencyRecords.set(change.record.id, change.record);
         return;
       case 'putCredential':
         loaded.credentials.set(change.credential.path, change.credential);
@@ -153,7 +153,7 @@ export class BatchState implements CallerLookup {
         this.#changeLease(change.id, (lease) => ({ ...lease, revokedAt: change.revokedAt }));
         return;
       case 'revokeMatching':
-        for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.mark));
+        for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.revocation));
         return;
     }
   }

@@ -21,7 +21,7 @@ export type DirectChange =
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'revokeMatching'; readonly mark: BulkRevocation };
+  | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation };
 
 export type Change =
   | DirectChange
@@ -32,7 +32,7 @@ export type Change =
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** Replaces an expired record with the same id. */
-  | { readonly kind: 'saveIdempotencyRecord'; readonly reply: IdempotencyRecord }
+  | { readonly kind: 'saveIdempotencyRecord'; readonly record: IdempotencyRecord }
   /** The store gets the value sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** The batch adds these up per credential. */

@@ -1,4 +1,7 @@
-/** Credentials, their versions and the grammar of values. SOURCE: interface 2.1; decisions, "Credentials". */
+/**
+ * Credentials, their versions and the grammar of values. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
+ * "Credentials".
+ */
 import { invalidRequest } from './errors.ts';
 import type { CredentialId, CredentialType } from './names.ts';
 import type { CredentialPath } from './path.ts';

@@ -1,7 +1,7 @@
 /**
  * The decision: whether the current policies allow an agent an action on a path. Retrieval, renewal and simulation all
  * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
- * SOURCE: decisions, "Policies and decisions".
+ * SOURCE: docs/decisions.md, "Policies".
  */
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';

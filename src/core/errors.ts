@@ -1,7 +1,7 @@
 /**
  * The closed list of error codes, and the error that carries one. An `ApiError` is sent to the caller; any other
- * exception is a bug. A message never repeats the caller's input. SOURCE: decisions, "HTTP"; `src/api/errors.ts` has
- * the HTTP statuses.
+ * exception is a bug. A message never repeats the caller's input. SOURCE: docs/api.md, "Errors";
+ * `src/api/errors.ts` has the HTTP statuses.
  */
 
 export const API_ERROR_CODES = [

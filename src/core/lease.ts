@@ -1,7 +1,7 @@
 /**
  * Leases and bulk revocations. No timer ends a lease: its status follows from the clock and the revocations when it is
  * read.
- * SOURCE: interface 2.2; decisions, "Leases".
+ * SOURCE: docs/api.md, "Leases"; docs/decisions.md, "Leases".
  */
 import type { ActorName, AgentId, CredentialId, LeaseId } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -51,18 +51,19 @@ export function statusOf(lease: Lease, now: number): LeaseStatus {
   return now >= lease.expiresAt ? 'expired' : 'active';
 }
 
-export function appliesTo(mark: BulkRevocation, lease: Lease): boolean {
+export function appliesTo(revocation: BulkRevocation, lease: Lease): boolean {
   return (
-    lease.seq < mark.seq &&
-    (mark.agentId === null || mark.agentId === lease.agentId) &&
-    (mark.credentialId === null || mark.credentialId === lease.credentialId)
+    lease.seq < revocation.seq &&
+    (revocation.agentId === null || revocation.agentId === lease.agentId) &&
+    (revocation.credentialId === null || revocation.credentialId === lease.credentialId)
   );
 }
 
 /** The lease after the bulk revocation. A lease that was revoked or had expired before does not change. */
-export function applyRevocation(lease: Lease, mark: BulkRevocation): Lease {
-  if (!appliesTo(mark, lease) || lease.revokedAt !== null || mark.revokedAt >= lease.expiresAt) return lease;
-  return { ...lease, revokedAt: mark.revokedAt };
+export function applyRevocation(lease: Lease, revocation: BulkRevocation): Lease {
+  if (!appliesTo(revocation, lease) || lease.revokedAt !== null || revocation.revokedAt >= lease.expiresAt)
+    return lease;
+  return { ...lease, revokedAt: revocation.revokedAt };
 }
 
 /** Whether lists still show the lease. */

@@ -1,4 +1,4 @@
-/** The grammar of names and ids. SOURCE: decisions, "Names and paths". */
+/** The grammar of names and ids. SOURCE: docs/decisions.md, "Names and paths". */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
 

@@ -117,7 +117,7 @@ interface OperationSpec {
   readonly event: EventType;
   readonly resource: string;
   /** `admin`: an agent is rejected, and the rejection is recorded. */
-  readonly requiredRole: 'admin' | 'agent';
+  readonly requiredRole: 'admin' | 'authenticated';
   readonly reads?: ReadSet;
   /** Absent if the operation succeeds only on an existing target. */
   readonly targetExists?: (known: BatchState) => boolean;
@@ -138,7 +138,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     },
     requester: authentication,
     decide(known, moment) {
-      // ORDER: the caller of a repeated request is identified first, so that an ended session gets no saved reply.
+      // ORDER: the caller of a repeated request is identified first, so that an ended session gets no earlier reply.
       const caller = identify(known, authentication, moment.now);
       if (caller instanceof ApiError) return rejected(caller.code, caller.message, null);
       if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);
@@ -189,7 +189,8 @@ function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolea
 }
 
 /**
- * The outcome of a repeated request: the saved reply, no change and no entry. Null for a request that is not a repeat.
+ * The outcome of a repeated request: the reply in the idempotency record, no change and no entry. Null for a request
+ * that is not a repeat.
  */
 function repeated<R>(
   { id, requestMac }: Idempotency,
@@ -203,7 +204,7 @@ function repeated<R>(
     const { code, message } = idempotencyKeyReused();
     return rejected(code, message, null);
   }
-  // The same request is the same operation, so its saved reply is an R.
+  // The same request is the same operation, so the recorded reply is an R.
   return { response: { reply: JSON.parse(record.reply) as R }, entry: null, changes: [] };
 }
 
@@ -226,5 +227,5 @@ function saved<R>(
     reply: JSON.stringify(reply),
     expiresAt: now + IDEMPOTENCY_TTL_MS,
   };
-  return { ...outcome, changes: [...outcome.changes, { kind: 'saveIdempotencyRecord', reply: record }] };
+  return { ...outcome, changes: [...outcome.changes, { kind: 'saveIdempotencyRecord', record }] };
 }

@@ -1,6 +1,6 @@
 /**
  * The grammar of credential paths. A path is never normalised; one that violates the grammar is rejected.
- * SOURCE: decisions, "Names and paths".
+ * SOURCE: docs/decisions.md, "Names and paths".
  */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';

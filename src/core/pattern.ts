@@ -1,6 +1,6 @@
 /**
  * Resource patterns: an exact path, `prefix/*` (everything below `prefix/`, at any depth, not `prefix` itself), or `*`.
- * SOURCE: decisions, "Policies and decisions".
+ * SOURCE: docs/decisions.md, "Policies".
  */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';

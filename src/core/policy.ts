@@ -1,6 +1,6 @@
 /**
  * Policies: they grant agents actions on paths, with a maximum TTL.
- * SOURCE: interface 2.3; decisions, "Policies and decisions".
+ * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';

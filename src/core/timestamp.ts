@@ -1,6 +1,6 @@
 /**
  * ISO 8601 timestamps of filters, with `Z`, an offset, or neither for UTC. A date without a time means midnight.
- * SOURCE: decisions, "Audit".
+ * SOURCE: docs/decisions.md, "The audit log".
  */
 import { invalidRequest } from './errors.ts';
 

@@ -2,7 +2,7 @@
  * Challenges, which need no storage to issue: the id contains the time and a MAC, and the nonce is derived from the id.
  * Id, as a UUID of version 8: milliseconds (48 bits) | version (4) | random (12) | variant (2) | masked flag (1) |
  * random (13) | MAC (48). The flag says whether the name was a registered agent's; the mask keeps that from the client.
- * SOURCE: decisions, "Authentication"; RFC 9562, section 5.8; docs/formats.md.
+ * SOURCE: docs/decisions.md, "Agents and sessions"; RFC 9562, section 5.8; docs/formats.md.
  */
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ChallengeId } from '../core/names.ts';

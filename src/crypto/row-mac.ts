@@ -1,7 +1,7 @@
 /**
  * MACs on the rows on which decisions depend: agents, policies, sessions, credentials and idempotency records. They
- * detect an edit of the database when the row is read. The same key hashes a caller's idempotency key and its request
- * before they are stored, and authenticates the file with the log's anchor.
+ * detect an edit of the database when the row is read. The key also computes the MACs stored in place of idempotency
+ * keys and requests, and the MAC of the anchor.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
 import { timingSafeEqualText } from './keys.ts';

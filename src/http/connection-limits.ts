@@ -7,7 +7,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Authentication } from '../core/agent.ts';
 import type { AgentName } from '../core/names.ts';
-import { writeFault } from './connections.ts';
+import { writeError } from './connections.ts';
 import { defaultError } from './errors.ts';
 
 const MAX_CONNECTIONS = 4096;
@@ -33,7 +33,7 @@ export class ConnectionLimits {
     server.on('connection', (socket: Socket) => {
       const address = socket.remoteAddress ?? 'local';
       if (this.#makeRoom(address)) this.#add(address, socket);
-      else writeFault(socket, defaultError('UNAVAILABLE'), newRequestId());
+      else writeError(socket, defaultError('UNAVAILABLE'), newRequestId());
     });
     // Prepended, so that it runs before the framework's listener.
     server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));

@@ -2,7 +2,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../core/errors.ts';
-import { defaultError, toErrorAnswer } from './errors.ts';
+import { defaultError, toErrorResponse } from './errors.ts';
 
 /** How long a caller may take. Tests shorten the times. */
 export interface CallerTimeouts {
@@ -15,7 +15,7 @@ export interface CallerTimeouts {
   readonly silenceMs: number;
 }
 
-// SOURCE: decisions, "HTTP".
+// SOURCE: docs/decisions.md, "Requests".
 export const CALLER_TIMEOUTS: CallerTimeouts = {
   headersMs: 10_000,
   requestMs: 30_000,
@@ -24,7 +24,6 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 
-// SOURCE: security, "Node's HTTP defaults".
 export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }: CallerTimeouts): void {
   server.headersTimeout = headersMs;
   server.requestTimeout = requestMs;
@@ -36,8 +35,8 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
 /** Responds to requests that Node would otherwise close or reject without a body. */
 export function handleConnectAndExpect(server: Server, newRequestId: () => string): void {
   server.on('connect', (_request, socket: Socket) => {
-    const fault = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
-    writeFault(socket, fault, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
+    const error = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
+    writeError(socket, error, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
   });
   // `100-continue` is met when the body is about to be read; any other expectation is ignored.
   for (const event of ['checkContinue', 'checkExpectation']) {
@@ -51,7 +50,7 @@ export function continueIfExpected({ headers, httpVersion }: IncomingMessage, re
 }
 
 /** A client that has ended its side still gets the responses to what it sent before. */
-export function answerHalfClosed(server: Server): void {
+export function allowHalfOpen(server: Server): void {
   // Not in the types, and not documented: Node ends the socket otherwise.
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
@@ -71,13 +70,13 @@ export function writeClientError(
     socket.destroy();
     return;
   }
-  if (error.code === 'HPE_HEADER_OVERFLOW') writeFault(socket, defaultError('HEADERS_TOO_LARGE'), requestId);
-  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') writeFault(socket, defaultError('REQUEST_TIMEOUT'), requestId);
-  else writeFault(socket, defaultError('INVALID_REQUEST'), requestId);
+  if (error.code === 'HPE_HEADER_OVERFLOW') writeError(socket, defaultError('HEADERS_TOO_LARGE'), requestId);
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') writeError(socket, defaultError('REQUEST_TIMEOUT'), requestId);
+  else writeError(socket, defaultError('INVALID_REQUEST'), requestId);
 }
 
-export function writeFault(socket: Socket, fault: ApiError, requestId: string, more: readonly string[] = []): void {
-  const { status, body, headers } = toErrorAnswer(fault);
+export function writeError(socket: Socket, error: ApiError, requestId: string, more: readonly string[] = []): void {
+  const { status, body, headers } = toErrorResponse(error);
   const text = JSON.stringify(body);
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

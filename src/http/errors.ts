@@ -6,13 +6,13 @@ import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, type ApiErrorCode } from '../core/errors.ts';
 import { storageUnavailable } from '../vault/vault.ts';
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly body: { readonly error: { readonly code: ApiErrorCode; readonly message: string } };
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function toErrorAnswer(error: ApiError): ErrorAnswer {
+export function toErrorResponse(error: ApiError): ErrorResponse {
   const headers: Record<string, string> = {};
   const status = ERROR_STATUS[error.code];
   if (status === 401) headers['www-authenticate'] = 'Bearer';

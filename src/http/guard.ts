@@ -1,6 +1,6 @@
 /**
  * The first checks of a request: its raw target, framing, Host and Authorization header.
- * SOURCE: decisions, "HTTP"; security, "How others were broken"; RFC 9110, section 11; RFC 9112, section 3.2.
+ * SOURCE: docs/decisions.md, "Requests"; RFC 9110, section 11; RFC 9112, section 3.2.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';

@@ -83,7 +83,11 @@ function parametersOf(row: Route): Json[] {
 }
 
 function operationOf(row: Route, tag: string): Json {
-  const who = { public: 'All clients.', agent: 'Agents and the administrator.', admin: 'The administrator.' }[row.who];
+  const who = {
+    public: 'All clients.',
+    authenticated: 'Agents and the administrator.',
+    admin: 'The administrator.',
+  }[row.who];
   const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
   const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
   return {

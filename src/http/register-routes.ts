@@ -39,7 +39,7 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         config: {
           isPublic: row.who === 'public',
           isAlwaysServed: row.isAlwaysServed,
-          ...(row.who === 'admin' ? { adminOperation: row.operation } : {}),
+          ...(row.who === 'admin' ? { adminEvent: row.adminEvent } : {}),
         },
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
         preValidation: toPreparation(row),
@@ -119,16 +119,16 @@ async function handle(
 /** Rejects an agent at a route of the administrator before the body is read, and records the denial. */
 export function checkRole(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
   const { authentication, id: requestId } = request;
-  const { adminOperation } = request.routeOptions.config;
+  const { adminEvent } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  if (adminOperation === undefined || authentication.kind === 'admin') {
+  if (adminEvent === undefined || authentication.kind === 'admin') {
     done();
     return;
   }
   const { name } = request.params as Record<string, string>;
   const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const resource = resourceOf(adminOperation.event, name);
-  vault.ledger.submit(requireAdmin(context, adminOperation, resource)).then(() => done(), done);
+  const resource = resourceOf(adminEvent, name);
+  vault.ledger.submit(requireAdmin(context, adminEvent, resource)).then(() => done(), done);
 }
 
 /** The resource as the operation names it; `*` if the path has no name or an invalid one. */

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import type { ServiceStatus } from '../api/types.ts';
+import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import type { AdminOperation } from '../core/operations/admin-read.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
@@ -100,11 +100,11 @@ interface RouteHead {
 export type Route = RouteHead &
   (
     | { readonly who: 'public'; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
-    | { readonly who: 'agent'; handle(call: Call<unknown, unknown>): Promise<Reply> }
+    | { readonly who: 'authenticated'; handle(call: Call<unknown, unknown>): Promise<Reply> }
     | {
         readonly who: 'admin';
-        /** The operation whose event the entry of a rejected agent has. */
-        readonly operation: AdminOperation;
+        /** The event of the entry for a rejected agent: that of the operation. */
+        readonly adminEvent: EventType;
         handle(call: Call<unknown, unknown>): Promise<Reply>;
       }
   );
@@ -134,15 +134,15 @@ type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefine
 /** Returns a row for authenticated callers. The handler's types follow from the schemas. */
 export function route<Q extends TObject, B extends TObject | null = null>(
   row: RouteSpec<Q, B> &
-    ({ readonly who: 'agent' } | { readonly who: 'admin'; readonly operation: AdminOperation }) & {
+    ({ readonly who: 'authenticated' } | { readonly who: 'admin'; readonly adminEvent: EventType }) & {
       handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
     },
 ): Route {
   // The values were validated by the schemas that give them their types.
-  const handle = row.handle as Extract<Route, { who: 'agent' }>['handle'];
+  const handle = row.handle as Extract<Route, { who: 'authenticated' }>['handle'];
   const head = normalizeSpec(row);
   return row.who === 'admin'
-    ? { ...head, who: row.who, operation: row.operation, handle }
+    ? { ...head, who: row.who, adminEvent: row.adminEvent, handle }
     : { ...head, who: row.who, handle };
 }
 

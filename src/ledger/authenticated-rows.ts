@@ -43,12 +43,12 @@ const credentialFields = (credential: Credential): RowFields => [
   credential.version,
 ];
 
-const replyFields = (reply: IdempotencyRecord): RowFields => [
-  reply.id,
-  reply.agentId,
-  reply.requestMac,
-  reply.reply,
-  reply.expiresAt,
+const idempotencyRecordFields = (record: IdempotencyRecord): RowFields => [
+  record.id,
+  record.agentId,
+  record.requestMac,
+  record.reply,
+  record.expiresAt,
 ];
 
 export const macAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
@@ -71,9 +71,9 @@ export const macCredential = (key: RowKey, credential: Credential): Authenticate
   mac: rowMac(key, 'credential', credentialFields(credential)),
 });
 
-export const macIdempotencyRecord = (key: RowKey, reply: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
-  ...reply,
-  mac: rowMac(key, 'reply', replyFields(reply)),
+export const macIdempotencyRecord = (key: RowKey, record: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
+  ...record,
+  mac: rowMac(key, 'reply', idempotencyRecordFields(record)),
 });
 
 export const isAgentAuthentic = (key: RowKey, agent: Authenticated<Agent>): boolean =>
@@ -88,5 +88,5 @@ export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>)
 export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
   isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
 
-export const isIdempotencyRecordAuthentic = (key: RowKey, reply: Authenticated<IdempotencyRecord>): boolean =>
-  isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);
+export const isIdempotencyRecordAuthentic = (key: RowKey, record: Authenticated<IdempotencyRecord>): boolean =>
+  isRowAuthentic(key, 'reply', idempotencyRecordFields(record), record.mac);

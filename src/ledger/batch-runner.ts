@@ -14,7 +14,7 @@ import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { DenialBudget } from './denial-budget.ts';
-import { keysToLoad, populate } from './load.ts';
+import { populate, readSetOf } from './load.ts';
 import { SingleFlight } from './single-flight.ts';
 import { readVaultState, type VaultState } from './vault-state.ts';
 
@@ -57,8 +57,8 @@ export class BatchRunner {
   async run(operations: readonly Operation<unknown>[]): Promise<CommittedBatch> {
     const { store, keys } = this.#parts;
     const loaded = new LoadedRows();
-    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isMultiWriter));
-    const transaction = await store.begin(wanted, this.#memory.lastSeenEntry?.seq);
+    const reads = operations.map((operation) => readSetOf(this.#memory, operation, loaded, store.isMultiWriter));
+    const transaction = await store.begin(reads, this.#memory.lastSeenEntry?.seq);
     let decided: DecidedBatch;
     let now: number;
     try {

@@ -135,7 +135,7 @@ function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, key
     case 'putCredential':
       return { kind: 'putCredential', credential: macCredential(keys.row, change.credential) };
     case 'saveIdempotencyRecord':
-      return { kind: 'saveIdempotencyRecord', reply: macIdempotencyRecord(keys.row, change.reply) };
+      return { kind: 'saveIdempotencyRecord', record: macIdempotencyRecord(keys.row, change.record) };
     case 'addVersion': {
       const { credential, version } = change;
       const { content, ...rest } = version;

@@ -41,13 +41,13 @@ const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** For all unauthenticated callers together, because an attacker can have many addresses and each has a queue. */
 const MAX_UNAUTHENTICATED = 256;
-// SOURCE: design, "What was measured": batches of 16 to 64 operations were best.
+// WHY: in measurements, batches of 16 to 64 operations were best.
 const MAX_BATCH = 64;
 /**
  * Larger where several nodes share a store: a batch costs round trips, whatever its size.
  * SOURCE: docs/performance.md.
  */
-const MAX_SHARED_BATCH = 256;
+const MAX_MULTI_WRITER_BATCH = 256;
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
 /** The operations of one fairness key, oldest first. */
@@ -66,9 +66,9 @@ export class FairQueue {
   #bytes = 0;
   #unauthenticated = 0;
 
-  /** `isShared`: several nodes share the store. */
-  constructor(isShared = false) {
-    this.#maxBatch = isShared ? MAX_SHARED_BATCH : MAX_BATCH;
+  /** `isMultiWriter`: several nodes share the store. */
+  constructor(isMultiWriter = false) {
+    this.#maxBatch = isMultiWriter ? MAX_MULTI_WRITER_BATCH : MAX_BATCH;
   }
 
   get isEmpty(): boolean {

@@ -7,15 +7,15 @@ import type { LoadedFromStore } from '../store/store.ts';
 import { isCredentialAuthentic, isIdempotencyRecordAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
 import type { VaultState } from './vault-state.ts';
 
-/** The keys to load for the operation. A cached session is not loaded again, unless another node may have ended it. */
-export function keysToLoad(
+/** The rows to load for the operation. A cached session is not loaded again, unless another node may have ended it. */
+export function readSetOf(
   { sessions }: VaultState,
   { reads }: Operation<unknown>,
   loaded: LoadedRows,
-  isShared: boolean,
+  isMultiWriter: boolean,
 ): ReadSet {
   const { session: tokenHash, ...others } = reads;
-  if (tokenHash === undefined || isShared) return reads;
+  if (tokenHash === undefined || isMultiWriter) return reads;
   const session = sessions.get(tokenHash);
   if (session === null) return reads;
   loaded.sessions.set(tokenHash, session);
@@ -47,8 +47,8 @@ export function populate(
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
-  for (const reply of found.idempotencyRecords) {
-    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.idempotencyRecords.set(reply.id, reply);
+  for (const record of found.idempotencyRecords) {
+    if (isIdempotencyRecordAuthentic(keys.row, record)) loaded.idempotencyRecords.set(record.id, record);
   }
 }
 

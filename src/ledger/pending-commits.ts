@@ -1,6 +1,6 @@
 /** Batches that are written and wait for the disk; their results are delivered after the sync. */
 
-/** More would outrun a slow disk: operations would wait here, where no limit applies, and not in the queue. */
+/** More would move the backlog from the bounded queue to unsent responses. */
 const MAX_BATCHES = 4;
 
 export class PendingCommits {

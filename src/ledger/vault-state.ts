@@ -23,6 +23,7 @@ export interface ChainTip {
 
 export interface VaultState {
   control: ControlState;
+  /** The end of the chain on which the next batch builds. It differs from `head` if that is missing or forged. */
   tip: ChainTip;
   /** The head record that this node last read or wrote. If the store has a different one, another node wrote it. */
   head: Head | null;
@@ -86,9 +87,9 @@ export async function findLastTime(
 }
 
 /**
- * Continues from the head record, so that a gap or a foreign row stays visible indefinitely, but after any rows beyond
- * it. If the head record is missing or forged, one sequence number is skipped, and verification reports the gap. No
- * sequence number is used twice, even if its entry was removed, because leases and bulk revocations refer to it.
+ * The log continues after the head record, or after the highest sequence number found if that is greater. A missing or
+ * forged head record skips one number, so that verification always reports the gap. No sequence number is used twice,
+ * even if its entry was removed, because leases and bulk revocations refer to it.
  */
 function findTip(
   head: Head | null,

@@ -1,7 +1,7 @@
 /** The files of a data directory, for the service that owns it and for commands on the same machine. */
 import { join } from 'node:path';
 
-/** SOURCE: decisions, "The product". */
+/** SOURCE: docs/decisions.md, "The process". */
 const NAMES = {
   databaseFile: 'leasehold.db',
   markerFile: 'vault.created',

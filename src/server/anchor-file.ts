@@ -10,6 +10,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { isRowAuthentic, rowMac } from '../crypto/row-mac.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import { OpenedFiles } from '../store/sqlite/opened-files.ts';
+import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { LastEntry } from '../store/store.ts';
 
 export type AnchoredEntry = Pick<LastEntry, 'seq' | 'hmac'>;
@@ -31,7 +32,6 @@ const SLOTS = [0, 1] as const;
 const SYNC_INTERVAL_MS = 1000;
 
 const writeAt = promisify(write);
-const sync = promisify(fdatasync);
 const closeFile = promisify(close);
 
 interface OpenedAnchor {
@@ -42,6 +42,7 @@ interface OpenedAnchor {
 export class AnchorFile {
   readonly path: string;
   readonly #rowKey: VaultKeys['row'];
+  readonly #syncFile: SyncFile;
   #opened: OpenedAnchor | null = null;
   #kept: AnchoredEntry | null = null;
   /** The slot to write next. INVARIANT: the other one is on disk. */
@@ -51,9 +52,10 @@ export class AnchorFile {
   /** The previous write, for which the next one waits. Never rejects. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(path: string, rowKey: VaultKeys['row']) {
+  constructor(path: string, rowKey: VaultKeys['row'], syncFile: SyncFile = promisify(fdatasync)) {
     this.path = path;
     this.#rowKey = rowKey;
+    this.#syncFile = syncFile;
   }
 
   /** Null if the file is missing. @throws StartupError for a link or a file of another user */
@@ -78,11 +80,10 @@ export class AnchorFile {
       if (entry.seq === this.#kept?.seq && entry.hmac === this.#kept.hmac) return;
       if (this.#opened === null) this.#replace(entry);
       else await this.#overwrite(this.#opened, entry);
-      this.#kept = entry;
     });
   }
 
-  /** Makes the last entry survive a power failure. */
+  /** Makes the last entry survive a power failure. If it fails, the next call, or the next entry, replaces the file. */
   sync(): Promise<void> {
     return this.#next(() => this.#sync());
   }
@@ -91,6 +92,7 @@ export class AnchorFile {
     await this.sync();
     const opened = this.#opened;
     this.#opened = null;
+    this.#kept = null;
     if (opened !== null) await closeFile(opened.descriptor);
   }
 
@@ -110,7 +112,9 @@ export class AnchorFile {
       closeSync(descriptor);
       throw error;
     }
+    this.#kept = entry;
     this.#slot = 1;
+    this.#isSynced = true;
     this.#syncedAt = performance.now();
   }
 
@@ -119,13 +123,26 @@ export class AnchorFile {
     const bytes = Buffer.from(this.#toSlot(entry), 'latin1');
     const { bytesWritten } = await writeAt(descriptor, bytes, 0, SLOT_BYTES, this.#slot * SLOT_BYTES);
     if (bytesWritten !== SLOT_BYTES) throw new Error('the anchor was written in part');
+    this.#kept = entry;
     this.#isSynced = false;
     if (performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) await this.#sync();
   }
 
   async #sync(): Promise<void> {
-    if (this.#opened === null || this.#isSynced) return;
-    await sync(this.#opened.descriptor);
+    if (this.#opened === null) {
+      if (this.#kept !== null) this.#replace(this.#kept);
+      return;
+    }
+    if (this.#isSynced) return;
+    const { descriptor } = this.#opened;
+    try {
+      await this.#syncFile(descriptor);
+    } catch (error) {
+      // WHY a new file: a second sync of this one could succeed without writing the pages.
+      this.#opened = null;
+      await closeFile(descriptor).catch(() => undefined);
+      throw error;
+    }
     this.#isSynced = true;
     this.#slot = 1 - this.#slot;
     this.#syncedAt = performance.now();

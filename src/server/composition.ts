@@ -7,15 +7,15 @@ import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
-import { createServer } from '../http/server.ts';
+import { createServer } from '../http/http-server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
-import { KeyRecovery } from '../vault/key-recovery.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
+import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
@@ -43,7 +43,7 @@ export interface ServiceTimeouts extends CallerTimeouts {
   readonly stopMs: number;
 }
 
-// SOURCE: decisions, "The product".
+// SOURCE: docs/decisions.md, "The process".
 export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 10_000 };
 const SAME_LINE_MS = 1000;
 
@@ -91,7 +91,7 @@ export async function startService(
         logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
       },
     });
-    const agentKeys = new KeyRecovery({
+    const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
       onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),

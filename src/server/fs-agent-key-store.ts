@@ -1,7 +1,7 @@
 /**
  * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id in
- * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. SOURCE: interface 2.5; design, "Key
- * files".
+ * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. SOURCE:
+ * docs/formats.md.
  */
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

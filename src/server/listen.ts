@@ -2,7 +2,7 @@
 
 import { lstatSync, rmSync } from 'node:fs';
 import { connect, isIP } from 'node:net';
-import type { HttpServer } from '../http/server.ts';
+import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './configuration.ts';
 

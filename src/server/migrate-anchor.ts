@@ -25,7 +25,7 @@ export async function checkSourceAnchor(
   accepts: boolean,
 ): Promise<string | null> {
   const anchor = anchorAt(from, keys);
-  return anchor === null ? null : checkRollback(anchor, { end: store, isShared: false, keys }, accepts);
+  return anchor === null ? null : checkRollback(anchor, { end: store, isMultiWriter: false, keys }, accepts);
 }
 
 /**
@@ -35,7 +35,7 @@ export async function checkSourceAnchor(
 export async function anchorTarget(to: VaultLocation, source: Store, keys: VaultKeys, accepts: boolean): Promise<void> {
   const anchor = anchorAt(to, keys);
   if (anchor === null) return;
-  await checkRollback(anchor, { end: source, isShared: true, keys }, accepts);
+  await checkRollback(anchor, { end: source, isMultiWriter: true, keys }, accepts);
   const { last } = await source.readHead();
   await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
   await anchor.close();

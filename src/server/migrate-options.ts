@@ -18,7 +18,7 @@ Usage: ${CALLED_AS.migrate} --from DIR|URL --to DIR|URL [flags]
 
   --from DIR|URL         the vault: a data directory, or postgres://…
   --to DIR|URL           the target: a directory without a database, or an empty database
-  --database-file FILE   a file with the URL, in place of --from or --to; so does LEASEHOLD_DATABASE_URL
+  --database-file FILE   a file with the URL, instead of --from or --to; LEASEHOLD_DATABASE_URL works too
   --root-key-file FILE   the vault's root key (default DIR/root.key)
   --accept-broken-chain  copy a log whose chain is broken, as it is
   --help                 show this help

@@ -57,7 +57,7 @@ export async function openVault(
     opened = await openStore(configuration, warn, syncFile);
     const { store, keys, rootKeyFile, anchor } = opened;
     const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
-    const loss = await checkRollback(anchor, { end: store, isShared: store.isMultiWriter, keys }, acceptRollback);
+    const loss = await checkRollback(anchor, { end: store, isMultiWriter: store.isMultiWriter, keys }, acceptRollback);
     if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
     markVault(dataDir);
     warnOfDamage(anchor, warn);

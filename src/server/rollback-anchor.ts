@@ -11,14 +11,14 @@ const INTERVAL_MS = 1000;
 export function startAnchoring(
   ledger: Ledger,
   anchor: AnchorFile,
-  isShared: boolean,
+  isMultiWriter: boolean,
   logError: ServiceLog['error'],
 ): { stop(): Promise<void> } {
   const keep = async (): Promise<void> => {
     const { lastSeenEntry } = ledger.memory;
     try {
       // The embedded store writes the anchor with each sync of its log.
-      if (isShared && lastSeenEntry !== null) await anchor.keep(lastSeenEntry);
+      if (isMultiWriter && lastSeenEntry !== null) await anchor.keep(lastSeenEntry);
       await anchor.sync();
     } catch (error) {
       logError('the anchor of the log could not be written; the service retries', error);

@@ -15,7 +15,7 @@ import { wrongRootKey } from './root-key.ts';
 /** A log in the directory of its anchor, or one that several nodes share. */
 export interface AnchoredLog {
   readonly end: Pick<Store, 'readHead' | 'readEntries'>;
-  readonly isShared: boolean;
+  readonly isMultiWriter: boolean;
   readonly keys: VaultKeys;
 }
 
@@ -58,7 +58,7 @@ export async function checkAtRest(
     const keyCheck = await end.readRootKeyCheck();
     if (keyCheck === null) return;
     if (!timingSafeEqualText(keyCheck, keys.checkValue)) throw wrongRootKey(rootKeyFile);
-    await checkRollback(anchor, { end, isShared: false, keys }, acceptsRollback);
+    await checkRollback(anchor, { end, isMultiWriter: false, keys }, acceptsRollback);
   } catch (error) {
     if (error instanceof StartupError) throw error;
     // Opening the store reports the error.
@@ -67,13 +67,13 @@ export async function checkAtRest(
   }
 }
 
-async function findLoss(anchor: AnchorFile, { end, isShared, keys }: AnchoredLog): Promise<Loss | null> {
+async function findLoss(anchor: AnchorFile, { end, isMultiWriter, keys }: AnchoredLog): Promise<Loss | null> {
   const { head, last, highestSeq } = await end.readHead();
   const found = anchor.read();
   if (found === null) {
     // WHY not for a shared log: a new node has no anchor. The embedded database has one before its first entry.
     const isEmpty = highestSeq === 0 && (head === null || head.seq === 0);
-    return isShared || isEmpty ? null : missing(anchor.path);
+    return isMultiWriter || isEmpty ? null : missing(anchor.path);
   }
   const { entry } = found;
   if (entry === null) return damaged(anchor.path);
@@ -83,7 +83,7 @@ async function findLoss(anchor: AnchorFile, { end, isShared, keys }: AnchoredLog
   // The head record is written with the state. If it names the entry, only log rows were deleted, which verification
   // reports. WHY not on a shared log: running nodes check the rows of the log.
   const isHeadThere = head?.seq === entry.seq && head.hmac === entry.hmac && isHeadAuthentic(keys.audit, head);
-  if (isHeadThere && !isShared) return null;
+  if (isHeadThere && !isMultiWriter) return null;
   return lost(
     entry,
     there === undefined ? `and the log ends at ${last?.seq ?? 0}` : 'and the log has a different entry there',

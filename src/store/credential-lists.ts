@@ -2,13 +2,13 @@
 import type { CountedCredential } from '../core/credential.ts';
 import { rangeFrom } from '../core/pattern.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import type { CountStep, CredentialCursor, CredentialQuery, ListStep } from './queries.ts';
+import type { CountStep, CredentialCursor, CredentialListQuery, ListStep } from './queries.ts';
 import { and, type Procedure, type Statement, sql } from './statement.ts';
 import { scanUntilDeadline } from './time-slice.ts';
 
 export function* listCredentials(
   dialect: Dialect,
-  query: CredentialQuery,
+  query: CredentialListQuery,
   from: CredentialCursor,
   limit: number,
 ): Procedure<ListStep<CountedCredential, CredentialCursor>> {
@@ -27,7 +27,7 @@ export function* listCredentials(
 
 export function* countCredentials(
   dialect: Dialect,
-  query: CredentialQuery,
+  query: CredentialListQuery,
   from: CredentialCursor,
   atMost: number,
 ): Procedure<CountStep<CredentialCursor>> {
@@ -52,7 +52,7 @@ export function* countCredentials(
  */
 function* visitChunk(
   { chunkRows }: Dialect,
-  { ranges, type }: CredentialQuery,
+  { ranges, type }: CredentialListQuery,
   { range, after }: CredentialCursor,
   visit: (where: Statement) => Procedure<string | null>,
 ): Procedure<CredentialCursor | null> {

@@ -48,10 +48,10 @@ export function countLeases(
 /** A lease was ended by the revocation if it was active, and no earlier revocation applied. */
 export function countRevokedBy(
   dialect: Dialect,
-  { mark, agentName }: RevokedLeases,
+  { revocation, agentName }: RevokedLeases,
   beforeSeq: number,
 ): Procedure<CountStep<number>> {
-  const { seq, agentId, credentialId, revokedAt } = mark;
+  const { seq, agentId, credentialId, revokedAt } = revocation;
   const notRevoked = (scope: string): Statement => sql`NOT EXISTS (SELECT 1 FROM bulk_revocations b
     WHERE ${raw(scope)} AND b.seq > l.seq AND b.seq < ${seq})`;
   const where = and(

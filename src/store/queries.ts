@@ -13,7 +13,7 @@ export interface AuditFilter {
   readonly result: string | null;
 }
 
-export interface CredentialQuery {
+export interface CredentialListQuery {
   /** In order, not overlapping. */
   readonly ranges: readonly PathRange[];
   readonly type: string | null;
@@ -51,7 +51,7 @@ export interface CountStep<Cursor> {
 
 /** The leases that a bulk revocation applies to; `agentName` is the name of its agent, or null if it has no agent. */
 export interface RevokedLeases {
-  readonly mark: BulkRevocation;
+  readonly revocation: BulkRevocation;
   readonly agentName: ActorName | null;
 }
 

@@ -8,7 +8,7 @@ import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } f
 import { countCredentials, listCredentials } from './credential-lists.ts';
 import type { Dialect } from './dialect.ts';
 import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
-import type { AuditFilter, CredentialCursor, CredentialQuery, LeaseQuery, RevokedLeases } from './queries.ts';
+import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
 import type { Procedure } from './statement.ts';
 import type { Head, LogLocation, Store, StoreTransaction, SweepResult } from './store.ts';
 import {
@@ -28,7 +28,7 @@ export abstract class SqlStore implements Store {
   protected abstract readonly dialect: Dialect;
 
   abstract initialise(keyCheck: string, head: Head, now: number): Promise<void>;
-  abstract begin(keys: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  abstract begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
   abstract readAccessCount(credentialId: CredentialId): Promise<number>;
   abstract readTime(): Promise<number | null>;
   abstract sweep(now: number, limit: number): Promise<SweepResult>;
@@ -72,11 +72,11 @@ export abstract class SqlStore implements Store {
     return this.run(readEpoch(), true);
   }
 
-  listCredentials(query: CredentialQuery, from: CredentialCursor, limit: number) {
+  listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
     return this.run(listCredentials(this.dialect, query, from, limit));
   }
 
-  countCredentials(query: CredentialQuery, from: CredentialCursor, atMost: number) {
+  countCredentials(query: CredentialListQuery, from: CredentialCursor, atMost: number) {
     return this.run(countCredentials(this.dialect, query, from, atMost));
   }
 
@@ -88,8 +88,8 @@ export abstract class SqlStore implements Store {
     return this.run(countLeases(this.dialect, query, beforeSeq, atMost));
   }
 
-  countRevokedBy(marked: RevokedLeases, beforeSeq: number) {
-    return this.run(countRevokedBy(this.dialect, marked, beforeSeq));
+  countRevokedBy(revoked: RevokedLeases, beforeSeq: number) {
+    return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {

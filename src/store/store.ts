@@ -18,7 +18,7 @@ import type {
   AuditFilter,
   CountStep,
   CredentialCursor,
-  CredentialQuery,
+  CredentialListQuery,
   LeaseQuery,
   ListStep,
   Matches,
@@ -56,7 +56,7 @@ export type StoredChange =
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Replaces a record with the same id. */
-  | { readonly kind: 'saveIdempotencyRecord'; readonly reply: Authenticated<IdempotencyRecord> }
+  | { readonly kind: 'saveIdempotencyRecord'; readonly record: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;
@@ -103,7 +103,7 @@ export interface ClusterView {
   /** The MAC of entry `knownSeq`; null if that entry does not exist. */
   readonly knownLink: string | null;
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
-  readControl(behindEpoch: number): Promise<ControlChanges | null>;
+  readControl(afterEpoch: number): Promise<ControlChanges | null>;
 }
 
 /**
@@ -173,8 +173,8 @@ export interface Store {
    */
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
-  /** `knownSeq`: the last entry that this process knows; see `knownLink`. */
-  begin(keys: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
+  begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
   /** The current epoch, without a transaction. Control state of that epoch is current. */
   readEpoch(): Promise<number>;
 
@@ -188,13 +188,13 @@ export interface Store {
 
   /** By path, from the cursor on; at most `limit` rows, at least 1. */
   listCredentials(
-    query: CredentialQuery,
+    query: CredentialListQuery,
     from: CredentialCursor,
     limit: number,
   ): Promise<ListStep<CountedCredential, CredentialCursor>>;
   /** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
   countCredentials(
-    query: CredentialQuery,
+    query: CredentialListQuery,
     from: CredentialCursor,
     atMost: number,
   ): Promise<CountStep<CredentialCursor>>;
@@ -203,7 +203,7 @@ export interface Store {
   /** As `countCredentials`. */
   countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>>;
   /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
-  countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>>;
+  countRevokedBy(revoked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>>;
 
   /** For `openLogReader` in a thread. */
   readonly logLocation: LogLocation;

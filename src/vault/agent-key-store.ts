@@ -1,7 +1,7 @@
 /**
- * The interface to the files of agents' private keys. ORDER: stage → ledger → commit → reply, and ledger → remove →
- * reply, so that a crash leaves either a staged key, which the next start commits or aborts, or a stray one, which it
- * removes.
+ * The interface to the files of agents' private keys. ORDER: stage the key → commit the batch → commit the key →
+ * reply, and commit the batch → remove → reply, so that a crash leaves either a staged key, which the next start
+ * commits or aborts, or a stray one, which it removes.
  */
 import type { AgentId, AgentName } from '../core/names.ts';
 

@@ -1,4 +1,7 @@
-/** Registers and deregisters agents, with the files of generated keys. SOURCE: interface 4.3; decisions, "Callers". */
+/**
+ * Registers and deregisters agents, with the files of generated keys. SOURCE: docs/api.md, "Agents"; docs/decisions.md,
+ * "Agents and sessions".
+ */
 import type { Agent, PublicKey } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';

@@ -1,4 +1,7 @@
-/** Reads the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
+/**
+ * Reads the audit log: the filtered list, and the export. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The
+ * audit log".
+ */
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit } from '../core/operations/audit.ts';

@@ -1,4 +1,7 @@
-/** Operations on credentials that need a budget or the store in addition to the ledger. SOURCE: interface 4.1. */
+/**
+ * Operations on credentials that need a budget or the store in addition to the ledger. SOURCE: docs/api.md,
+ * "Credentials".
+ */
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';

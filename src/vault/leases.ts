@@ -1,4 +1,4 @@
-/** Lists leases, and counts the leases of bulk revocations. SOURCE: decisions, "Leases". */
+/** Lists leases, and counts the leases of bulk revocations. SOURCE: docs/decisions.md, "Leases". */
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -45,9 +45,11 @@ function ownName({ authentication }: Context): ActorName | null {
  */
 export async function revokeLeases(vault: Vault, context: Context, request: RevokeManyRequest): Promise<number> {
   const agentName = request.agentName ?? ownName(context);
-  const mark = await vault.ledger.submit(revokeMany(context, { ...request, agentName }));
-  if (mark === null) return 0;
-  const ended = { mark, agentName };
-  const { count } = await countFrom(mark.seq, { count: (beforeSeq) => vault.store.countRevokedBy(ended, beforeSeq) });
+  const revocation = await vault.ledger.submit(revokeMany(context, { ...request, agentName }));
+  if (revocation === null) return 0;
+  const ended = { revocation, agentName };
+  const { count } = await countFrom(revocation.seq, {
+    count: (beforeSeq) => vault.store.countRevokedBy(ended, beforeSeq),
+  });
   return count;
 }

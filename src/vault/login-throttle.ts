@@ -1,6 +1,6 @@
 /**
  * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
- * only a failed attempt is charged. SOURCE: decisions, "Authentication".
+ * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 import { ApiError } from '../core/errors.ts';
 import { FifoCache } from '../core/fifo-cache.ts';

@@ -1,8 +1,8 @@
-/** Challenges and logins. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+/** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { authFailed, CHALLENGE_LIFE_MS, type LoginResult, verify } from '../core/operations/sessions.ts';
+import { authFailed, CHALLENGE_LIFE_MS, type LoginResult, openSession } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
 import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
@@ -28,7 +28,7 @@ export async function issueChallenge(vault: Vault, agentName: AgentName): Promis
   return { challengeId, nonce, expiresAt: issuedAt + CHALLENGE_LIFE_MS };
 }
 
-export interface Proof {
+export interface SignedChallenge {
   readonly challengeId: ChallengeId;
   readonly agentName: AgentName;
   readonly signature: Uint8Array;
@@ -49,16 +49,16 @@ export function parseSignature(text: string): Uint8Array {
 export async function login(
   vault: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
-  proof: Proof,
+  signed: SignedChallenge,
 ): Promise<LoginResult & { token: Secret }> {
   const { clock, keys, loginThrottle } = vault;
-  const { agentName } = proof;
-  const challenge = decodeChallengeId(keys.challenge, proof.challengeId);
+  const { agentName } = signed;
+  const challenge = decodeChallengeId(keys.challenge, signed.challengeId);
   // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
   if (challenge === null) throw authFailed();
   const settle = await loginThrottle.admit(agentName, origin.remoteAddr, clock);
   try {
-    const loggedIn = await verifyChallenge(vault, origin, proof, challenge);
+    const loggedIn = await verifyChallenge(vault, origin, signed, challenge);
     settle(false);
     return loggedIn;
   } catch (error) {
@@ -70,7 +70,7 @@ export async function login(
 async function verifyChallenge(
   { keys, ledger, budgets, clock }: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
-  { challengeId, agentName, signature }: Proof,
+  { challengeId, agentName, signature }: SignedChallenge,
   challenge: DecodedChallenge,
 ): Promise<LoginResult & { token: Secret }> {
   await ledger.refresh();
@@ -81,7 +81,7 @@ async function verifyChallenge(
     (await isSignatureValid(publicKey, nonce, signature)) ||
     (await isSignatureValid(publicKey, Buffer.from(nonce.toString('base64')), signature));
   const token = newToken('lhs_');
-  const operation = verify(origin, {
+  const operation = openSession(origin, {
     agentName,
     challengeId,
     challengeExpiresAt: challenge.issuedAt + CHALLENGE_LIFE_MS,

@@ -10,8 +10,8 @@ import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
-import type { KeyRecovery } from './key-recovery.ts';
 import type { LoginThrottle } from './login-throttle.ts';
+import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
 import type { Verifier } from './verification/verifier.ts';
 
 export interface Vault {
@@ -19,7 +19,7 @@ export interface Vault {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
-  readonly agentKeys: KeyRecovery;
+  readonly agentKeys: RetryingAgentKeys;
   readonly loginThrottle: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;

@@ -7,7 +7,7 @@ import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/patte
 import {
   type CountStep,
   type CredentialCursor,
-  type CredentialQuery,
+  type CredentialListQuery,
   FIRST_CREDENTIAL,
 } from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
@@ -78,7 +78,7 @@ const patterns = fc.oneof(
 const type = fc.option(fc.constantFrom(...TYPES, 'none' as CredentialType));
 
 export function listContract({ name, newVault }: Subject): void {
-  test(`${name}: credentials are listed by path in code-point order, within the ranges, by pages`, async (t) => {
+  test(`${name}: credentials are listed by path in code-point order, within the ranges, in pages`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: CREDENTIALS.map(stored) });
     await fc.assert(
@@ -88,7 +88,7 @@ export function listContract({ name, newVault }: Subject): void {
         fc.nat(12),
         fc.integer({ min: 1, max: 12 }),
         async (granted, only, offset, limit) => {
-          const query: CredentialQuery = { ranges: toRanges(granted), type: only };
+          const query: CredentialListQuery = { ranges: toRanges(granted), type: only };
           const fitting = inOrder.filter(
             (credential) =>
               granted.some((each) => matches(each, credential.path)) && (only === null || credential.type === only),
@@ -103,7 +103,7 @@ export function listContract({ name, newVault }: Subject): void {
     );
   });
 
-  test(`${name}: ranges that hold nothing are passed over together, in a list and in its count`, async (t) => {
+  test(`${name}: empty ranges are skipped together, in a list and in its count`, async (t) => {
     const store = await newVault(t);
     const rare = [0, 1500, 2999].map((index) => aCredential(`team/${1000 + index}/key`));
     await commit(store, { changes: [...CREDENTIALS, ...rare].map(stored) });

@@ -1,4 +1,4 @@
-/** Going through a store's lists to their end, step by step, as whoever lists does. */
+/** Reads a store's lists to their end, step by step. */
 import assert from 'node:assert/strict';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
@@ -6,7 +6,7 @@ import {
   type AuditFilter,
   type CountStep,
   type CredentialCursor,
-  type CredentialQuery,
+  type CredentialListQuery,
   FIRST_CREDENTIAL,
   type LeaseQuery,
   type ListStep,
@@ -56,7 +56,7 @@ export async function rowsFrom<Row, Place>(
 
 export function countCredentials(
   store: Store,
-  query: CredentialQuery,
+  query: CredentialListQuery,
   atMost = ALL,
 ): Promise<CountStep<CredentialCursor>> {
   return countFrom(FIRST_CREDENTIAL, (from, most) => store.countCredentials(query, from, most), atMost);
@@ -65,7 +65,7 @@ export function countCredentials(
 /** Those behind the first `offset`. */
 export async function listCredentials(
   store: Store,
-  query: CredentialQuery,
+  query: CredentialListQuery,
   offset = 0,
   limit = ALL,
 ): Promise<Credential[]> {
@@ -95,7 +95,7 @@ export async function listLeases(
 }
 
 export async function countRevokedBy(store: Store, marked: RevokedLeases): Promise<number> {
-  return (await countFrom(marked.mark.seq, (from) => store.countRevokedBy(marked, from))).count;
+  return (await countFrom(marked.revocation.seq, (from) => store.countRevokedBy(marked, from))).count;
 }
 
 /** The ordinals that fit, in that order. */

@@ -85,7 +85,7 @@ test('a success saves its reply with its changes, for 24 hours, under its caller
     const kept: IdempotencyRecord = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
     assert.deepEqual(changes.at(-1), {
       kind: 'saveIdempotencyRecord',
-      reply: { ...kept, expiresAt: NOW + 86_400_000 },
+      record: { ...kept, expiresAt: NOW + 86_400_000 },
     });
     assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
   }
@@ -144,11 +144,11 @@ test('an agent registered again under the name does not get the earlier agent’
   const after = known({ agentId: 'agent-2' });
   const kept = before.idempotencyRecord(ONE.id);
   assert.ok(kept);
-  after.apply({ kind: 'saveIdempotencyRecord', reply: kept });
+  after.apply({ kind: 'saveIdempotencyRecord', record: kept });
   const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
   assert.deepEqual(kinds, DONE);
   const change = changes.at(-1);
-  assert.equal(change?.kind === 'saveIdempotencyRecord' && change.reply.agentId, 'agent-2');
+  assert.equal(change?.kind === 'saveIdempotencyRecord' && change.record.agentId, 'agent-2');
 });
 
 test('an ended session gets no saved reply', () => {
@@ -179,7 +179,7 @@ test('the reply of a retrieval is never saved', () => {
 
 test('a type with a secret, or anything but plain data, cannot be saved', () => {
   type Can<R> = [R] extends [JsonSerializable<R>] ? true : false;
-  // The compiler is who tests it.
+  // The compiler tests this.
   const plain: [Can<Credential>, Can<readonly string[]>, Can<{ a: { b: number | null }[] } | null>] = [
     true,
     true,

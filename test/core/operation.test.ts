@@ -7,7 +7,12 @@ import { BatchState } from '../../src/core/batch-state.ts';
 import type { AgentId, ChallengeId, EntryId, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
-import { CHALLENGE_LIFE_MS, SESSION_LIFE_MS, type VerifyRequest, verify } from '../../src/core/operations/sessions.ts';
+import {
+  CHALLENGE_LIFE_MS,
+  type LoginRequest,
+  openSession,
+  SESSION_LIFE_MS,
+} from '../../src/core/operations/sessions.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parseTtl } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -86,7 +91,7 @@ test('a signature that was checked with another key, or for another agent of the
   const [agent] = world.control.agents();
   assert.ok(agent);
   const { id, publicKey } = agent;
-  const request: VerifyRequest = {
+  const request: LoginRequest = {
     agentName: parseAgentName('a'),
     challengeId: LEASE as ChallengeId,
     challengeExpiresAt: world.now + 1,
@@ -95,12 +100,12 @@ test('a signature that was checked with another key, or for another agent of the
     isSignatureValid: true,
     tokenHash: 'hash' as TokenHash,
   };
-  const outcomeOf = (fields: Partial<VerifyRequest>) => {
-    const operation = verify(BY_ADMIN, { ...request, ...fields });
+  const outcomeOf = (fields: Partial<LoginRequest>) => {
+    const operation = openSession(BY_ADMIN, { ...request, ...fields });
     const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
     return operation.decide(known, { now: world.now, seq: 2, entryId: 'entry' as EntryId, newId: () => LEASE });
   };
-  const refused: Partial<VerifyRequest>[] = [
+  const refused: Partial<LoginRequest>[] = [
     { verifiedAgainst: { agentId: 'another' as AgentId, publicKey } },
     { verifiedAgainst: { agentId: id, publicKey: 'another' as PublicKey } },
     { verifiedAgainst: null },

@@ -79,7 +79,7 @@ for (const how of ['removed', 'emptied'] as const) {
     const before = readdirSync(directory).sort();
     for (const isKeyThere of [true, false]) {
       if (!isKeyThere) rmSync(join(directory, 'root.key'));
-      const said = isKeyThere ? LOSSES.said : /root key is missing|database was lost|holds no vault/;
+      const said = isKeyThere ? LOSSES.said : /root key is missing|database was lost|contains no vault/;
       await assert.rejects(startTestService(t, [], directory), said);
       assert.equal(existsSync(join(directory, 'root.key')), isKeyThere, 'a new root key was made');
     }

@@ -58,7 +58,11 @@ test('every route has a heading and every heading a route', () => {
   assert.deepEqual(headings.sort(), routes.sort());
 });
 
-const WHO = { public: 'Who: everybody', agent: 'Who: agents and the administrator', admin: 'Who: the administrator' };
+const WHO = {
+  public: 'Who: everybody',
+  authenticated: 'Who: agents and the administrator',
+  admin: 'Who: the administrator',
+};
 
 for (const row of ROUTES) {
   const name = `${row.method} ${row.path}`;

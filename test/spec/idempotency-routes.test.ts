@@ -63,7 +63,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
   const row = ROUTES.find(({ method, path }) => `${method} ${path}` === route) as Route & { readonly event: string };
   const callers: readonly (readonly [who: string, as: Client])[] = [
     ['the administrator', admin],
-    ...(row.who === 'agent' ? [['an agent', agent] as const] : []),
+    ...(row.who === 'authenticated' ? [['an agent', agent] as const] : []),
   ];
   for (const [who, as] of callers) {
     test(`${route}: a repeat by ${who} returns the same response, changes nothing and is not recorded`, async () => {

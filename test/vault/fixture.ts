@@ -22,8 +22,8 @@ import type { Store, WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
-import { KeyRecovery } from '../../src/vault/key-recovery.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
+import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
@@ -104,7 +104,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onFailedBatch: (error) => failures.push(error),
   });
   const keyStore = options.keyStore ?? new FsAgentKeyStore(join(directory, 'agents'));
-  const agentKeys = new KeyRecovery({
+  const agentKeys = new RetryingAgentKeys({
     keyStore,
     ledger,
     onFailure: (error) => failures.push(error),
@@ -151,7 +151,7 @@ export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>
               await decide(batch, commit);
               return { durable: Promise.resolve() };
             } finally {
-              // A turn whose commit failed is over.
+              // A batch whose commit failed has ended.
               if (!isClosed) await turn.rollback();
             }
           },
@@ -192,7 +192,7 @@ export function readLog(store: Store): Promise<AuditEntry[]> {
 /** The content of memory, in the form in which the store returns it. */
 export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
   const [held, read] = [vault.ledger.memory, await readVaultState(vault.real, vault.keys)];
-  // What was read still has its MAC beside it.
+  // Rows that were read still have their MACs.
   const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
   assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
   assert.deepEqual(bare(held.control.policies.all()), bare(read.control.policies.all()));

@@ -1,4 +1,6 @@
-/** Operations that only the administrator may call. A rejected agent is recorded. SOURCE: decisions, "Audit". */
+/**
+ * Operations that only the administrator may call. A rejected agent is recorded. SOURCE: docs/decisions.md, "Requests".
+ */
 import type { EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import { ApiError } from '../errors.ts';
@@ -10,19 +12,12 @@ interface AdminSpec {
   readonly requiredRole: 'admin';
 }
 
-/** An operation that names its event, so that an agent can be rejected before its request is read. */
-export interface AdminOperation {
-  readonly event: EventType;
-}
-
-/** Returns the constructor of an operation, which carries the event. */
+/** Returns the constructor of an operation with the event. */
 export function adminOperation<Input extends readonly unknown[], R>(
   event: EventType,
   build: (spec: AdminSpec, ...input: Input) => Operation<R>,
-): AdminOperation & ((context: Context, ...input: Input) => Operation<R>) {
-  const construct = (context: Context, ...input: Input): Operation<R> =>
-    build({ context, event, requiredRole: 'admin' }, ...input);
-  return Object.assign(construct, { event });
+): (context: Context, ...input: Input) => Operation<R> {
+  return (context, ...input) => build({ context, event, requiredRole: 'admin' }, ...input);
 }
 
 /** A read, which is not recorded. Replies with what `read` returns; an error that it returns rejects the request. */
@@ -37,7 +32,7 @@ export function adminRead<R>(
   });
 }
 
-/** Rejects an agent at the operation before its request is read; succeeds for the administrator. */
-export function requireAdmin(context: Context, { event }: AdminOperation, resource: string): Operation<null> {
+/** Rejects an agent before its request is read, and records the event; succeeds for the administrator. */
+export function requireAdmin(context: Context, event: EventType, resource: string): Operation<null> {
   return adminRead({ context, event, requiredRole: 'admin' }, resource, () => null);
 }

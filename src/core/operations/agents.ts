@@ -1,4 +1,4 @@
-/** Registers, deregisters and reads agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import type { Agent, PublicKey } from '../agent.ts';
 import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName } from '../names.ts';
@@ -26,8 +26,8 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
 );
 
 /**
- * Removes the agent and revokes its leases; its sessions end because they are bound to its id. Replies with the removed
- * id.
+ * Removes the agent's row and revokes its leases in bulk. Its sessions stop working because they name its id. Replies
+ * with that id.
  */
 export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
   operation<AgentId>({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
@@ -36,7 +36,10 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
     const { id } = agent;
     return succeeded(id, entry('allowed'), [
       { kind: 'removeAgent', id, name },
-      { kind: 'revokeMatching', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
+      {
+        kind: 'revokeMatching',
+        revocation: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq },
+      },
     ]);
   }),
 );

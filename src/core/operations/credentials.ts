@@ -1,4 +1,7 @@
-/** Stores, lists, describes and deletes credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/**
+ * Stores, lists, describes and deletes credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
+ * "Credentials".
+ */
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
@@ -30,7 +33,7 @@ export function store(
     context,
     event: 'credential.store' as const,
     resource: path,
-    requiredRole: 'agent' as const,
+    requiredRole: 'authenticated' as const,
     reads: { credential: path },
   };
   return operation(description, (input) => {
@@ -70,7 +73,7 @@ export function store(
 
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
-    { context, event: 'credential.delete', resource: path, requiredRole: 'agent', reads: { credential: path } },
+    { context, event: 'credential.delete', resource: path, requiredRole: 'authenticated', reads: { credential: path } },
     (input) => {
       const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'delete', path);
@@ -81,7 +84,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
-        { kind: 'revokeMatching', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
+        {
+          kind: 'revokeMatching',
+          revocation: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq },
+        },
       ]);
     },
   );
@@ -90,7 +96,7 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 /** The paths that the caller may list, as ranges. */
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation(
-    { context, event: 'credential.list', resource: '*', requiredRole: 'agent' },
+    { context, event: 'credential.list', resource: '*', requiredRole: 'authenticated' },
     ({ caller, state, entry }) => {
       if (caller.kind === 'admin') return succeeded(ALL_PATHS, entry('allowed'));
       return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
@@ -111,7 +117,7 @@ export function readMetadata(context: Context, path: CredentialPath): Operation<
       context,
       event: 'credential.list',
       resource: path,
-      requiredRole: 'agent',
+      requiredRole: 'authenticated',
       reads: { credential: path, history: true },
     },
     (input) => {

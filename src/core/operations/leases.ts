@@ -1,4 +1,4 @@
-/** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: decisions, "Leases". */
+/** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
 import type { BatchState } from '../batch-state.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';
@@ -25,17 +25,22 @@ export interface LeaseAt {
 /** Not recorded. */
 export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.read', resource, requiredRole: 'agent', reads: { lease: id } }, (input) => {
-    const lease = findVisibleLease(input, id);
-    return lease === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: input.moment.now }, null);
-  });
+  return operation(
+    { context, event: 'lease.read', resource, requiredRole: 'authenticated', reads: { lease: id } },
+    (input) => {
+      const lease = findVisibleLease(input, id);
+      return lease === null
+        ? rejected('NOT_FOUND', NOT_FOUND, null)
+        : succeeded({ lease, now: input.moment.now }, null);
+    },
+  );
 }
 
 /** Decides again from now, by the current policies, for the agent that holds the lease. */
 export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation(
-    { context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } },
+    { context, event: 'lease.renew', resource, requiredRole: 'authenticated', reads: { lease: id } },
     (input) => {
       const { state, moment, entry } = input;
       const { now } = moment;
@@ -73,7 +78,7 @@ function leaseHolder(known: BatchState, lease: Lease): { kind: 'admin' } | { kin
 export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
   return operation(
-    { context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: { lease: id } },
+    { context, event: 'lease.revoke', resource, requiredRole: 'authenticated', reads: { lease: id } },
     (input) => {
       const { moment, entry } = input;
       const lease = findVisibleLease(input, id);
@@ -101,24 +106,27 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
   const { path } = request;
   const resource = path ?? `agent:${request.agentName}`;
   const keys = path === null ? {} : { credential: path };
-  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: keys }, (input) => {
-    const { caller, state, moment, entry } = input;
-    const { agentName } = request;
-    if (caller.kind === 'agent' && agentName !== caller.agent.name) {
-      const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
-      return rejected('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
-    }
-    if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
-    const agentId = agentName === null ? null : agentIdOf(input, agentName);
-    const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
-    if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
-      return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
-    }
-    const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-    const mark: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
-    const reason = `all active leases${whose} revoked`;
-    return succeeded(mark, entry('allowed', { reason }), [{ kind: 'revokeMatching', mark }]);
-  });
+  return operation(
+    { context, event: 'lease.revoke', resource, requiredRole: 'authenticated', reads: keys },
+    (input) => {
+      const { caller, state, moment, entry } = input;
+      const { agentName } = request;
+      if (caller.kind === 'agent' && agentName !== caller.agent.name) {
+        const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
+        return rejected('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
+      }
+      if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
+      const agentId = agentName === null ? null : agentIdOf(input, agentName);
+      const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
+      if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
+        return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
+      }
+      const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
+      const revocation: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
+      const reason = `all active leases${whose} revoked`;
+      return succeeded(revocation, entry('allowed', { reason }), [{ kind: 'revokeMatching', revocation }]);
+    },
+  );
 }
 
 function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
@@ -127,7 +135,9 @@ function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
 
 /** The id of the agent whose leases the caller may list, or null for all leases; not recorded. */
 export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
-  return operation({ context, event: 'lease.list', resource: '*', requiredRole: 'agent' }, ({ caller, moment }) =>
-    succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),
+  return operation(
+    { context, event: 'lease.list', resource: '*', requiredRole: 'authenticated' },
+    ({ caller, moment }) =>
+      succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),
   );
 }

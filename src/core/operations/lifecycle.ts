@@ -1,4 +1,4 @@
-/** Operations of the service itself. SOURCE: decisions, "The product" and "Audit". */
+/** Operations of the service itself. SOURCE: docs/decisions.md, "The process" and "The audit log". */
 import { SERVICE } from '../names.ts';
 import { type Operation, succeeded } from '../operation.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Creates, replaces, deletes, reads and simulates policies.
- * SOURCE: interface 4.2; decisions, "Policies and decisions".
+ * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
 
 import type { BatchState } from '../batch-state.ts';
@@ -69,7 +69,7 @@ export function simulate(
 ): Operation<Simulated> {
   const { agent, path, action } = question;
   return operation(
-    { context, event: 'policy.simulate', resource: path, requiredRole: 'agent' },
+    { context, event: 'policy.simulate', resource: path, requiredRole: 'authenticated' },
     ({ caller, state, entry }) => {
       if (caller.kind === 'agent' && caller.agent.name !== agent) {
         const denied = entry('denied', { reason: 'an agent may simulate only for itself' });

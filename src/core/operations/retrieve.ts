@@ -1,6 +1,6 @@
 /**
  * Retrieves a value and issues a lease.
- * SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions".
+ * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';
@@ -36,7 +36,7 @@ export function retrieve(
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
-    { context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys },
+    { context, event: 'credential.retrieve', resource: path, requiredRole: 'authenticated', reads: keys },
     (input) => {
       const { caller, state, moment, entry } = input;
       const decision = retrievalAccess(state, caller, path);

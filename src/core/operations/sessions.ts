@@ -1,6 +1,6 @@
 /**
  * Logs in with a signed challenge, reads and ends a session.
- * SOURCE: interface 4.4 and 5.2; decisions, "Authentication".
+ * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
 import type { PublicKey, Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
@@ -13,7 +13,7 @@ export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
 
 /** A login whose signature was already checked, with the agent and the key of that check. */
-export interface VerifyRequest {
+export interface LoginRequest {
   readonly agentName: AgentName;
   readonly challengeId: ChallengeId;
   readonly challengeExpiresAt: number;
@@ -40,12 +40,13 @@ export function authFailed(): ApiError {
 }
 
 /**
- * Consumes the challenge in every case, so that known and unknown agents cost the same. Recorded only if the agent is
- * registered and was registered when the challenge was issued: unauthenticated callers must not grow the log.
+ * Opens a session for a login. Consumes the challenge in every case, so that known and unknown agents cost the same.
+ * Recorded only if the agent is registered and was registered when the challenge was issued: unauthenticated callers
+ * must not grow the log.
  */
-export function verify(
+export function openSession(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,
-  request: VerifyRequest,
+  request: LoginRequest,
 ): Operation<LoginResult> {
   const { agentName, challengeId, challengeExpiresAt, verifiedAgainst, tokenHash } = request;
   return {
@@ -106,7 +107,7 @@ const NO_SESSION = 'The administrator has no session.';
 
 /** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
-  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'agent' }, ({ caller }) => {
+  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'authenticated' }, ({ caller }) => {
     if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, null);
     return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
   });
@@ -114,7 +115,7 @@ export function readSession(context: Context): Operation<CurrentSession> {
 
 export function endSession(context: Context): Operation<null> {
   return operation(
-    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'agent' },
+    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'authenticated' },
     ({ caller, entry }) => {
       if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
       const resource = `agent:${caller.agent.name}`;

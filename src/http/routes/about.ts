@@ -1,4 +1,4 @@
-/** Rows of the route table: the service itself. SOURCE: decisions, "HTTP". */
+/** Rows of the route table: the service itself. SOURCE: docs/decisions.md, "Requests". */
 import { Health } from '../../api/responses.ts';
 import { openApiDocument } from '../openapi.ts';
 import { publicRoute, type Route, type RouteGroup } from '../route.ts';

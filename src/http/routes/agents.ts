@@ -1,16 +1,11 @@
-/** Rows of the route table: agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Rows of the route table: agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import { Type } from 'typebox';
 import { AgentName } from '../../api/fields.ts';
 import { AgentRequest, PageQuery } from '../../api/requests.ts';
 import { Agent, RegisteredAgent } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
-import {
-  deregisterAgent as deregister,
-  listAgents,
-  readAgent,
-  registerAgent as register,
-} from '../../core/operations/agents.ts';
+import { listAgents, readAgent } from '../../core/operations/agents.ts';
 import { deregisterAgent, registerAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
@@ -25,7 +20,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'List agents.',
     who: 'admin',
-    operation: listAgents,
+    adminEvent: 'agent.list',
     query: PageQuery,
     data: Type.Array(Agent),
     meta: 'paged',
@@ -40,7 +35,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'Register an agent, with its public key or with a key pair that the service generates.',
     who: 'admin',
-    operation: register,
+    adminEvent: 'agent.register',
     status: 201,
     body: AgentRequest,
     data: RegisteredAgent,
@@ -62,7 +57,7 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Read an agent.',
     params: { name: AgentName },
     who: 'admin',
-    operation: readAgent,
+    adminEvent: 'agent.read',
     data: Agent,
     async handle({ vault, context, params }) {
       const name = parseAgentName(params['name'] ?? '');
@@ -76,7 +71,7 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Deregister an agent: its sessions and leases end immediately.',
     params: { name: AgentName },
     who: 'admin',
-    operation: deregister,
+    adminEvent: 'agent.deregister',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

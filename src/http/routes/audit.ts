@@ -1,10 +1,9 @@
-/** Rows of the route table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+/** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
-import { exportAudit, listAudit, verifyAudit } from '../../core/operations/audit.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
@@ -35,7 +34,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit',
     summary: 'List audit entries, newest first.',
     who: 'admin',
-    operation: listAudit,
+    adminEvent: 'audit.list',
     query: AuditQuery,
     data: Type.Array(AuditEntry),
     meta: 'always',
@@ -61,7 +60,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/verify',
     summary: 'Verify the whole chain: read every entry and compute every MAC again.',
     who: 'admin',
-    operation: verifyAudit,
+    adminEvent: 'audit.verify',
     data: Verification,
     async handle({ vault, context }) {
       const verify = await authorizeVerification(vault, context);
@@ -74,7 +73,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/verify/progress',
     summary: 'Read the progress of the running verification.',
     who: 'admin',
-    operation: verifyAudit,
+    adminEvent: 'audit.verify',
     data: VerificationProgress,
     async handle({ vault, context }) {
       return { data: toProgressResponse(await readProgress(vault, context)) };
@@ -86,7 +85,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/export',
     summary: 'Every entry as newline-delimited JSON, oldest first.',
     who: 'admin',
-    operation: exportAudit,
+    adminEvent: 'audit.export',
     data: null,
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
     async handle({ vault, context }) {

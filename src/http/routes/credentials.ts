@@ -1,8 +1,8 @@
-/** Rows of the route table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 
 import { Type } from 'typebox';
 import { Path, word } from '../../api/fields.ts';
-import { CredentialQuery, CredentialsQuery, StoreRequest } from '../../api/requests.ts';
+import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
@@ -28,8 +28,8 @@ export const credentialRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/credentials',
     summary: 'List credentials, without values. An agent sees the paths that its policies let it list.',
-    who: 'agent',
-    query: CredentialsQuery,
+    who: 'authenticated',
+    query: ListCredentialsQuery,
     data: Type.Array(ListedCredential),
     meta: 'paged',
     async handle({ vault, context, query }) {
@@ -44,8 +44,8 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials/{path}',
     summary: 'Retrieve a value and a lease; with view=metadata, read the credential without its value.',
     params: { path: Path },
-    who: 'agent',
-    query: CredentialQuery,
+    who: 'authenticated',
+    query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, CredentialMetadata]),
     async handle({ vault, context, params, query }) {
       const path = parsePath(params['path'] ?? '');
@@ -65,7 +65,7 @@ export const credentialRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/credentials',
     summary: 'Store a value: a new credential, or a new version. If-None-Match: * rejects a path that exists.',
-    who: 'agent',
+    who: 'authenticated',
     status: 201,
     body: StoreRequest,
     headers: { 'If-None-Match': word(['*'], { description: 'Rejects a path that exists with 409.' }) },
@@ -91,7 +91,7 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials/{path}',
     summary: 'Delete a credential with its versions, and revoke its leases.',
     params: { path: Path },
-    who: 'agent',
+    who: 'authenticated',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

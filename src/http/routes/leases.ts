@@ -1,4 +1,4 @@
-/** Rows of the route table: leases. SOURCE: decisions, "Leases". */
+/** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
@@ -26,7 +26,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/leases',
     summary: 'List leases, newest first, including those that ended within 7 days. An agent sees its own.',
-    who: 'agent',
+    who: 'authenticated',
     query: LeasesQuery,
     data: Type.Array(Lease),
     meta: 'paged',
@@ -41,7 +41,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
-    who: 'agent',
+    who: 'authenticated',
     body: RevokeRequest,
     data: RevokeResponse,
     acceptsIdempotencyKey: true,
@@ -58,7 +58,7 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Read a lease.',
     params: { lease_id: Id },
-    who: 'agent',
+    who: 'authenticated',
     data: Lease,
     async handle({ vault, context, params }) {
       const id = parseLeaseId(params['lease_id'] ?? '');
@@ -71,7 +71,7 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}/renew',
     summary: 'Renew a lease from now, if the current policies allow it.',
     params: { lease_id: Id },
-    who: 'agent',
+    who: 'authenticated',
     body: Nothing,
     data: Lease,
     acceptsIdempotencyKey: true,
@@ -86,7 +86,7 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Revoke a lease.',
     params: { lease_id: Id },
-    who: 'agent',
+    who: 'authenticated',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

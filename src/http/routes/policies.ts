@@ -1,4 +1,4 @@
-/** Rows of the route table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Rows of the route table: policies and simulation. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
@@ -39,7 +39,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'List policies.',
     who: 'admin',
-    operation: listPolicies,
+    adminEvent: 'policy.list',
     query: PageQuery,
     data: Type.Array(Policy),
     meta: 'paged',
@@ -54,7 +54,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'Create a policy.',
     who: 'admin',
-    operation: createPolicy,
+    adminEvent: 'policy.create',
     status: 201,
     body: PolicyRequest,
     data: Policy,
@@ -68,7 +68,7 @@ export const policyRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/policies/simulate',
     summary: 'Simulate a decision without access to a value. An agent may simulate only for itself.',
-    who: 'agent',
+    who: 'authenticated',
     body: SimulateRequest,
     data: Simulation,
     async handle({ vault, context, body }) {
@@ -89,7 +89,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Read a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    operation: readPolicy,
+    adminEvent: 'policy.read',
     data: Policy,
     async handle({ vault, context, params }) {
       const name = parsePolicyName(params['name'] ?? '');
@@ -103,7 +103,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Create or replace a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    operation: replacePolicy,
+    adminEvent: 'policy.replace',
     body: PolicyReplacement,
     data: Policy,
     async handle({ vault, context, params, body }) {
@@ -120,7 +120,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Delete a policy. It grants nothing from its audit entry on.',
     params: { name: PolicyName },
     who: 'admin',
-    operation: deletePolicy,
+    adminEvent: 'policy.delete',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

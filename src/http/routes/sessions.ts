@@ -1,4 +1,7 @@
-/** Rows of the route table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
+/**
+ * Rows of the route table: challenges, logins, sessions. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents
+ * and sessions".
+ */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, Session } from '../../api/responses.ts';
 import { parseAgentName, parseChallengeId } from '../../core/names.ts';
@@ -49,7 +52,7 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
-    who: 'agent',
+    who: 'authenticated',
     data: Session,
     async handle({ vault, context, token }) {
       const { agentName, expiresAt } = await vault.ledger.submit(readSession(context));
@@ -62,7 +65,7 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "End the caller's own session.",
-    who: 'agent',
+    who: 'authenticated',
     status: 204,
     data: null,
     async handle({ vault, context }) {

@@ -14,14 +14,14 @@ export const EPOCHS_RETAINED = 2 * MAX_EPOCHS_BEHIND;
 /** Null if the node is too far behind and must reload everything. @throws errors of the driver */
 export async function readControl(
   connection: Connection,
-  behindEpoch: number,
+  afterEpoch: number,
   epoch: number,
 ): Promise<ControlChanges | null> {
-  if (epoch - behindEpoch > MAX_EPOCHS_BEHIND || epoch < behindEpoch) return null;
+  if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
   const [removals, agents, policies] = await Promise.all([
-    connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT ${AGENTS.list} FROM agents WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT ${POLICIES.list} FROM policies WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${afterEpoch}::bigint`,
+    connection.query`SELECT ${AGENTS.list} FROM agents WHERE epoch > ${afterEpoch}::bigint`,
+    connection.query`SELECT ${POLICIES.list} FROM policies WHERE epoch > ${afterEpoch}::bigint`,
   ]);
   const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
   return {

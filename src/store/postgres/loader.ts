@@ -12,7 +12,7 @@ interface Wanted {
   readonly sessions: Set<string>;
   readonly leases: Set<string>;
   readonly challenges: Set<string>;
-  readonly replies: Set<string>;
+  readonly idempotencyRecords: Set<string>;
   /** All paths; `newest` and `histories` are subsets of them. */
   readonly paths: Set<string>;
   readonly newest: Set<string>;
@@ -21,22 +21,22 @@ interface Wanted {
   readonly versions: Map<string, { readonly path: string; readonly version: number }>;
 }
 
-function sortKeys(keys: readonly ReadSet[]): Wanted {
+function collectKeys(reads: readonly ReadSet[]): Wanted {
   const wanted: Wanted = {
     sessions: new Set(),
     leases: new Set(),
     challenges: new Set(),
-    replies: new Set(),
+    idempotencyRecords: new Set(),
     paths: new Set(),
     newest: new Set(),
     histories: new Set(),
     versions: new Map(),
   };
-  for (const { credential, version, history, session, lease, challenge, idempotency } of keys) {
+  for (const { credential, version, history, session, lease, challenge, idempotency } of reads) {
     if (session !== undefined) wanted.sessions.add(session);
     if (lease !== undefined) wanted.leases.add(lease);
     if (challenge !== undefined) wanted.challenges.add(challenge);
-    if (idempotency !== undefined) wanted.replies.add(idempotency);
+    if (idempotency !== undefined) wanted.idempotencyRecords.add(idempotency);
     if (credential === undefined) continue;
     wanted.paths.add(credential);
     if (history === true) wanted.histories.add(credential);
@@ -47,9 +47,9 @@ function sortKeys(keys: readonly ReadSet[]): Wanted {
 }
 
 /** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
-export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
-  const wanted = sortKeys(keys);
-  const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([
+export async function loadRows(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedFromStore> {
+  const wanted = collectKeys(reads);
+  const [credentials, versions, histories, sessions, leases, challenges, idempotencyRecords] = await Promise.all([
     loadCredentials(connection, wanted),
     loadVersions(connection, wanted),
     loadHistories(connection, wanted),
@@ -62,9 +62,9 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
-    wanted.replies.size === 0
+    wanted.idempotencyRecords.size === 0
       ? []
-      : connection.query`SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
+      : connection.query`SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE id = ANY(${textArray(wanted.idempotencyRecords)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
@@ -76,7 +76,7 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
     histories: gatherHistories(histories),
     sessions: sessions.map((row) => SESSIONS.decode(row)),
     leases: leases.map((row) => LEASES.decode(row)),
-    idempotencyRecords: replies.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
+    idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }

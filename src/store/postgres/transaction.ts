@@ -13,7 +13,7 @@ import type { ClusterView, Head, StoreTransaction, WriteSet } from '../store.ts'
 import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
-import { loadKeys } from './loader.ts';
+import { loadRows } from './loader.ts';
 import { PostgresBatchWriter, prepareWrites } from './writer.ts';
 
 /** Longer than the lock time-out of the server: after it, the server is unresponsive. */
@@ -30,11 +30,11 @@ const WARNING_CLASS = /^01/;
 /** @throws StoreError; then no transaction is open */
 export async function beginTransaction(
   connection: Connection,
-  keys: readonly ReadSet[],
+  reads: readonly ReadSet[],
   knownSeq: number,
 ): Promise<StoreTransaction> {
   try {
-    const opening = lockAndLoad(connection, keys, knownSeq);
+    const opening = lockAndLoad(connection, reads, knownSeq);
     const [, heads, [state], found] = await withDeadline(connection, BEGIN_TIMEOUT_MS, opening);
     const head = toHead(heads[0]);
     return {
@@ -49,7 +49,7 @@ export async function beginTransaction(
   }
 }
 
-function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq: number) {
+function lockAndLoad(connection: Connection, reads: readonly ReadSet[], knownSeq: number) {
   return Promise.all([
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
     connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
@@ -60,7 +60,7 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
         (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
         last_seq, last_hmac, last_timestamp
       FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
-    loadKeys(connection, keys),
+    loadRows(connection, reads),
   ]);
 }
 
@@ -92,9 +92,9 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
     highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
-    async readControl(behindEpoch) {
+    async readControl(afterEpoch) {
       try {
-        return await readControl(connection, behindEpoch, head?.epoch ?? 0);
+        return await readControl(connection, afterEpoch, head?.epoch ?? 0);
       } catch (error) {
         throw toStoreError(error);
       }

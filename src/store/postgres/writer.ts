@@ -105,7 +105,7 @@ export class PostgresBatchWriter {
         return;
       case 'saveIdempotencyRecord':
         // Replaces a record that expired or was altered outside.
-        this.#write(upsertItems(IDEMPOTENCY_RECORDS, [change.reply]));
+        this.#write(upsertItems(IDEMPOTENCY_RECORDS, [change.record]));
         return;
       case 'putCredential':
         for (const statement of putCredential(change.credential)) this.#write(statement);
@@ -130,9 +130,9 @@ export class PostgresBatchWriter {
         this.#write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
         return;
       case 'revokeMatching': {
-        const { agentId, credentialId, ...mark } = change.mark;
+        const { agentId, credentialId, ...revocation } = change.revocation;
         const scope = { agentId: agentId ?? '', credentialId: credentialId ?? '' };
-        this.#write(insertItems(BULK_REVOCATIONS, [{ ...mark, ...scope }]));
+        this.#write(insertItems(BULK_REVOCATIONS, [{ ...revocation, ...scope }]));
         return;
       }
     }

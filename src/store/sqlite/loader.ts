@@ -10,26 +10,26 @@ import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
-/** With mutable arrays. */
+/** The same type with mutable properties and arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
-/** What is already loaded of a credential. */
+/** Records which rows of a credential are loaded. */
 interface LoadedCredential {
   readonly id: CredentialId;
   readonly countId: CountRowId;
   readonly newest: number;
-  /** Queried, whether found or not. */
+  /** The versions that were queried, whether found or not. */
   readonly versions: number[];
   hasHistory: boolean;
 }
 
-export interface LoadedKeys {
+export interface LoadResult {
   readonly found: LoadedFromStore;
-  /** Of the loaded credentials. */
+  /** The count rows of the loaded credentials. */
   readonly countIds: ReadonlyMap<CredentialId, CountRowId>;
 }
 
-export class KeyLoader {
+export class RowLoader {
   readonly #database: DatabaseSync;
   readonly #cache: CredentialCache;
   readonly #newest: StatementSync;
@@ -39,7 +39,7 @@ export class KeyLoader {
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
-  readonly #reply: StatementSync;
+  readonly #idempotencyRecord: StatementSync;
 
   constructor(database: DatabaseSync, cache: CredentialCache) {
     this.#database = database;
@@ -54,23 +54,23 @@ export class KeyLoader {
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
-    this.#reply = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
+    this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
   }
 
   /** Loads each row once. */
-  load(keys: readonly ReadSet[]): LoadedKeys {
+  load(reads: readonly ReadSet[]): LoadResult {
     // WHY a transaction: otherwise each statement locks and unlocks the file, which takes two system calls.
     this.#database.exec('BEGIN');
     try {
       this.#cache.refresh();
-      return this.#load(keys);
+      return this.#load(reads);
     } finally {
       // SQLite has rolled back after an I/O error.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
 
-  #load(keys: readonly ReadSet[]): LoadedKeys {
+  #load(reads: readonly ReadSet[]): LoadResult {
     const found: Mutable<LoadedFromStore> = {
       credentials: [],
       versions: [],
@@ -83,21 +83,21 @@ export class KeyLoader {
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
     const seen = new Set<string>();
     const isNew = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
-    for (const key of keys) {
-      if (key.credential !== undefined) this.#loadCredential(key.credential, key, credentials, found);
-      if (key.session !== undefined && isNew(`session ${key.session}`)) {
-        const row = this.#session.get(key.session);
+    for (const read of reads) {
+      if (read.credential !== undefined) this.#loadCredential(read.credential, read, credentials, found);
+      if (read.session !== undefined && isNew(`session ${read.session}`)) {
+        const row = this.#session.get(read.session);
         if (row !== undefined) found.sessions.push(SESSIONS.decode(row));
       }
-      if (key.lease !== undefined && isNew(`lease ${key.lease}`)) {
-        const row = this.#lease.get(key.lease);
+      if (read.lease !== undefined && isNew(`lease ${read.lease}`)) {
+        const row = this.#lease.get(read.lease);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
-      if (key.challenge !== undefined && this.#spent.get(key.challenge) !== undefined) {
-        found.spentChallenges.push(key.challenge);
+      if (read.challenge !== undefined && this.#spent.get(read.challenge) !== undefined) {
+        found.spentChallenges.push(read.challenge);
       }
-      if (key.idempotency !== undefined && isNew(`idempotency ${key.idempotency}`)) {
-        const row = this.#reply.get(key.idempotency);
+      if (read.idempotency !== undefined && isNew(`idempotency ${read.idempotency}`)) {
+        const row = this.#idempotencyRecord.get(read.idempotency);
         if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
       }
     }
@@ -110,21 +110,21 @@ export class KeyLoader {
   #loadCredential(
     path: CredentialPath,
     { version, history }: ReadSet,
-    seen: Map<CredentialPath, LoadedCredential | null>,
+    loaded: Map<CredentialPath, LoadedCredential | null>,
     found: Mutable<LoadedFromStore>,
   ): void {
-    let known = seen.get(path);
+    let known = loaded.get(path);
     if (known === undefined) {
       known = version === 'newest' ? this.#findWithNewest(path, found) : this.#find(path, found);
-      seen.set(path, known);
+      loaded.set(path, known);
     }
     if (known === null) return;
     const { id, newest, versions } = known;
     const wanted = version === 'newest' ? newest : version;
     if (wanted !== undefined && !versions.includes(wanted)) {
       versions.push(wanted);
-      const loaded = this.#findVersion(id, wanted);
-      if (loaded !== null) found.versions.push({ credentialId: id, version: loaded });
+      const content = this.#findVersion(id, wanted);
+      if (content !== null) found.versions.push({ credentialId: id, version: content });
     }
     if (history && !known.hasHistory) {
       known.hasHistory = true;
@@ -141,7 +141,7 @@ export class KeyLoader {
     if (row === undefined) return null;
     const credential = CREDENTIALS.decode(row);
     found.credentials.push(credential);
-    return seen(credential, Number(row['count_id']), []);
+    return toLoadedCredential(credential, Number(row['count_id']), []);
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
@@ -165,10 +165,10 @@ export class KeyLoader {
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });
-    return seen(credential, countId, [version]);
+    return toLoadedCredential(credential, countId, [version]);
   }
 }
 
-function seen({ id, version }: Credential, countId: CountRowId, versions: number[]): LoadedCredential {
+function toLoadedCredential({ id, version }: Credential, countId: CountRowId, versions: number[]): LoadedCredential {
   return { id, countId, newest: version, versions, hasHistory: false };
 }

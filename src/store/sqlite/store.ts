@@ -4,7 +4,7 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
 import { Mutex } from '../mutex.ts';
-import type { CredentialCursor, CredentialQuery } from '../queries.ts';
+import type { CredentialCursor, CredentialListQuery } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
@@ -13,7 +13,7 @@ import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
-import { KeyLoader } from './loader.ts';
+import { RowLoader } from './loader.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { Statements } from './statements.ts';
 import { Sweeper } from './sweeper.ts';
@@ -35,7 +35,7 @@ export class SqliteStore extends SqlStore {
   readonly #statements: Statements;
   readonly #counts: AccessCounts;
   readonly #cache: CredentialCache;
-  readonly #loader: KeyLoader;
+  readonly #loader: RowLoader;
   readonly #writer: SqliteBatchWriter;
   readonly #sweeper: Sweeper;
   readonly #entries: StatementSync;
@@ -53,7 +53,7 @@ export class SqliteStore extends SqlStore {
     try {
       this.#counts = new AccessCounts(this.#database, counting);
       this.#cache = new CredentialCache(this.#database);
-      this.#loader = new KeyLoader(this.#database, this.#cache);
+      this.#loader = new RowLoader(this.#database, this.#cache);
       this.#writer = new SqliteBatchWriter(this.#database, this.#counts);
       this.dialect = sqliteDialect(this.#counts);
       this.#sweeper = new Sweeper(this.#database);
@@ -78,12 +78,12 @@ export class SqliteStore extends SqlStore {
   }
 
   /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
-  async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
+  async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {
     const release = await this.#mutex.acquire();
     try {
       await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
-      const { found, countIds } = this.#loader.load(keys);
+      const { found, countIds } = this.#loader.load(reads);
       return {
         found,
         shared: null,
@@ -104,7 +104,7 @@ export class SqliteStore extends SqlStore {
     });
   }
 
-  override async listCredentials(query: CredentialQuery, from: CredentialCursor, limit: number) {
+  override async listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
     await this.#recovered();
     return super.listCredentials(query, from, limit);
   }

@@ -37,7 +37,10 @@ export class SqliteBatchWriter {
     this.#leaseBlocks = new LeaseBlockWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the transaction loaded. */
+  /**
+   * Writes all or nothing: written when it returns, and not yet synced. `countIds` are the count rows of the
+   * credentials that the transaction loaded.
+   */
   commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));
@@ -105,7 +108,7 @@ export class SqliteBatchWriter {
         this.#statements.replace(POLICIES, change.policy);
         return;
       case 'saveIdempotencyRecord':
-        this.#statements.replace(IDEMPOTENCY_RECORDS, change.reply);
+        this.#statements.replace(IDEMPOTENCY_RECORDS, change.record);
         return;
       case 'putSession':
         this.#statements.insert(SESSIONS, change.session);
@@ -166,9 +169,9 @@ export class SqliteBatchWriter {
         this.#statements.write('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
         return;
       case 'revokeMatching': {
-        const { agentId, credentialId, ...mark } = change.mark;
+        const { agentId, credentialId, ...revocation } = change.revocation;
         this.#statements.insert(BULK_REVOCATIONS, {
-          ...mark,
+          ...revocation,
           agentId: agentId ?? '',
           credentialId: credentialId ?? '',
         });

@@ -1,4 +1,7 @@
-/** Authorizes a verification and the query of its progress. SOURCE: interface 2.9; decisions, "Audit". */
+/**
+ * Authorizes a verification and the query of its progress. SOURCE: docs/api.md, "The audit log"; docs/decisions.md,
+ * "The audit log".
+ */
 import type { Context } from '../../core/operation.ts';
 import { verifyAudit } from '../../core/operations/audit.ts';
 import type { Vault } from '../vault.ts';

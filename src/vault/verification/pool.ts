@@ -11,7 +11,7 @@ import type { ChainPoint } from '../../crypto/chain.ts';
 import { exportAuditKey, type VaultKeys } from '../../crypto/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
-import type { EntryRange, WorkerSetup } from './worker.ts';
+import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
 
 const MAX_THREADS = 4;
 /**
@@ -20,9 +20,9 @@ const MAX_THREADS = 4;
 export const RANGE_ENTRIES = 8000;
 /** The entries of a range are soon garbage: a larger young generation would only take more memory. */
 const YOUNG_GENERATION_MB = 8;
-/** The service is busy while this thread is in use for more than this share of the time. */
-const BUSY_UTILIZATION = 0.1;
-/** How much longer than it worked a thread waits for its next range while the service is busy. */
+/** The service is busy while its own thread uses more than this share of a processor. */
+const BUSY_SHARE = 0.1;
+/** How much longer than it computed a thread waits for its next range while the service is busy. */
 const PAUSE_FACTOR = 6;
 
 /**
@@ -83,27 +83,29 @@ async function checkRanges(
   let found: ChainPoint | ChainBreak | null = null;
   for (const range of ranges) {
     const sentAt = performance.now();
-    const utilization = performance.eventLoopUtilization();
+    const usedBefore = process.threadCpuUsage();
     thread.postMessage(range);
-    const result = await results.next();
-    if (result.done === true) throw new Error('a thread of the verification exited');
-    const [checked]: (ChainPoint | ChainBreak)[] = result.value;
-    if (checked === undefined || 'entry' in checked) return checked ?? null;
-    found = checked;
+    const message = await results.next();
+    const [result]: RangeResult[] = message.done === true ? [] : message.value;
+    if (result === undefined) throw new Error('a thread of the verification exited');
+    const { end, cpuMs } = result;
+    if ('entry' in end) return end;
+    found = end;
     onChecked(range.toSeq - range.fromSeq + 1);
-    const { utilization: share } = performance.eventLoopUtilization(utilization);
-    const waitMs = pauseMs(performance.now() - sentAt, share);
+    const { user, system } = process.threadCpuUsage(usedBefore);
+    const waitMs = pauseMs(cpuMs, (user + system) / 1000 / (performance.now() - sentAt));
     if (waitMs > 0) await sleep(waitMs, undefined, { signal });
   }
   return found;
 }
 
 /**
- * The pause after a range, by its duration and this thread's utilization during it. WHY not the priority alone: a
- * thread also slows down others through the processor's caches and through locks.
+ * The pause after a range, by the processor time of the thread and the share of a processor that the service's own
+ * thread used meanwhile. WHY processor time: on a busy machine both threads also wait, and that is no load of callers.
+ * WHY not the priority alone: a thread also slows down others through the processor's caches and through locks.
  */
-export function pauseMs(rangeMs: number, utilization: number): number {
-  return utilization > BUSY_UTILIZATION ? rangeMs * PAUSE_FACTOR : 0;
+export function pauseMs(cpuMs: number, serviceShare: number): number {
+  return serviceShare > BUSY_SHARE ? cpuMs * PAUSE_FACTOR : 0;
 }
 
 function countThreads(lastSeq: number): number {

@@ -150,7 +150,8 @@ always('an agent never sees, renews or revokes another’s lease', ({ happened, 
     for (const change of changes) {
       if (change.kind === 'renewLease' || change.kind === 'revokeLease') assert.equal(holders.get(change.id), owner);
       if (change.kind === 'addLease') assert.equal(change.lease.agentId, owner);
-      if (change.kind === 'revokeMatching' && command.kind === 'revokeMany') assert.equal(change.mark.agentId, owner);
+      if (change.kind === 'revokeMatching' && command.kind === 'revokeMany')
+        assert.equal(change.revocation.agentId, owner);
     }
     if (command.kind === 'readLease' && code === 'OK') assert.equal(holders.get(ask.lease), owner);
     if (command.kind === 'listLeases' && code === 'OK') {

@@ -73,7 +73,7 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'deregister':
       return deregisterAgent(context, parseAgentName(command.name));
     case 'verify':
-      return sessions.verify(context, {
+      return sessions.openSession(context, {
         agentName: parseAgentName(command.name),
         challengeId: ask.challenge.id,
         challengeExpiresAt: ask.challenge.expiresAt,

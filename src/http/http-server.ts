@@ -14,19 +14,19 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
+import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
-import type { AdminOperation } from '../core/operations/admin-read.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
-  answerHalfClosed,
+  allowHalfOpen,
   type CallerTimeouts,
   continueIfExpected,
   handleConnectAndExpect,
   setTimeouts,
   writeClientError,
 } from './connections.ts';
-import { defaultError, toApiError, toErrorAnswer } from './errors.ts';
+import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import {
   type AllowedHosts,
@@ -76,8 +76,8 @@ declare module 'fastify' {
     readonly isPublic?: boolean;
     /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
-    /** The operation of a route that only the administrator may use. */
-    readonly adminOperation?: AdminOperation;
+    /** The event of a route that only the administrator may use. */
+    readonly adminEvent?: EventType;
   }
 }
 
@@ -117,7 +117,7 @@ export function createServer(parts: HttpParts): HttpServer {
   const connections = new ConnectionLimits(app.server, newRequestId);
   setTimeouts(app.server, timeouts);
   const order = new RequestOrder(app.server);
-  answerHalfClosed(app.server);
+  allowHalfOpen(app.server);
 
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
@@ -224,7 +224,7 @@ function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, 
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
   if (known?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const message = "An internal error occurred. The service's log has the cause under the request id.";
-  const response = toErrorAnswer(known ?? new ApiError('INTERNAL_ERROR', message));
+  const response = toErrorResponse(known ?? new ApiError('INTERNAL_ERROR', message));
   log.rejected({
     code: response.body.error.code,
     requestId: request.id,

@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import type { AgentKeyStore } from './agent-key-store.ts';
 
-export interface KeyRecoveryParts {
+export interface RetryingAgentKeysParts {
   readonly keyStore: AgentKeyStore;
   readonly ledger: Pick<Ledger, 'memory' | 'submit'>;
   /** Called when an operation on key files failed, for the service's log. */
@@ -23,19 +23,19 @@ export interface KeyRecoveryParts {
 
 const INTERVAL_MS = 1000;
 
-export class KeyRecovery {
-  readonly #parts: KeyRecoveryParts;
+export class RetryingAgentKeys {
+  readonly #parts: RetryingAgentKeysParts;
   readonly #unfinished = new Map<AgentId, AgentName>();
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
 
-  constructor(parts: KeyRecoveryParts) {
+  constructor(parts: RetryingAgentKeysParts) {
     this.#parts = parts;
   }
 
   /** As in `AgentKeyStore`. @throws UNAVAILABLE after removing what was written */
   async stage(id: AgentId, name: AgentName, privateKeyPem: string): Promise<void> {
-    if (await this.#succeeds(id, name, (files) => files.stage(id, privateKeyPem))) return;
+    if (await this.#succeeds(id, name, (keyStore) => keyStore.stage(id, privateKeyPem))) return;
     await this.abort(id, name);
     throw new ApiError(
       'UNAVAILABLE',
@@ -46,7 +46,7 @@ export class KeyRecovery {
 
   /** As in `AgentKeyStore`. @throws UNAVAILABLE if it failed; it is repeated until it succeeds */
   async commit(id: AgentId, name: AgentName): Promise<void> {
-    if (await this.#succeeds(id, name, (files) => files.commit(id, name))) return;
+    if (await this.#succeeds(id, name, (keyStore) => keyStore.commit(id, name))) return;
     const message =
       'The agent is registered, but its private key could not be moved to its directory yet. The service repeats that until it succeeds.';
     throw new ApiError('UNAVAILABLE', message, 1);
@@ -54,12 +54,12 @@ export class KeyRecovery {
 
   /** As in `AgentKeyStore`; repeated later if it fails. */
   async abort(id: AgentId, name: AgentName): Promise<void> {
-    await this.#succeeds(id, name, (files) => files.abort(id));
+    await this.#succeeds(id, name, (keyStore) => keyStore.abort(id));
   }
 
   /** As in `AgentKeyStore`; repeated later if it fails. */
   async remove(id: AgentId, name: AgentName): Promise<void> {
-    await this.#succeeds(id, name, (files) => files.remove(id, name));
+    await this.#succeeds(id, name, (keyStore) => keyStore.remove(id, name));
   }
 
   /** Commits or removes the key later, if it is unknown whether the agent was registered. */
@@ -74,7 +74,7 @@ export class KeyRecovery {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #succeeds(id: AgentId, name: AgentName, work: (files: AgentKeyStore) => Promise<void>): Promise<boolean> {
+  async #succeeds(id: AgentId, name: AgentName, work: (keyStore: AgentKeyStore) => Promise<void>): Promise<boolean> {
     try {
       await work(this.#parts.keyStore);
       return true;
