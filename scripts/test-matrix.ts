@@ -61,12 +61,19 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
 const LONG = '.long.test.ts';
 /** Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`: see test/kit/scale.ts. */
 const SCALED = [
+  'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
+  'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
+  'test/hostile/fuzz.test.ts',
+  'test/mcp/messages.test.ts',
+  'test/spec/grammars.test.ts',
   'test/spec/verification.test.ts',
+  'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
+  'test/vault/long-log.test.ts',
   'test/vault/verification.test.ts',
 ];
 /** Directories that need no service and no process. */

@@ -11,6 +11,8 @@ import { openScene, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 const run = (words: readonly string[], more: RunOptions = {}) => scene.home.leasehold(['run', ...words], more);
+/** For an error that precedes the program. */
+const refuse = (words: readonly string[]) => run(words, { isInProcess: true });
 const A = ['--env', 'A=prod/a'] as const;
 const inShell = (script: string, more: RunOptions = {}) => run([...A, '--', 'sh', '-c', script], more);
 const EVERYTHING = Object.values(VALUES).filter((value) => value.length > 3);
@@ -39,9 +41,9 @@ test('input, arguments and exit code are the program’s own', async () => {
 
 test('a missing program exits with 127, one that cannot be executed with 126, and no lease is issued', async () => {
   const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
-  const missing = await run([...A, '--', 'no-such-program']);
+  const missing = await refuse([...A, '--', 'no-such-program']);
   assert.deepEqual([missing.code, missing.stderr], [127, 'leasehold: no-such-program: command not found\n']);
-  for (const file of ['/etc/passwd', '/']) assert.equal((await run([...A, '--', file])).code, 126, file);
+  for (const file of ['/etc/passwd', '/']) assert.equal((await refuse([...A, '--', file])).code, 126, file);
   assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
 });
 
@@ -50,7 +52,7 @@ test('a missing interpreter is reported before a lease is issued, and errors of 
   const script = join(scene.home.path, 'script');
   writeFileSync(script, '#!/no/such\n', { mode: 0o755 });
   const said = `leasehold: ${script}: the interpreter in its first line, /no/such, does not exist\n`;
-  assert.deepEqual(await run([...A, '--', script]), { code: 127, signal: null, stdout: '', stderr: said });
+  assert.deepEqual(await refuse([...A, '--', script]), { code: 127, signal: null, stdout: '', stderr: said });
   assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
   const nested = join(scene.home.path, 'nested');
   writeFileSync(nested, `#!${script}\n`, { mode: 0o755 });
@@ -237,7 +239,7 @@ test('a mapping in leasehold.toml is used by its name, and the default one witho
     ['A = 1', /\[run\.default\]: A must be the path of a credential/],
   ] as const) {
     write(`[run.default]\n${line}\n`);
-    const refused = await run(print);
+    const refused = await refuse(print);
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
     assert.match(refused.stderr, says);
   }
@@ -290,7 +292,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
 for (const [words, says] of MISTAKES) {
   test(`a usage error exits with 1 and is not repeated: run ${words.join(' ')}`, async () => {
     writeFileSync(join(scene.home.path, '.inside'), 'A=hunter2!leasehold://prod/a\n');
-    const { code, stdout, stderr } = await scene.home.leasehold(['run', ...words], { isInProcess: true });
+    const { code, stdout, stderr } = await refuse(words);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, says);
     assert.doesNotMatch(stderr, /hunter2!/);
@@ -299,7 +301,7 @@ for (const [words, says] of MISTAKES) {
 
 test('if one value is rejected nothing starts, each rejection has the service’s message, and no lease stays active', async () => {
   const words = [...A, '--env', 'C=other/c', '--env', 'N=prod/none', '--', 'sh', '-c', 'echo started'];
-  const { code, stdout, stderr } = await run(words);
+  const { code, stdout, stderr } = await refuse(words);
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(
     stderr,
@@ -312,7 +314,7 @@ test('a value that no variable can contain is rejected by name, and can be deliv
   const values = { 'prod/nul': 'hunter2\u0000hunter2', 'prod/large': 'hunter2,'.repeat(20_000) };
   for (const [path, value] of Object.entries(values)) {
     await scene.service.admin.post('/api/v1/credentials', { path, value });
-    const refused = await run(['--env', `V=${path}`, '--', 'true']);
+    const refused = await refuse(['--env', `V=${path}`, '--', 'true']);
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
     assert.match(refused.stderr, /^leasehold: V: the value .*\n.*--files/);
     assert.doesNotMatch(refused.stderr, /hunter2/);

@@ -4,6 +4,7 @@ import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/co
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../../src/vault/verification/chain-verifier.ts';
+import { wellFormedText } from '../kit/property.ts';
 import { readVectors } from './vectors.ts';
 
 export interface LogHead {
@@ -38,7 +39,7 @@ export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head
   return verifyHead(keys, check.point, head === null ? null : { ...head, epoch: 0 }, beyondHead);
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 20 });
+const text = wellFormedText(20);
 const nullable = fc.option(text);
 
 /** An arbitrary entry without its position in the log, which `chained` adds. */

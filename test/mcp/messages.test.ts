@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type MessageId, splitLines } from '../../src/mcp/bounded-lines.ts';
+import { scaled } from '../kit/scale.ts';
 import { VALUE } from './fixture.ts';
 import { ask, INITIALIZE, prepare, start, startServerProcess, until } from './process.ts';
 
@@ -65,7 +66,7 @@ test('a message of exactly 1 MiB is served', async (t) => {
 
 test('an endless line is not stored, and the process ends with its client or by a signal', async (t) => {
   for (const [end, pieces] of [
-    ['client', 300],
+    ['client', scaled(180, 300)],
     ['SIGTERM', 3],
   ] as const) {
     const { send, answer, answers, child, ended, filesDir } = await begin(t);

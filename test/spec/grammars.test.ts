@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Compile } from 'typebox/schema';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 import { addressOf, bodyOf } from './requests.ts';
 
@@ -83,6 +84,14 @@ const TEXTS: readonly string[] = [
   ...['active', 'Active', 'asc', 'desc', 'metadata', 'retrieve', '💥'],
 ];
 
+let fields = 0;
+/** In `npm test` every third text for each field, beginning with another one. */
+function textsForNextField(): readonly string[] {
+  const step = scaled(3, 1);
+  const first = fields++ % step;
+  return TEXTS.filter((_, index) => index % step === first);
+}
+
 /** Rules that JSON Schema cannot express: points off the curve or of small order. */
 const BEYOND_SCHEMA = /^public_key: is not a usable/;
 
@@ -106,10 +115,11 @@ for (const row of ROUTES) {
   const target = addressOf(path);
   for (const [field, schema] of Object.entries(body?.properties ?? {})) {
     if (field === 'max_ttl' || field === 'value' || field === 'action') continue;
+    const texts = textsForNextField();
     test(`${method} ${path}: the service accepts the body's ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const isArray = 'items' in schema;
-      for (const text of TEXTS) {
+      for (const text of texts) {
         const value = isArray ? [text] : text;
         // A name in the body must equal the one in the path.
         if (path.includes('{name}') && field === 'name' && validator.Check(value)) continue;
@@ -120,10 +130,11 @@ for (const row of ROUTES) {
     });
   }
   for (const [field, schema] of Object.entries(query.properties)) {
+    const texts = textsForNextField();
     test(`${method} ${path}: the service accepts the parameter ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const isWhole = 'type' in schema && schema.type === 'integer';
-      for (const text of TEXTS.filter((one) => encodeURIComponent(one).length < 4096)) {
+      for (const text of texts.filter((one) => encodeURIComponent(one).length < 4096)) {
         const accepts = validator.Check(isWhole && /^\d+$/.test(text) ? Number(text) : text);
         await assertAgrees(field, accepts, text, () =>
           admin.call(method, `${target}?${field}=${encodeURIComponent(text)}`),

@@ -12,8 +12,9 @@ import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from '../contract/rows.ts';
 import { Dice } from '../e2e/random.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { scaled } from '../kit/scale.ts';
 
-const CUTS = process.env['SLOW'] ? 400 : 25;
+const CUTS = scaled(10, 40);
 const SECTOR_BYTES = 512;
 const PAGE_BYTES = 8192;
 const MAX_TURN = 12;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
+import { scaled } from '../kit/scale.ts';
 import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 
@@ -46,7 +47,7 @@ for (const [place, seq] of Object.entries({
   tamperings[`${place}: removed with its neighbours`] = [removed, `seq BETWEEN ${seq - 1} AND ${seq + 1}`];
 }
 
-for (const [name, [how, which]] of Object.entries(tamperings)) {
+for (const [name, [how, which]] of Object.entries(tamperings).filter((_, index) => index % scaled(2, 1) === 0)) {
   test(`the threads find the same break as a sequential scan: ${name}`, () =>
     assertSameBreak(vault, ENTRIES, how, which));
 }
