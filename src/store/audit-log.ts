@@ -13,7 +13,7 @@ export function toHead(row: Row | undefined): Head | null {
     : { seq: Number(row['seq']), hmac: String(row['hmac']), mac: String(row['mac']), epoch: Number(row['epoch']) };
 }
 
-/** From columns with the prefix `last_`. */
+/** Decodes the columns of `LAST_ENTRY`; null if the log is empty. */
 export function toLastEntry(row: Row | undefined): LastEntry | null {
   const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row ?? {};
   return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
@@ -23,7 +23,7 @@ export const LAST_ENTRY = raw(
   '(SELECT seq AS last_seq, hmac AS last_hmac, timestamp AS last_timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1)',
 );
 
-/** In one statement, which reads one snapshot. */
+/** Reads everything in one statement, and so from one snapshot. */
 export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row] = yield sql`
     SELECT head.seq, head.hmac, head.mac, head.epoch, last_seq, last_hmac, last_timestamp,
@@ -77,7 +77,7 @@ export function* matchEntries(
   return { seqs, next };
 }
 
-/** Bisection: timestamps never decrease along the log. */
+/** Searches by bisection: timestamps never decrease along the log. */
 export function* findSeqAt(timestamp: string): Procedure<number | null> {
   const [end] = yield sql`SELECT max(seq) AS seq FROM audit_entries`;
   let low = 1;

@@ -11,11 +11,11 @@ export interface LeaseChunk {
 }
 
 export interface Dialect {
-  /** Rows read between two checks of the clock. */
+  /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
-  /** Of the log. */
+  /** Number of log entries to read between two checks of the clock. */
   readonly chunkEntries: number;
-  /** The newest leases before a sequence number, of an agent name or of all; null if none exists. */
+  /** The newest leases before a sequence number, of one agent name or of all agents; null if none exists. */
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
   /** The condition that the column `resource` matches a glob. */
   matchesGlob(glob: string): Statement;

@@ -1,7 +1,7 @@
 /**
- * How a store fails. `unavailable`: nothing was written, and a retry may succeed. `unknown`: a commit may have happened;
- * read the head to find out. `fatal`: the storage failed during a write or a sync, its contents may not be durable, and
- * the process must stop (never retry a failed sync).
+ * How a store fails. `unavailable`: nothing was written, and a retry may succeed. `unknown`: a commit may have
+ * happened; the head shows whether it did. `fatal`: the storage failed during a write or a sync, its contents may not
+ * be durable, and the process must stop (never retry a failed sync).
  */
 export type FailureKind = 'unavailable' | 'unknown' | 'fatal';
 

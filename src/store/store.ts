@@ -173,7 +173,7 @@ export interface Store {
    */
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
-  /** `knownSeq`: the last entry that this process knows; see `knownLink`. */
+  /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
   begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
   /** The current epoch, without a transaction. Control state of that epoch is current. */
   readEpoch(): Promise<number>;

@@ -38,9 +38,9 @@ export interface TransferTarget {
   close(): void;
 }
 
-/** Rows in memory at a time. */
+/** Maximum number of rows in memory. */
 const CHUNK_ROWS = 2000;
-/** A value has up to 256 KiB, and so has a recorded response. */
+/** The same for rows with values or recorded responses, which have up to 256 KiB each. */
 const CHUNK_ROWS_WITH_VALUES = 96;
 const TABLES_WITH_VALUES: ReadonlySet<string> = new Set([CREDENTIAL_VERSIONS.name, IDEMPOTENCY_RECORDS.name]);
 

@@ -20,7 +20,7 @@ async function scene(t: TestContext, flags: readonly string[] = []) {
 
 const POLICY = { name: 'p', principal: 'agent:*', resources: ['*'], actions: ['retrieve', 'list'], max_ttl: 60 };
 
-test('an agent is added with a key that stays here, and acts with it', async (t) => {
+test('agent add keeps the private key on this machine, and the agent can log in with it', async (t) => {
   const { service, home, put } = await scene(t);
   await put('a/b');
   const added = await home.leasehold(['agent', 'add', 'bot', '--description', 'a bot', '-o', 'json']);
@@ -44,14 +44,14 @@ test('an agent is added with a key that stays here, and acts with it', async (t)
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
 });
 
-test('with --new-key it is said how the key is used', async (t) => {
+test('agent add --new-key prints how to use the key', async (t) => {
   const { home } = await scene(t);
   const { stderr } = await home.leasehold(['agent', 'add', 'bot', '--new-key', 'bot.pem']);
   const file = join(home.path, 'bot.pem');
   assert.equal(stderr, `The private key is in ${file}. Use it with: leasehold --agent bot --key-file ${file}\n`);
 });
 
-test('followed as a table, the log has its headings', async (t) => {
+test('audit tail as a table prints the headings first', async (t) => {
   const { home, put } = await scene(t);
   await put('a/1');
   const aborting = new AbortController();
@@ -77,7 +77,7 @@ async function publicHalf(file: string): Promise<string> {
   return stdout.subarray(-32).toString('base64');
 }
 
-test('a registration that is refused leaves no key behind', async (t) => {
+test('a rejected registration leaves no key file', async (t) => {
   const { home } = await scene(t);
   const file = join(home.path, '.config/leasehold/agents/bot.pem');
   const environment = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
@@ -85,7 +85,7 @@ test('a registration that is refused leaves no key behind', async (t) => {
   assert.equal(existsSync(file), false);
 });
 
-test('an agent is registered with a public key from elsewhere, or with one that the service makes', async (t) => {
+test('agent add registers a given public key, or one whose pair the service creates', async (t) => {
   const { service, home } = await scene(t);
   assert.equal((await home.leasehold(['agent', 'add', 'one'])).code, 0);
   const { body } = await service.admin.get('/api/v1/agents/one');
@@ -102,7 +102,7 @@ test('an agent is registered with a public key from elsewhere, or with one that 
   assert.equal((await home.leasehold(['agent', 'show', 'two'])).code, 2);
 });
 
-test('a list of nothing says so, and what to do next, to people; programs get an empty list', async (t) => {
+test('an empty list prints a hint to a person and an empty list to a program', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const rows: readonly [words: readonly string[], says: RegExp][] = [
@@ -124,7 +124,7 @@ test('a list of nothing says so, and what to do next, to people; programs get an
   }
 });
 
-test('leases are listed, renewed and revoked, one by one or all of a holder', async (t) => {
+test('leases are listed, renewed and revoked, one by one or all of an agent', async (t) => {
   const { home, put } = await scene(t);
   await put('a/b');
   const ids: string[] = [];
@@ -149,7 +149,7 @@ test('leases are listed, renewed and revoked, one by one or all of a holder', as
   }
 });
 
-test('the log is listed by filters, verified and exported', async (t) => {
+test('audit list filters entries, audit verify checks them, and audit export writes them', async (t) => {
   const { home, put } = await scene(t);
   await put('a/b');
   await home.leasehold(['get', 'a/b']);
@@ -188,7 +188,7 @@ test('the log is listed by filters, verified and exported', async (t) => {
   assert.equal(existsSync(`${file}.unfinished`), false);
 });
 
-test('the log is followed: what was, each new entry once, and Ctrl-C ends it well', async (t) => {
+test('audit tail prints earlier entries, then each new entry once, and ends successfully after Ctrl-C', async (t) => {
   const { home, put, environment } = await scene(t);
   for (const path of ['a/1', 'a/2', 'a/3']) await put(path);
   const [program, ...first] = COMMAND;
@@ -213,7 +213,7 @@ test('the log is followed: what was, each new entry once, and Ctrl-C ends it wel
   assert.deepEqual(await new Promise((resolve) => child.on('close', (...ended) => resolve(ended))), [0, null]);
 });
 
-test('a service on a Unix socket is found and asked like any other', async (t) => {
+test('a service on a Unix socket accepts every command', async (t) => {
   const home = newHome(t);
   const socket = join(home.path, 's');
   const service = await startTestService(t, ['--listen', `unix:${socket}`]);
@@ -225,7 +225,7 @@ test('a service on a Unix socket is found and asked like any other', async (t) =
   assert.equal(JSON.parse(stdout).address, `unix:${socket}`);
 });
 
-test('the service and the programs of its database are started by their own flags', async (t) => {
+test('the service and its database programs are started with their own flags', async (t) => {
   const home = newHome(t);
   const server = await home.leasehold(['server', '--help']);
   assert.deepEqual([server.code, /--listen ADDRESS/.test(server.stdout)], [0, true]);

@@ -1,4 +1,4 @@
-/** Going through lists and the log page by page: whole where the service is honest, and to an end where it is not. */
+/** Lists and the log, page by page: complete from an honest service, and bounded from a malicious one. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { newHome } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('a log of several pages comes whole, newest first, while it grows', async (t) => {
+test('a log of several pages is complete and newest first while it grows', async (t) => {
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken });
   const write = (): Promise<unknown> => vault.credentials.readMetadata('no/such').catch(() => undefined);
@@ -42,7 +42,7 @@ const nulls = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr']
 const others = Object.fromEntries([...words.map((word) => [word, 'x']), ...nulls.map((word) => [word, null])]);
 const CREDENTIAL = { path: 'a', type: 't', description: '', created_at: 'x', updated_at: 'x', access_count: 1 };
 
-/** Pages as long as they were asked for, for ever. */
+/** Endless pages of the requested length. */
 async function answerForEver(scope: Scope, toRow: (at: number, limit: number, offset: number) => Row) {
   let pages = 0;
   const server = createServer((asked, answer) => {
@@ -72,7 +72,7 @@ const ENDLESS: readonly [line: string, toRow: Parameters<typeof answerForEver>[1
 ];
 
 for (const [line, toRow, says, most] of ENDLESS) {
-  test(`pages without an end are given up: leasehold ${line}: ${says.source}`, { timeout: 20_000 }, async (t) => {
+  test(`an endless list of pages is rejected: leasehold ${line}: ${says.source}`, { timeout: 20_000 }, async (t) => {
     const { home, pages } = await answerForEver(t, toRow);
     const { code, stderr } = await home.leasehold(line.split(' '));
     assert.match(stderr, says);

@@ -1,4 +1,4 @@
-// The command against a service whose certificate comes from a private authority: by flag, variable and profile.
+// The command against a service whose certificate a private authority issued: by flag, variable and profile.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { makeCertificate } from '../kit/certificate.ts';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('the authority is named by flag, variable or the user’s profile; without it the error says certificate', async (t) => {
+test('the authority is named by flag, variable or the user’s profile; without it the error mentions the certificate', async (t) => {
   const certificate = makeCertificate(t);
   const { address, adminToken } = await startTestService(t, certificate.flags);
   const home = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: adminToken });
@@ -34,7 +34,7 @@ test('the authority is named by flag, variable or the user’s profile; without 
   assert.match(other.stderr, /Only the certificate authorities in \S+cert\.pem are trusted \(--ca-file\)/);
 });
 
-test('an authority’s file that cannot be used ends with 1, and a project’s file must not name one', async (t) => {
+test('an unusable authority file exits with 1, and a project’s file must not name one', async (t) => {
   const home = newHome(t, { LEASEHOLD_ADDR: 'https://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
   const nowhere = await home.leasehold(['list', '--ca-file', 'nowhere.pem']);
   assert.equal(nowhere.code, 1);

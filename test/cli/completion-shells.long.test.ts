@@ -1,4 +1,4 @@
-// Completions in the shells themselves: typed, completed by the tab key, and looked at as a program gets the line.
+// Completions in real shells: typed, completed with the tab key, and inspected as the program receives the line.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -9,7 +9,7 @@ import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { type Bench, makeBench, openShell, SHELLS_HERE, zshInBash } from './shells.ts';
 
-/** What is typed, and what stands there behind the tab and an `X`: as a word of its own where the word was whole. */
+/** What is typed, and the line after a tab and an `X`, which is a separate word if the completed word is complete. */
 const LINES: readonly [typed: string, words: readonly string[]][] = [
   ['leasehold poli', ['leasehold', 'policy', 'X']],
   ['leasehold policy sh', ['leasehold', 'policy', 'show', 'X']],
@@ -66,7 +66,7 @@ function common(words: readonly string[]): string {
   return first.slice(0, length);
 }
 
-test('the script of zsh adds the same where bash runs it, with zsh’s own functions made up', async (t) => {
+test('the zsh script adds the same words when bash runs it with replacements for zsh’s functions', async (t) => {
   const bench = await prepare(t);
   for (const [typed, words] of LINES) {
     const [, ...given] = typed.split(' ');
@@ -81,7 +81,7 @@ test('the script of zsh adds the same where bash runs it, with zsh’s own funct
   }
 });
 
-test('the scripts are ones that the shells can read, and an unknown shell is a mistake', async (t) => {
+test('the shells can parse their scripts, and an unknown shell is a usage error', async (t) => {
   const home = newHome(t);
   for (const name of ['bash', 'zsh', 'fish'] as const) {
     const { code, stdout, stderr } = await home.leasehold(['completion', name]);

@@ -1,4 +1,4 @@
-// What the command says to a shell that asks: the right things where the cursor stands, soon, and never an error.
+// Completion: correct suggestions at every cursor position, within a time limit, and never an error.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const assertSaid = async (answer: ReturnType<Home['leasehold']>): Promise<string
   return stdout.trimEnd().split('\n').slice(1);
 };
 
-test('every command, flag and choice of the table is offered where it can stand, and help knows nothing of the question', async (t) => {
+test('every command, flag and choice of the table is offered at its position, and help does not list __complete', async (t) => {
   const first = offers('');
   for (const { name, flags = {} } of COMMANDS) {
     const [noun = '', verb] = name.split(' ');
@@ -59,7 +59,7 @@ test('every command, flag and choice of the table is offered where it can stand,
   assert.doesNotMatch(stdout, /__complete/);
 });
 
-test('what stands before the cursor decides what is offered', () => {
+test('the words before the cursor decide what is offered', () => {
   const kinds: readonly [line: string, kind: string, noun?: string, before?: string, begun?: string][] = [
     ['get ', 'names', 'path', '', ''],
     ['get prod/x', 'names', 'path', '', 'prod/x'],
@@ -102,7 +102,7 @@ test('what stands before the cursor decides what is offered', () => {
   assert.deepEqual(offers('help policy sh'), ['show']);
 });
 
-test('paths are offered as far as the next slash, and through folders with one way on', () => {
+test('paths are completed up to the next slash, and through directories with a single entry', () => {
   const paths = ['prod/db/password', 'prod/db/user', 'prod/mail', 'other/a/b/c', 'prodigy'];
   assert.deepEqual(pathsFrom(paths, ''), ['other/', 'prod/', 'prodigy']);
   assert.deepEqual(pathsFrom(paths, 'pro'), ['prod/', 'prodigy']);
@@ -113,7 +113,7 @@ test('paths are offered as far as the next slash, and through folders with one w
   assert.deepEqual(pathsFrom([], ''), []);
 });
 
-test('an agent is asked for what it may list, its session ends, and it asks for nothing that would be refused', async (t) => {
+test('for an agent only paths that it may list are requested, its session ends, and no request is rejected', async (t) => {
   const service = await startTestService(t);
   await service.agent('reader', { 'prod/*': ['list'] });
   for (const path of ['prod/a', 'prod/b', 'secret/c'])
@@ -132,7 +132,7 @@ test('an agent is asked for what it may list, its session ends, and it asks for 
   assert.deepEqual(await ask(home, '--agent', 'c'), ['cd', 'ci']);
 });
 
-test('flags that were typed say which service is asked, and as whom', async (t) => {
+test('flags on the line choose the service and the caller', async (t) => {
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'x' });
   const home = newHome(t, { LEASEHOLD_ADDR: 'http://127.0.0.1:9' });
@@ -141,7 +141,7 @@ test('flags that were typed say which service is asked, and as whom', async (t) 
   assert.deepEqual(await ask(home, 'get', 'p'), []);
 });
 
-test('nothing is said where nobody answers, nobody asks, or all is wrong; and soon', async (t) => {
+test('completion prints nothing, within its time limit, when the service or the caller is missing or the line is invalid', async (t) => {
   const silent = createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   t.after(() => silent.close());
@@ -169,7 +169,7 @@ test('nothing is said where nobody answers, nobody asks, or all is wrong; and so
   assert.deepEqual(await ask(newHome(t), 'get', ''), []);
 });
 
-test('what a service answers comes into the command line only where it can be a name', async (t) => {
+test('names from the service are completed only if they are valid names', async (t) => {
   const service = await startTestService(t);
   const names = ['fine', '$(rm -rf x)', 'a;b', 'a\nb', '\u001b[31mred', '-rf', '../x', 'a b', '`x`'];
   const lying: typeof fetch = (input) => {

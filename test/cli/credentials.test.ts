@@ -1,4 +1,4 @@
-// Values on their way in and out: byte for byte, never an argument, and never on a terminal by accident.
+// Values in and out: byte for byte, never in an argument, and never on a terminal without --reveal.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -32,7 +32,7 @@ const BYTES: readonly [what: string, value: string][] = [
 ];
 
 for (const [what, value] of BYTES) {
-  test(`what comes from standard input or a file is stored and printed byte for byte: ${what}`, async (t) => {
+  test(`a value from standard input or a file is stored and printed byte for byte: ${what}`, async (t) => {
     const { home } = await scene(t);
     assert.equal((await home.leasehold(['put', 'a/b', '-'], { input: value })).code, 0);
     assert.equal((await home.leasehold(['get', 'a/b'])).stdout, value);
@@ -44,7 +44,7 @@ for (const [what, value] of BYTES) {
   });
 }
 
-test('variables for a shell hold the value whatever it is, and do not take the place of PATH', async (t) => {
+test('shell variables contain any value unchanged and do not replace PATH', async (t) => {
   const { home } = await scene(t);
   const value = `it's "$(id)"\n`;
   await home.leasehold(['put', 'prod/db-1/password', '-'], { input: value });
@@ -54,7 +54,7 @@ test('variables for a shell hold the value whatever it is, and do not take the p
   assert.match(list.stdout, /^OUT_PATH_1='prod\/db-1\/password'$/m);
 });
 
-test('a value that is empty, no UTF-8 or too long is refused, and nothing of it is shown', async (t) => {
+test('a value that is empty, not UTF-8 or too long is rejected and not printed', async (t) => {
   const { home } = await scene(t);
   const put = (input: string | Uint8Array) => home.leasehold(['put', 'a/b', '-'], { input });
   assert.match((await put('')).stderr, /standard input is empty/);
@@ -79,8 +79,8 @@ for (const words of [
   ['--hunter2'],
   ['-uhunter2'],
 ]) {
-  test(`a value is never an argument, is not repeated, and the ways are told: leasehold put a/b ${words.join(' ')}`, async (t) => {
-    // Before anything else is missed, so that nobody types it again.
+  test(`a value in an argument is rejected, not repeated, and the alternatives are named: leasehold put a/b ${words.join(' ')}`, async (t) => {
+    // Reported before other errors, so that the value is not typed again.
     const { code, stdout, stderr } = await newHome(t).leasehold(['put', 'a/b', ...words]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^leasehold: (?:unknown flag; )?values cannot be arguments, because .*replace it\.\n/);
@@ -89,12 +89,12 @@ for (const words of [
   });
 }
 
-test('a misspelt flag of put is still told as what it is', async (t) => {
+test('a misspelt flag of put is still reported as a flag', async (t) => {
   const { stderr } = await newHome(t).leasehold(['put', 'a/b', '--tpye', 'x']);
   assert.match(stderr, /unknown flag --tpye; did you mean --type\?/);
 });
 
-test('a value is typed twice and not shown; two that differ are not stored', async (t) => {
+test('a value is typed twice and not echoed; two different ones are not stored', async (t) => {
   const { home, onTerminal } = await scene(t);
   const typed = onTerminal(['put', 'a/b']);
   await typed.shows(/Value: /);
@@ -117,7 +117,7 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   assert.equal((await brokenOff.ended).exitCode, 130);
 });
 
-test('several lines that are pasted where one is asked for are refused, and none of them is shown', async (t) => {
+test('several pasted lines are rejected where one is expected, and none is echoed', async (t) => {
   const { home, onTerminal } = await scene(t);
   for (const pieces of [['first\rsecond\rthird\r'], ['first\r', 'second\r', 'third'], ['first\r\r']]) {
     const pasted = onTerminal(['put', 'a/b']);
@@ -136,7 +136,7 @@ test('several lines that are pasted where one is asked for are refused, and none
   assert.equal((await home.leasehold(['get', 'a/b'])).code, 2, 'nothing was stored');
 });
 
-test('on a terminal a value is shown only to who says so', async (t) => {
+test('a terminal shows a value only with --reveal', async (t) => {
   const { home, onTerminal, service } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   const refused = onTerminal(['get', 'a/b']);
@@ -157,7 +157,7 @@ test('on a terminal a value is shown only to who says so', async (t) => {
   assert.ok(!lease.screen().includes('s3cret'));
 });
 
-test('put tells the version, and warns of a line break at the end of a single line', async (t) => {
+test('put prints the version, and warns of a line break at the end of a single line', async (t) => {
   const { home } = await scene(t);
   const first = await home.leasehold(['put', 'a/b', '-'], { input: 'one' });
   assert.deepEqual([first.stdout, first.stderr], ['path     a/b\ntype     generic\nversion  1\n', '']);
@@ -168,7 +168,7 @@ test('put tells the version, and warns of a line break at the end of a single li
   assert.deepEqual([JSON.parse(lines.stdout).version, lines.stderr], [3, '']);
 });
 
-test('a prefix is deleted with --recursive: after a plan and a yes, and nothing else', async (t) => {
+test('delete --recursive deletes a prefix after a plan and a confirmation, and nothing else', async (t) => {
   const { home, onTerminal } = await scene(t);
   for (const path of ['old/a', 'old/b/c', 'old', 'older']) await home.leasehold(['put', path, '-'], { input: 'v' });
   const left = async () => (await home.leasehold(['list', '--field', 'path'])).stdout.trim().split('\n');
@@ -190,7 +190,7 @@ test('a prefix is deleted with --recursive: after a plan and a yes, and nothing 
   assert.equal((await home.leasehold(['delete', 'old', '--recursive', '--yes'])).code, 2);
 });
 
-test('a lease is asked for in any unit', async (t) => {
+test('a lease duration is accepted in any unit', async (t) => {
   const { home } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 'v' });
   const id = (await home.leasehold(['get', 'a/b', '--ttl', '1m30s', '--field', 'lease_id'])).stdout.trim();
@@ -199,7 +199,7 @@ test('a lease is asked for in any unit', async (t) => {
   assert.equal(Date.parse(expires_at) - Date.parse(issued_at), 90_000);
 });
 
-test('a deletion says what goes, asks, and does nothing without a yes', async (t) => {
+test('a deletion names what it deletes, asks, and does nothing without a yes', async (t) => {
   const { home, onTerminal } = await scene(t);
   for (const input of ['one', 'two']) await home.leasehold(['put', 'a/b', '-'], { input });
   await home.leasehold(['get', 'a/b']);
@@ -216,7 +216,7 @@ test('a deletion says what goes, asks, and does nothing without a yes', async (t
   assert.equal((await home.leasehold(['get', 'a/b'])).code, 2);
 });
 
-test('a dry run goes before a yes, and a no ends with 3', async (t) => {
+test('--dry-run overrides --yes, and a no exits with 3', async (t) => {
   const { home, onTerminal } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   await home.leasehold(['agent', 'add', 'bot']);
@@ -237,7 +237,7 @@ test('a dry run goes before a yes, and a no ends with 3', async (t) => {
   assert.equal((await home.leasehold(['lease', 'list', '--status', 'active', '--field', 'path'])).stdout, 'a/b\na/b\n');
 });
 
-test('a full disk, and a field that there is not, are told before anything is believed', async (t) => {
+test('a full disk and a missing field are reported as errors', async (t) => {
   const { home, service } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   const wrong = await home.leasehold(['get', 'a/b', '--field', 'nope']);
@@ -256,7 +256,7 @@ test('a full disk, and a field that there is not, are told before anything is be
   );
 });
 
-test('a file or a variable does not change what a script reads, and a name that steers programs is refused', async (t) => {
+test('files and variables do not change the output for scripts, and names that steer programs are rejected', async (t) => {
   const { home } = await scene(t);
   await home.leasehold(['put', 'node/options', '-'], { input: 's3cret' });
   const environment = { LEASEHOLD_OUTPUT: 'json' };
@@ -265,7 +265,7 @@ test('a file or a variable does not change what a script reads, and a name that 
   assert.deepEqual([steering.code, /NODE_OPTIONS, which changes/.test(steering.stderr)], [1, true]);
 });
 
-test('a denial says why, and the way to the grant that is missing', async (t) => {
+test('a denial prints the reason and the command that shows the missing grant', async (t) => {
   const { home } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   await home.leasehold(['agent', 'add', 'bot']);

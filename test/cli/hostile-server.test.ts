@@ -1,4 +1,6 @@
-/** What answers may be no Leasehold, or mean harm: each command says so in a line, ends with 2, and ends at all. */
+/**
+ * Servers that are not Leasehold or are malicious: each command reports it in one line, exits with 2, and always exits.
+ */
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';

@@ -1,4 +1,5 @@
-// Tests `leasehold import` against the real service: the plan, the report, the stored values, and that no value is printed.
+// Tests `leasehold import` against the real service: the plan, the report, the stored values, and that no value is
+// printed.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// Tests the KV v2 source against a server that responds as the documentation of Vault and OpenBao says; no real Vault is used.
+// Tests the KV v2 source against a server that responds as the documentation of Vault and OpenBao says; no real Vault
+// is used.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-// A template is filled into a private file or a pipe; where something is refused nothing is written and nothing stays lent.
+// inject fills a template into a private file or a pipe; after a rejection nothing is written and no lease stays
+// active.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,7 @@ const { home } = scene;
 const TEXT = 'a: {{leasehold://prod/a}}\nurl: p://{{ leasehold://prod/b | url }}@h\nother: {{ x }}\n';
 const FILLED = `a: ${VALUES['prod/a']}\nurl: p://b%40ttery%2Fst%2Bple%20%26%20%22quotes%22@h\nother: {{ x }}\n`;
 
-test('the result is the text with the values, in a pipe or in a new private file', async () => {
+test('inject writes the text with the values to a pipe or a new private file', async () => {
   assert.equal((await home.leasehold(['inject', '-'], { input: TEXT })).stdout, FILLED);
   writeFileSync(join(home.path, 'app.tpl'), TEXT);
   const out = join(home.path, 'app.yaml');
@@ -27,7 +28,7 @@ test('the result is the text with the values, in a pipe or in a new private file
   assert.equal(await scene.countActive(), before, 'what was lent for it is given back');
 });
 
-test('where a value is refused, or none is asked for, nothing is written', async () => {
+test('inject writes nothing when a value is rejected or no reference exists', async () => {
   for (const [input, code, says] of [
     ['{{leasehold://prod/a}} {{leasehold://other/c}}', 2, /template\[2\] \(other\/c\): Access denied/],
     ['nothing', 1, /-: contains no reference/],
@@ -40,7 +41,7 @@ test('where a value is refused, or none is asked for, nothing is written', async
   }
 });
 
-test('a terminal is shown no values', async (t) => {
+test('inject writes no values to a terminal', async (t) => {
   writeFileSync(join(home.path, 'app.tpl'), TEXT);
   const words = [...COMMAND, 'inject', 'app.tpl'];
   const terminal = openPseudoTerminal(t, words, { cwd: home.path, environment: scene.environment });

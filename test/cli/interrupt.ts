@@ -1,4 +1,4 @@
-/** A command that waits for what never comes, and is told to stop. */
+/** A command that waits indefinitely and is interrupted. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import type { TestContext } from 'node:test';
 import { COMMAND, COMPILED, type Home } from '../kit/command.ts';
 
-/** A service that is not there, and a token that nobody knows. */
+/** An unreachable service, and an unknown token. */
 export const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 
 /** Node catches SIGINT and SIGTERM from its start; SIGHUP only the command does, and it does so last. */

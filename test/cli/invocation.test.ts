@@ -1,4 +1,4 @@
-// How the command is called: help, names, flags, mistakes and exit codes.
+// Invocation: help, names, flags, usage errors and exit codes.
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
@@ -20,7 +20,7 @@ test('help names every command, and each command has a page', async (t) => {
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
 
-test('help fits the width of the terminal, but for its examples', () => {
+test('help fits the width of the terminal, except for its examples', () => {
   for (const { name, takesAllWords } of COMMANDS) {
     if (takesAllWords === true) continue;
     const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 80 });
@@ -34,7 +34,7 @@ test('help fits the width of the terminal, but for its examples', () => {
   }
 });
 
-test('each name is in the table once, and a summary has no period', () => {
+test('each name is in the table once, and no summary ends with a period', () => {
   assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
   for (const { name, summary } of COMMANDS) assert.doesNotMatch(summary, /\.$/, name);
 });
@@ -101,7 +101,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
 ];
 
 for (const [words, says] of MISTAKES) {
-  test(`a mistake is found before any call, and ends with 1: leasehold ${words.join(' ')}`, async (t) => {
+  test(`a usage error is found before any request and exits with 1: leasehold ${words.join(' ')}`, async (t) => {
     const environment = words.includes('--address') ? { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' } : {};
     const { code, stdout, stderr } = await newHome(t, environment).leasehold(words);
     assert.deepEqual([code, stdout], [1, '']);
@@ -109,7 +109,7 @@ for (const [words, says] of MISTAKES) {
   });
 }
 
-test('no answer, and every answer that is an error, ends with 2', async (t) => {
+test('no response and every error response exit with 2', async (t) => {
   const service = await startTestService(t);
   const nowhere = `http://127.0.0.1:${await findPort()}`;
   const as = (token: string, address = service.address) =>
@@ -131,7 +131,7 @@ test('no answer, and every answer that is an error, ends with 2', async (t) => {
   assert.match(none.stderr, /no response from [\s\S]*The address came from LEASEHOLD_ADDR/);
 });
 
-test('the hint of an error fits the command and who called it', async (t) => {
+test('the hint of an error depends on the command and the caller', async (t) => {
   const service = await startTestService(t, ['--admin-retrieve=deny']);
   await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' });
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
@@ -159,7 +159,7 @@ test('the hint of an error fits the command and who called it', async (t) => {
   assert.deepEqual([code, /bot\.pem cannot be read/.test(stderr)], [1, true]);
 });
 
-test('a login that fails, and one that has ended, are told in the words of the command', async (t) => {
+test('a failed login and an expired login are explained in terms of the command', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address });
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
@@ -175,7 +175,7 @@ test('a login that fails, and one that has ended, are told in the words of the c
   );
 });
 
-test('a user of Vault is told that its variable is not used', async (t) => {
+test('a user of Vault is told that its variable is ignored', async (t) => {
   const environment = { VAULT_ADDR: 'https://vault.example.org:8200', VAULT_TOKEN: 'hvs.x' };
   const { code, stderr } = await newHome(t, environment).leasehold(['get', 'a/b']);
   assert.equal(code, 1);
@@ -183,7 +183,7 @@ test('a user of Vault is told that its variable is not used', async (t) => {
   assert.doesNotMatch(stderr, /example\.org/);
 });
 
-test('flags of the connection may stand before the command', async (t) => {
+test('flags of the connection are accepted before the command', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_TOKEN: service.adminToken });
   const { code, stdout } = await home.leasehold(['--address', service.address, '-o', 'json', 'whoami']);
@@ -191,7 +191,7 @@ test('flags of the connection may stand before the command', async (t) => {
   assert.equal(JSON.parse(stdout).name, 'admin');
 });
 
-test('what was typed is never repeated where it may be a value', async (t) => {
+test('errors never repeat arguments that may be values', async (t) => {
   const home = newHome(t, { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
   for (const words of [
     ['put', 'a/b', 'hunter2-value'],

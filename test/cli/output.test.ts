@@ -1,4 +1,4 @@
-// What others wrote, on a terminal and in a pipe: escaped on the one, byte for byte in the other.
+// Text from other users, on a terminal and in a pipe: escaped on the terminal, byte for byte in the pipe.
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
@@ -33,21 +33,21 @@ async function print(format: Format, isTTY: boolean): Promise<string> {
 }
 
 for (const format of ['table', 'json', 'yaml', 'env'] as const) {
-  test(`nothing steers the terminal: -o ${format}`, async () => {
+  test(`no output controls the terminal: -o ${format}`, async () => {
     const shown = await print(format, true);
     assert.doesNotMatch(shown.replaceAll('\n', ''), STEERS);
     assert.match(shown, /\\u202e/);
   });
 }
 
-test('on a terminal JSON and YAML still hold the same text', async () => {
+test('on a terminal JSON and YAML still contain the same text', async () => {
   const [json = ''] = /^\{[^}]*\}/.exec(await print('json', true)) ?? [];
   assert.deepEqual(JSON.parse(json), RECORD);
   const [yaml = ''] = (await print('yaml', true)).split('\n- ');
   assert.equal(parse(yaml).description.replace(/\ud83c.*$/u, ''), WRITTEN);
 });
 
-test('a pipe gets every byte', async () => {
+test('a pipe receives every byte', async () => {
   for (const format of ['json', 'env'] as const) assert.ok((await print(format, false)).includes('\u202eb'), format);
   assert.ok((await print('env', false)).includes(`NAME='${WRITTEN}'\n`));
 });

@@ -1,5 +1,5 @@
-// What a data directory says of its service is believed only once that service has proved itself: after a crash, or with a forged
-// address, whoever listens there gets no token, no signature and no value.
+// The address in a data directory is trusted only after the service has proved itself: after a crash, or with a forged
+// address, another listener receives no token, signature or value.
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
@@ -60,14 +60,14 @@ const start = async (scope: Scope) => {
 };
 const portOf = (address: string): number => Number(new URL(address).port);
 
-test('the address, the token and the key of the proof are private while the service runs, and removed at its stop', async (t) => {
+test('address, token and proof key are private while the service runs, and removed when it stops', async (t) => {
   const { dataDir, service } = await start(t);
   for (const name of FILES) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   assert.equal(await service.end('SIGTERM'), 0);
   for (const name of FILES) assert.equal(existsSync(join(dataDir, name)), false, name);
 });
 
-test('a given token stays where the operator has it', async (t) => {
+test('a given token stays in the operator’s file', async (t) => {
   const folder = temporaryDirectory(t);
   const file = join(folder, 'token');
   writeFileSync(file, 'a'.repeat(40), { mode: 0o600 });
@@ -76,7 +76,7 @@ test('a given token stays where the operator has it', async (t) => {
   assert.equal(readFileSync(file, 'utf8'), 'a'.repeat(40));
 });
 
-test('after a kill the files remain, and who takes the port is sent nothing at all', async (t) => {
+test('after a kill the files remain, and another process on the port receives no bytes', async (t) => {
   const { service, home, dataDir } = await start(t);
   await service.end('SIGKILL');
   assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
@@ -89,7 +89,7 @@ test('after a kill the files remain, and who takes the port is sent nothing at a
   assert.deepEqual(taker.received, []);
 });
 
-test('a service that cannot prove itself gets a nonce and nothing else, also where it passes on another one’s proof', async (t) => {
+test('a service that cannot prove itself receives only a nonce, even if it relays the proof of another service', async (t) => {
   const { service, home, dataDir } = await start(t);
   for (const answer of [undefined, relayOf(service.address)]) {
     const other = await listen(t, 0, answer);
@@ -106,7 +106,7 @@ test('a service that cannot prove itself gets a nonce and nothing else, also whe
   }
 });
 
-test('who listens on another address of loopback, with the same port, gets no token by passing the proof on', async (t) => {
+test('another listener on loopback with the same port receives no token by relaying the proof', async (t) => {
   const { service, home } = await start(t);
   const port = portOf(service.address);
   const other = await listen(t, port, relayOf(service.address), '127.0.0.2');
@@ -118,7 +118,7 @@ test('who listens on another address of loopback, with the same port, gets no to
   assert.equal((await home.leasehold(['list', '--address', `http://localhost:${port}`])).code, 0);
 });
 
-test('the proof is asked for again once a call has failed: the service may have ended meanwhile', async (t) => {
+test('the proof is requested again after a failed call, because the service may have ended', async (t) => {
   const { service, dataDir } = await start(t);
   const { address } = service;
   const fetchOwn = fetchFromOwnService(
@@ -134,7 +134,7 @@ test('the proof is asked for again once a call has failed: the service may have 
   assert.deepEqual(taker.received, []);
 });
 
-test('health proves only for a nonce of 32 bytes, and says nothing else than without', async (t) => {
+test('health returns a proof only for a nonce of 32 bytes, and otherwise the usual response', async (t) => {
   const { service, dataDir } = await start(t);
   const ask = (nonce: string) =>
     fetch(`${service.address}/api/v1/health`, { headers: { 'leasehold-proof-nonce': nonce } });

@@ -1,4 +1,4 @@
-// The pages of docs/commands are those that the table of commands gives.
+// The pages in docs/commands match the command table.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { GROUPS } from '../../src/cli/table.ts';
 
 const FOLDER = join(import.meta.dirname, '../../docs/commands');
 
-test('every command has its page, as the table has it: else run node scripts/launch.mjs scripts/command-docs.ts', () => {
+test('every command has a page that matches the table; if not, run node scripts/launch.mjs scripts/command-docs.ts', () => {
   const pages = allPages(GROUPS);
   assert.deepEqual(readdirSync(FOLDER).sort(), [...pages.keys()].sort());
   for (const [name, text] of pages) assert.equal(readFileSync(join(FOLDER, name), 'utf8'), text, name);

@@ -1,4 +1,4 @@
-/** The command `leasehold` as the shells of the tests call it: a completion may take as long as a busy machine needs. */
+/** Runs `leasehold` from a test shell: a completion may take as long as a busy machine needs. */
 import { printCompletions } from '../../src/cli/completion/complete.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { processTerminal } from '../../src/cli/terminal.ts';

@@ -1,4 +1,4 @@
-// Policies as files brought to a real vault, and what a person is shown and asked on the way.
+// policy apply on a real vault, with the plan and the confirmation that a person sees.
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ async function scene(t: TestContext) {
   return { service, environment, home, folder, write, apply, policies, changes };
 }
 
-test('files are applied: shown, then done in order, and the same command finds nothing more to do', async (t) => {
+test('policy apply shows the plan and executes it in order, and a second run finds no changes', async (t) => {
   const { folder, write, apply, policies, changes } = await scene(t);
   write('old.toml', toToml('agent:ci', ['ci/*'], 60));
   write('kept.json', JSON.stringify({ principal: 'agent:*', resources: ['*'], actions: ['list'], max_ttl: 3600 }));
@@ -71,7 +71,7 @@ test('files are applied: shown, then done in order, and the same command finds n
   assert.equal((await changes()).length, seen + 3);
 });
 
-test('one wrong file, and nothing is changed, nor even asked of the service', async (t) => {
+test('one invalid file prevents every change and every request', async (t) => {
   const { service, write, apply, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
   write('b.toml', toToml('agent:a', ['a']).replace('resources', 'resource'));
@@ -86,7 +86,7 @@ test('one wrong file, and nothing is changed, nor even asked of the service', as
   assert.equal((await apply('--yes')).code, 1);
 });
 
-test('without --prune what no file has is left alone, and without --yes or a terminal nothing is changed', async (t) => {
+test('without --prune other policies stay, and without --yes or a terminal nothing changes', async (t) => {
   const { service, write, apply, policies, changes } = await scene(t);
   await service.agent('bot', { 'x/*': ['retrieve'] });
   write('a.toml', toToml('agent:a', ['a']));
@@ -106,7 +106,7 @@ test('without --prune what no file has is left alone, and without --yes or a ter
   );
 });
 
-test('a person is shown the plan and asked: no changes nothing and ends with 3, yes does it', async (t) => {
+test('a person sees the plan and is asked: no changes nothing and exits with 3, yes applies it', async (t) => {
   const { environment, home, write, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
   const ask = async (answer: string, code: number): Promise<string> => {
@@ -124,7 +124,7 @@ test('a person is shown the plan and asked: no changes nothing and ends with 3, 
   assert.equal((await policies()).length, 1);
 });
 
-test('a deletion shows what nobody else grants and who loses it, and its dry run changes nothing', async (t) => {
+test('a deletion shows the grants that are lost and who loses them, and its dry run changes nothing', async (t) => {
   const { service, home, policies } = await scene(t);
   await service.agent('ci-1', { 'ci/*': ['retrieve'] });
   await service.agent('other');
@@ -155,7 +155,7 @@ test('a deletion shows what nobody else grants and who loses it, and its dry run
   assert.equal((await policies()).length, 1);
 });
 
-test('a lease that a policy gave outlives the policy, as the deletion says', async (t) => {
+test('a lease outlives the policy that granted it, as the deletion says', async (t) => {
   const { service, home } = await scene(t);
   const bot = await service.agent('bot', { 'x/*': ['retrieve'] });
   await service.admin.post('/api/v1/credentials', { path: 'x/a', value: 's3cret' });

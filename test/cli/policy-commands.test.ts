@@ -17,7 +17,7 @@ async function scene(t: TestContext) {
   return { service, environment, home, run, policies };
 }
 
-test('a policy is put by flags, from a file or from standard input, listed, shown and deleted', async (t) => {
+test('a policy is created from flags, a file or standard input, then listed, shown and deleted', async (t) => {
   const { home, run, policies } = await scene(t);
   const put = await run(
     'policy put ci --principal agent:ci-* --resource ci/* --resource x --action retrieve --action list --max-ttl 60',
@@ -60,8 +60,8 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy apply missing', /^leasehold: missing: cannot be read/],
 ];
 
-test('mistakes are found before any call, and end with 1', async (t) => {
-  // Nothing listens there: whoever asks ends with 2.
+test('usage errors are found before any request and exit with 1', async (t) => {
+  // Nothing listens at this address, so a request exits with 2.
   const home = newHome(t, { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
   const hold = async ([line, says]: (typeof MISTAKES)[number]): Promise<void> => {
     const { code, stdout, stderr } = await home.leasehold(line.split(' '));
@@ -71,7 +71,7 @@ test('mistakes are found before any call, and end with 1', async (t) => {
   await Promise.all(MISTAKES.map(hold));
 });
 
-test('an explanation shows what was considered, and its command, typed into a shell, grants just that', async (t) => {
+test('an explanation shows what was considered, and its suggested command grants exactly the request', async (t) => {
   const { service, environment, home, run } = await scene(t);
   await service.agent('bot', { 'prod/web/*': ['retrieve'], '~x/*': ['list'] });
   await run('policy put others --principal agent:else --resource * --action retrieve');
@@ -105,7 +105,7 @@ test('an explanation shows what was considered, and its command, typed into a sh
   assert.match(allowed.stdout, /ALLOWED by bot-retrieve-3, for up to 300 s\n[\s\S]*\nbot-retrieve-3 .* decides: /);
 });
 
-test('an agent gets the reason alone, and leaves no denial in the log by asking', async (t) => {
+test('an agent receives only the reason, and its query leaves no denial in the log', async (t) => {
   const { service, run, home } = await scene(t);
   const { token } = await service.agent('bot', { 'prod/*': ['retrieve'] });
   const environment = { LEASEHOLD_TOKEN: token };
@@ -131,7 +131,7 @@ test('an agent gets the reason alone, and leaves no denial in the log by asking'
   );
 });
 
-test('expectations are held against the vault: 0 where all hold, 3 where one fails, 1 where one is no row', async (t) => {
+test('policy test exits with 0 if all expectations hold, 3 if one fails, and 1 if a row is invalid', async (t) => {
   const { home, run } = await scene(t);
   await run('policy put ci --principal agent:ci --resource ci/* --action retrieve --max-ttl 60');
   const file = join(home.path, 'expected.txt');
@@ -163,7 +163,7 @@ test('expectations are held against the vault: 0 where all hold, 3 where one fai
   );
 });
 
-test('policies that are only files are asked without a service, and answer as the vault does once they are applied', async (t) => {
+test('policies in files are evaluated without a service, with the same results as after they are applied', async (t) => {
   const { home, run } = await scene(t);
   const folder = join(home.path, 'policies');
   mkdirSync(folder);

@@ -1,4 +1,4 @@
-// docs/policies.md, executed as it is written: each shell block prints what the page says.
+// docs/policies.md, executed as written: each shell block prints what the page shows.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startTestService } from '../kit/service.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/policies.md');
 
-test('docs/policies.md does what it says, word for word', async (t) => {
+test('the commands of docs/policies.md print what the page shows', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t);
   const env = {

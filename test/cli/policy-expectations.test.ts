@@ -1,4 +1,4 @@
-// Files of expectations: what a row may be, what is said of one that is not, and what is found.
+// Files of expectations: their rows, errors about invalid rows, and results.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { decidePlainly } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { policySets, QUESTIONS } from './random-policies.ts';
 
-test('rows stand a line each, with comments, blank lines and the line ends of any system', () => {
+test('each row is on its own line, with comments, blank lines and any line endings', () => {
   const text =
     '\uFEFF# all of it\r\n\r\nallow ci retrieve prod/db ttl 60 # a minute\r\n\tdeny  ci  store prod/db\nallow a list p';
   assert.deepEqual(
@@ -23,7 +23,7 @@ test('rows stand a line each, with comments, blank lines and the line ends of an
   );
 });
 
-test('what is wrong with rows is said by line and rule, all of it at once, and nothing is asked', () => {
+test('invalid rows are all reported by line and rule, and nothing is requested', () => {
   const rows = [
     'allow ci retrieve prod/db',
     'alow ci retrieve prod/db',
@@ -65,13 +65,13 @@ test('what is wrong with rows is said by line and rule, all of it at once, and n
   );
 });
 
-test('a file that expects nothing is refused, because it would always hold', () => {
+test('a file without expectations is rejected, because it would always pass', () => {
   for (const text of ['', '\n# allow ci retrieve p\n']) {
     assert.throws(() => readExpectations(text, 'f'), /f: contains no expectations/);
   }
 });
 
-test('an expectation holds exactly where the decision is the one that it names', async () => {
+test('an expectation holds exactly when the decision is the one that it names', async () => {
   await fc.assert(
     fc.asyncProperty(policySets, fc.nat(2), async (drafts: PolicyDraft[], turn) => {
       const rows = QUESTIONS.map(({ agent, action, path }, at) => {
@@ -100,7 +100,7 @@ test('an expectation holds exactly where the decision is the one that it names',
 
 const dated = (drafts: readonly PolicyDraft[]) => drafts.map((draft) => ({ ...draft, createdAt: 0 }));
 
-test('what does not hold says what is found instead, and why', async () => {
+test('a failed expectation reports the actual decision and its reason', async () => {
   const drafts = [parsePolicy({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
   const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
   const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
@@ -115,7 +115,7 @@ test('what does not hold says what is found instead, and why', async () => {
   assert.match(held[2]?.reason ?? '', /nearest pattern is prod\/\*/);
 });
 
-test('questions are asked a few at once, answered in the order of the file, and none after one that failed', async () => {
+test('expectations are evaluated concurrently, reported in the order of the file, and not continued after a failure', async () => {
   const text = Array.from({ length: 40 }, (_, at) => `deny ci retrieve p/${at}`).join('\n');
   let open = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-// Explanations, held against the decision itself and against a loop over a list that shares nothing with them.
+// Explanations, compared with the decision and with an independent loop over a list.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -38,7 +38,7 @@ function granted(words: readonly string[]): PolicyDraft {
   });
 }
 
-test('an explanation decides as the decision does, and gives every policy the first test that it failed', async () => {
+test('an explanation agrees with the decision, and names the first failed test of every policy', async () => {
   await fc.assert(
     fc.asyncProperty(policySets, async (drafts) => {
       for (const question of QUESTIONS) {
@@ -65,7 +65,7 @@ test('an explanation decides as the decision does, and gives every policy the fi
                 : null;
           assert.equal(failed, expected, `${name}: ${agent} ${action} ${path}`);
         }
-        // What decides stands first, and what matches before what does not.
+        // The deciding policy is first, and matching policies precede the others.
         if (decider !== null) assert.equal(considered[0]?.name, decider.name);
         const places = considered.map(({ failed }) => [null, 'pattern', 'action', 'principal'].indexOf(failed));
         assert.deepEqual(places, [...places].sort());
@@ -75,7 +75,7 @@ test('an explanation decides as the decision does, and gives every policy the fi
   );
 });
 
-test('the command of an explanation grants what was asked, nothing else, and takes no policy’s place', async () => {
+test('the suggested command grants the request and nothing else, and replaces no policy', async () => {
   await fc.assert(
     fc.asyncProperty(policySets, fc.constantFrom(...QUESTIONS), async (drafts, question) => {
       const explanation = await explained(drafts, question);
@@ -100,7 +100,7 @@ test('the command of an explanation grants what was asked, nothing else, and tak
   );
 });
 
-test('the nearest pattern is told where only the path is missing, with the policy that has it', async () => {
+test('if only the path does not match, the nearest pattern is named with its policy', async () => {
   const drafts = [
     parsePolicy({ name: 'far', principal: 'agent:*', resources: ['dev/*'], actions: ['retrieve'] }),
     parsePolicy({
@@ -143,7 +143,7 @@ test('the nearest pattern is told where only the path is missing, with the polic
   );
 });
 
-test('where the service decides otherwise than the list that was read, the service stands, and it is said', () => {
+test('if the service decides differently from the list that was read, its decision is shown with a note', () => {
   const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
   const draft = parsePolicy({ name: 'gone', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] });
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
@@ -158,7 +158,7 @@ test('where the service decides otherwise than the list that was read, the servi
   assert.equal(explainAccess(question, [toListed(draft)], { ...lending, lease_ttl: 300 }).agrees, true);
 });
 
-test('who may not list policies gets the reason alone, and hears who sees more', () => {
+test('a caller that may not list policies receives the reason and is told who can see more', () => {
   const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
   const explanation = explainAccess(question, null, denied);
@@ -167,7 +167,7 @@ test('who may not list policies gets the reason alone, and hears who sees more',
   assert.match(remedyLines(explanation, false).join(), /administrator/);
 });
 
-test('a policy of a newer service, with an action that is unknown here, is considered like others', () => {
+test('a policy of a newer service with an unknown action is considered like others', () => {
   const question = { agent: 'ci', action: 'retrieve', path: 'p' } as Asked;
   const newer = { ...toListed(parsePolicy({ name: 'n', principal: 'agent:*', resources: ['*'], actions: ['list'] })) };
   const listed = [{ ...newer, actions: ['rotate', 'list'] as Action[] }];
@@ -178,14 +178,14 @@ test('a policy of a newer service, with an action that is unknown here, is consi
   );
 });
 
-test('a command line is one that a shell takes word for word', () => {
+test('a suggested command line is parsed by a shell into the same words', () => {
   const words = grantCommand({ agent: 'a', action: 'list', path: '-p' } as Asked, new Set(['a-list']));
   assert.deepEqual(words.slice(3, 7), ['a-list-2', '--principal', 'agent:a', '--resource=-p']);
   const line = toCommandLine(['leasehold', '~root/x', "it's", '--a=-p', '=ls', 'x=1', 'a b;c']);
   assert.equal(line, String.raw`leasehold '~root/x' 'it'\''s' --a=-p '=ls' x=1 'a b;c'`);
 });
 
-test('a question that breaks a grammar is told by the argument and the rule, all of it at once', () => {
+test('invalid arguments of a query are all reported with their rules', () => {
   const read = readQuestion('admin', 'retreive', 'a//b');
   assert.ok('problems' in read);
   assert.equal(read.problems.length, 3);

@@ -1,4 +1,4 @@
-// Policies as files: what is read, and that whatever is wrong is said by file, field and rule, without a piece of what was given.
+// Policy files: what is read, and errors that name file, field and rule without quoting the content.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): 
   return folder;
 }
 
-/** What is said of a folder; each line is a problem. */
+/** The error for a directory of policies; each line is a problem. */
 async function problemsOf(scope: TestContext, files: Readonly<Record<string, string>>): Promise<string[]> {
   const folder = folderOf(scope, files);
   const failed = await readPolicyDirectory(folder).then(
@@ -38,7 +38,7 @@ async function problemsOf(scope: TestContext, files: Readonly<Record<string, str
     .filter((line) => !/^\d+ problems$/.test(line));
 }
 
-test('a policy reads the same from TOML, JSON however it is set, and YAML', async (t) => {
+test('a policy in TOML, JSON of any layout and YAML is the same', async (t) => {
   await fc.assert(
     fc.asyncProperty(policySets, async (drafts) => {
       for (const draft of drafts) {
@@ -68,7 +68,7 @@ test('a policy reads the same from TOML, JSON however it is set, and YAML', asyn
   );
 });
 
-test('everything that is wrong is said at once: the file, the field, the rule, and what was meant', async (t) => {
+test('all problems are reported together: the file, the field, the rule, and the likely intent', async (t) => {
   const toml = (lines: string): string => `${lines}\n`;
   assert.deepEqual(
     await problemsOf(t, {
@@ -107,7 +107,7 @@ test('everything that is wrong is said at once: the file, the field, the rule, a
   );
 });
 
-test('what a reader and a program could take differently is refused: twice, aliased, tagged, two documents', async (t) => {
+test('input that parsers could read differently is rejected: duplicates, aliases, tags, two documents', async (t) => {
   const rest = 'resources: [a]\nactions: [list]\n';
   assert.deepEqual(
     await problemsOf(t, {
@@ -147,7 +147,7 @@ test('what a reader and a program could take differently is refused: twice, alia
   );
 });
 
-test('no message repeats a piece of what a file holds', async (t) => {
+test('no message quotes the content of a file', async (t) => {
   const secret = 'hunter2hunter2';
   const files = {
     'a.toml': `password = ${secret}\n`,
@@ -163,7 +163,7 @@ test('no message repeats a piece of what a file holds', async (t) => {
   for (const file of Object.keys(files)) assert.ok(said.includes(file), file);
 });
 
-test('whatever a file holds, it is a policy or a problem, never a crash', async () => {
+test('any file is a policy or a problem, and never a crash', async () => {
   await fc.assert(
     fc.asyncProperty(anyText(60), fc.constantFrom('toml', 'json', 'yaml'), async (text, notation) => {
       const parsed = await parseNotation(text, notation);
@@ -183,7 +183,7 @@ test('whatever a file holds, it is a policy or a problem, never a crash', async 
   );
 });
 
-test('hidden files and papers are passed over; any other file must be a policy', async (t) => {
+test('hidden files and documentation are skipped; any other file must be a policy', async (t) => {
   const others = { '.gitkeep': '', '.prod.toml.swp': 'x', 'README.md': '# Policies', 'expected.txt': 'allow' };
   const folder = folderOf(t, { ...others, 'a.toml': GOOD_TOML });
   assert.deepEqual(
@@ -213,7 +213,7 @@ test('hidden files and papers are passed over; any other file must be a policy',
   );
 });
 
-test('links are followed within the folder, as mounted volumes have them, and nowhere else', async (t) => {
+test('links are followed within the directory, as mounted volumes have them, and not outside of it', async (t) => {
   const outside = folderOf(t, { 'x.toml': GOOD_TOML });
   const folder = folderOf(t, { 'a.toml': GOOD_TOML });
   mkdirSync(join(folder, '..version1'));
@@ -247,7 +247,7 @@ test('links are followed within the folder, as mounted volumes have them, and no
   });
 });
 
-test('a folder that is empty, missing or no folder is refused: with --prune it would mean that everything goes', async (t) => {
+test('a directory that is empty, missing or not a directory is rejected: with --prune it would delete all policies', async (t) => {
   const folder = folderOf(t, { 'README.md': '' });
   await assert.rejects(readPolicyDirectory(folder), /contains no policy files/);
   await assert.rejects(readPolicyDirectory(join(folder, 'missing')), /ENOENT/);
@@ -259,7 +259,7 @@ const question = (folder: string) => ({
   signal: new AbortController().signal,
 });
 
-test('a single file may lie anywhere, ends as files of policies do, and may be called otherwise than its policy', async (t) => {
+test('a single file may be anywhere, has the suffix of a policy file, and any other name than its policy', async (t) => {
   const folder = folderOf(t, { 'any name.toml': GOOD_TOML, 'x.conf': GOOD_TOML, 'y.json': '{"name":"y"}' });
   assert.equal((await readPolicyFile(question(folder), 'any name.toml', 'ci')).name, 'ci');
   await assert.rejects(readPolicyFile(question(folder), 'x.conf', 'ci'), /must end in \.toml, \.json, \.yaml/);

@@ -1,4 +1,4 @@
-// Plans: what they do to a vault, what they mark, and what is granted at every moment while they are done.
+// Plans: their effect on a vault, their markers, and the grants after every step.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ function moments(before: readonly PolicyDraft[], plan: Plan) {
   return { first: all[0] ?? [], last: all.at(-1) ?? [], between: all.slice(1, -1), end: vaults.at(-1) };
 }
 
-test('a plan that is done leaves what the files say, and without --prune what no file names', () => {
+test('an executed plan leaves the policies of the files, and without --prune those that no file names', () => {
   fc.assert(
     fc.property(policySets, policySets, fc.boolean(), (before, wanted, prunes) => {
       const plan = makePlan(wanted, before, prunes);
@@ -57,7 +57,7 @@ test('a plan that is done leaves what the files say, and without --prune what no
   );
 });
 
-test('at no moment of a plan is anything granted that neither before nor after grants', () => {
+test('no step of a plan grants what neither the old nor the new state grants', () => {
   fc.assert(
     fc.property(policySets, policySets, (before, wanted) => {
       const { first, last, between } = moments(before, makePlan(wanted, before, true));
@@ -69,7 +69,7 @@ test('at no moment of a plan is anything granted that neither before nor after g
   );
 });
 
-test('without swaps, no lease is longer at any moment than before and after allow, and nothing that both allow is refused', () => {
+test('without swaps, no step lengthens a lease beyond both states or denies what both allow', () => {
   let seen = 0;
   fc.assert(
     fc.property(policySets, policySets, (before, wanted) => {
@@ -90,7 +90,7 @@ test('without swaps, no lease is longer at any moment than before and after allo
   assert.ok(seen > 50, `only ${seen} plans had moments`);
 });
 
-test('a policy that is renamed is there under its new name before the old one goes', () => {
+test('a renamed policy exists under its new name before the old one is deleted', () => {
   const before = [
     draftOf({ name: 'old', maxTtlSeconds: 60 }),
     draftOf({ name: 'wide', resources: ['*'], maxTtlSeconds: 3600 }),
@@ -105,7 +105,7 @@ test('a policy that is renamed is there under its new name before the old one go
   );
 });
 
-test('a replacement is marked where it gives more, and only there', () => {
+test('a replacement is marked exactly when it grants more', () => {
   fc.assert(
     fc.property(policySets, (drafts) => {
       const [before, other] = drafts;
@@ -131,7 +131,7 @@ test('a replacement is marked where it gives more, and only there', () => {
   assert.deepEqual(marked({ resources: ['q', 'p/*'], actions: ['list', 'retrieve'] }), [], 'an order decides nothing');
 });
 
-test('a plan is read by people with old and new, and by programs as one record', () => {
+test('a plan shows old and new to people, and is one record for programs', () => {
   const before = [draftOf({ name: 'b', maxTtlSeconds: 60 }), draftOf({ name: 'c' }), draftOf({ name: 'd' })];
   const wanted = [draftOf({ name: 'a' }), draftOf({ name: 'b', maxTtlSeconds: 90 }), draftOf({ name: 'c' })];
   assert.deepEqual(planLines(makePlan(wanted, before, true)), [
@@ -156,7 +156,7 @@ test('a plan is read by people with old and new, and by programs as one record',
   });
 });
 
-test('a plan that fails says how far it came and does nothing more; what is gone already is no failure', async () => {
+test('a failed plan reports its progress and stops; a policy that is already deleted is not a failure', async () => {
   const before = [draftOf({ name: 'x' })];
   const plan = makePlan(
     ['a', 'b', 'c'].map((name) => draftOf({ name })),
@@ -196,7 +196,7 @@ test('a plan that fails says how far it came and does nothing more; what is gone
   }
 });
 
-test('one policy grants all of another only where it does so for every question, and grants that meet are found', () => {
+test('one policy covers another exactly when it does so for every query, and overlapping grants are found', () => {
   fc.assert(
     fc.property(policySets, ([a, b]) => {
       if (a === undefined || b === undefined) return;
@@ -209,7 +209,7 @@ test('one policy grants all of another only where it does so for every question,
   );
 });
 
-test('a deletion loses what no other policy grants, and says through which one the rest stays', () => {
+test('a deletion loses what no other policy grants, and names the policy that still grants the rest', () => {
   const policy = { ...draftOf({ name: 'gone', resources: ['p/*', 'q', 'r/*'], maxTtlSeconds: 60 }), createdAt: 0 };
   const others = [
     draftOf({ name: 'q1', resources: ['q'], principal: 'agent:*', maxTtlSeconds: 600 }),

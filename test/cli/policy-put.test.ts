@@ -1,4 +1,4 @@
-// A policy put where one with its name is: what changes is shown, and asked about, and a no is a no.
+// policy put over an existing policy: it shows the changes and asks, and a no changes nothing.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ async function scene(t: TestContext) {
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   const home = newHome(t, environment);
   const run = (line: string) => home.leasehold(line.split(' '));
-  /** The command at a terminal, asked and answered. */
+  /** Runs the command at a terminal and answers its question. */
   const answer = async (line: string, question: RegExp, said: string) => {
     const screen = startScreen(t, line.split(' '), { home: home.path, folder: home.path, environment });
     await screen.answer(question, said);
@@ -33,7 +33,7 @@ async function scene(t: TestContext) {
   return { service, home, run, answer, policies, changes };
 }
 
-test('a policy is created unasked, and one that is there already is left alone', async (t) => {
+test('a policy is created without a question, and an unchanged one is not replaced', async (t) => {
   const { run, policies, changes } = await scene(t);
   const dry = await run(`${NARROW} --dry-run`);
   assert.deepEqual(dry, {
@@ -53,7 +53,7 @@ test('a policy is created unasked, and one that is there already is left alone',
   assert.equal(await changes(), seen);
 });
 
-test('a replacement shows what changes; with nobody to ask it needs --yes, and --dry-run goes before that', async (t) => {
+test('a replacement shows its changes; without a terminal it needs --yes, and --dry-run overrides that', async (t) => {
   const { run, policies, changes } = await scene(t);
   await run(NARROW);
   const [before, seen] = [await policies(), await changes()];
@@ -73,7 +73,7 @@ test('a replacement shows what changes; with nobody to ask it needs --yes, and -
   assert.equal((await policies())[0].max_ttl, 900);
 });
 
-test('a person is asked before a policy is replaced: no ends with 3, yes does it', async (t) => {
+test('a person is asked before a policy is replaced: no exits with 3, yes replaces it', async (t) => {
   const { run, answer, policies } = await scene(t);
   await run(NARROW);
   const question = /WIDENS ACCESS[\s\S]*Replace policy ci\? \[y\/N\] /;
@@ -85,7 +85,7 @@ test('a person is asked before a policy is replaced: no ends with 3, yes does it
   assert.equal((await policies())[0].max_ttl, 900);
 });
 
-test('what a person did not want is not done, and ends with 3: a deletion, a folder', async (t) => {
+test('a declined deletion or directory of policies changes nothing and exits with 3', async (t) => {
   const { home, run, answer, policies } = await scene(t);
   await run(NARROW);
   const kept = await answer('policy delete ci', /Delete ci\? \[y\/N\] /, 'n\r');
@@ -97,7 +97,7 @@ test('what a person did not want is not done, and ends with 3: a deletion, a fol
   assert.equal((await policies())[0].max_ttl, 60);
 });
 
-test('lists with commas and durations with units are the same policy', async (t) => {
+test('lists with commas and durations with units give the same policy', async (t) => {
   const { run, policies } = await scene(t);
   const line = 'policy put ci --principal agent:ci --resource ci/*,prod/a --action retrieve,list --max-ttl 15m';
   assert.equal((await run(line)).code, 0);

@@ -1,4 +1,4 @@
-// Long work shows how far it is: a bar on a terminal, which is taken away at the end, and nothing of it on standard output.
+// Progress of long work: a bar on the terminal, removed at the end, and never on standard output.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { COMMAND, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 
-/** A service whose answers are slow where `between` is told so. */
+/** A service whose responses can be delayed with `between`. */
 async function scene(t: TestContext) {
   const service = await startTestService(t);
   const between = await standBetween(t, service);
@@ -24,10 +24,10 @@ async function scene(t: TestContext) {
   return { between, home, onTerminal };
 }
 
-/** It is drawn anew from the beginning of its line, and that is empty in the end. */
+/** The bar is redrawn from the beginning of its line, which is empty at the end. */
 const CLEARED = '\r\u001b[K';
 
-test('an import shows how many it has stored', async (t) => {
+test('an import shows how many credentials it has stored', async (t) => {
   const { between, home, onTerminal } = await scene(t);
   writeFileSync(join(home.path, '.env'), Array.from({ length: 24 }, (_, at) => `NAME_${at}=value-${at}\n`).join(''));
   for (let at = 0; at < 24; at++) between.next({ after: sleep(1000 + at * 40) }, ({ method }) => method === 'POST');
@@ -37,7 +37,7 @@ test('an import shows how many it has stored', async (t) => {
   assert.ok(importing.screen().includes(CLEARED));
 });
 
-test('a verification shows how many entries were checked, as the service says it', async (t) => {
+test('a verification shows how many entries the service has checked', async (t) => {
   const { between, onTerminal } = await scene(t);
   const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
@@ -49,7 +49,7 @@ test('a verification shows how many entries were checked, as the service says it
   assert.ok(verifying.screen().endsWith(`${CLEARED}true\r\n`), verifying.screen());
 });
 
-test('an export shows how many entries were written', async (t) => {
+test('an export shows how many entries it has written', async (t) => {
   const { between, home, onTerminal } = await scene(t);
   for (const path of ['a', 'b', 'c']) await home.leasehold(['put', path, '-'], { input: 'x' });
   between.next({ apartMs: 600 }, ({ path }) => path.endsWith('/export'));

@@ -1,4 +1,4 @@
-/** Policies and questions at random, so few of each that they meet: same names, same TTLs, patterns and principals that overlap. */
+/** Random policies and queries from few names, so that names, TTLs, patterns and principals overlap. */
 import fc from 'fast-check';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';

@@ -1,4 +1,4 @@
-// What `leasehold run` says in a service's words: whatever stands in them does nothing to the terminal.
+// Errors of `leasehold run` with texts from a service: no text controls the terminal.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import { newHome } from '../kit/command.ts';
 
 const ESCAPE = '\u001b]0;taken\u0007\u001b[2J';
 
-/** A service that is not ours: it lends what is called lent, and refuses everything else, a revocation too. */
+/** A foreign service: it issues one lease, and rejects every other request, including revocations. */
 const service = createServer((request, response) => {
   const isLent = request.method === 'GET' && request.url?.includes('/lent') === true;
   response.writeHead(isLent ? 200 : 403, { 'content-type': 'application/json' });
@@ -28,13 +28,13 @@ function assertHarmless(stderr: string, lines: number): void {
   for (const control of ESCAPE.match(/\p{Cc}/gu) ?? []) assert.equal(stderr.includes(control), false);
 }
 
-test('each refusal is shown without what would move the terminal', async () => {
+test('each rejection is printed without terminal controls', async () => {
   const { code, stderr } = await home.leasehold(['run', '--env', 'A=prod/a', '--env', 'B=prod/b', '--', 'true']);
   assert.equal(code, 2);
   assertHarmless(stderr, 2);
 });
 
-test('so is why a lease was not given back', async () => {
+test('the reason why a lease was not revoked is printed without terminal controls', async () => {
   const { code, stderr } = await home.leasehold(['run', '--env', 'A=prod/lent', '--', 'true']);
   assert.equal(code, 0);
   assert.match(stderr, /1 of 1 leases were not revoked/);

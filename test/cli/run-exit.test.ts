@@ -1,4 +1,5 @@
-// `leasehold run` when the program has ended and somebody whom it left behind still writes: for how long, and what has happened by then.
+// `leasehold run` after the program has ended while a background process still writes: how long it waits, and in which
+// order it cleans up.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -8,7 +9,7 @@ import { openScene } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 
-/** It says its own number first, and goes on for longer than any test. */
+/** Prints its process id first, and runs longer than any test. */
 const TICKING = '(i=0; while [ $i -lt 20000 ]; do echo tick; sleep 0.3; i=$((i+1)); done) & echo pid $!; exit 7';
 
 interface Left {
@@ -38,7 +39,7 @@ function leave(t: TestContext, script: string): Left {
   return { child, ended: new Promise((resolve) => child.once('exit', resolve)), says };
 }
 
-test('whoever goes on writing is not waited for, and leases are given back before', async (t) => {
+test('a background process that keeps writing is not waited for, and leases are revoked first', async (t) => {
   const { child, ended } = leave(t, TICKING);
   let lastOutputAt = 0;
   child.stdout?.on('data', () => {
@@ -50,7 +51,7 @@ test('whoever goes on writing is not waited for, and leases are given back befor
   assert.ok(revokedAt.length > 0 && revokedAt.every((at: number) => at < lastOutputAt), 'leases wait for the output');
 });
 
-test('whoever floods a reader that stands still is left by any signal, with the program’s own exit code', async (t) => {
+test('with a blocked reader any signal ends the wait for a flooding process, with the program’s own exit code', async (t) => {
   const { child, ended, says } = leave(t, 'yes & echo pid $!; sleep 0.3; exit 7');
   await says('pid');
   child.stdout?.pause();
@@ -59,7 +60,7 @@ test('whoever floods a reader that stands still is left by any signal, with the 
   assert.equal(await ended, 7);
 });
 
-test('a signal ends the reading at once: before one that was left at the same time, and gets none', async (t) => {
+test('a signal ends the reading immediately and is not forwarded to a background process', async (t) => {
   const [waiting, told] = [leave(t, TICKING), leave(t, TICKING)];
   await Promise.all([waiting.says('tick'), told.says('tick')]);
   told.child.kill('SIGTERM');

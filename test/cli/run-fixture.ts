@@ -1,4 +1,4 @@
-/** What tests of `leasehold run` stand on: a service with values, an agent's token, and a command that uses it. */
+/** The fixture of the tests of `leasehold run`: a service with values, an agent's token, and a command that uses it. */
 import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';

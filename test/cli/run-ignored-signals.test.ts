@@ -1,4 +1,4 @@
-// Signals that were ignored when `leasehold` was started, as by nohup: they stay so, for the command and for the program that it runs.
+// Signals that were ignored when `leasehold` was started, as by nohup, stay ignored by the command and its program.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -41,7 +41,7 @@ const MASKS: readonly [signals: string, mask: string][] = [
   ['PIPE QUIT TSTP', '0000000000081004'],
 ];
 for (const [signals, mask] of MASKS) {
-  test(`the program ignores what was ignored, and nothing else: ${signals || 'nothing'}`, async (t) => {
+  test(`the program ignores exactly the inherited signals: ${signals || 'nothing'}`, async (t) => {
     for (const flags of [[], ['--no-masking']]) {
       const child = spawn('sh', ignoring(signals, [...RUN, ...flags, ...MASK]), { env: environment });
       const output = (await child.stdout.toArray()).join('');
@@ -64,7 +64,7 @@ while b'ready' not in seen: seen += os.read(terminal, 1000)
 os.close(terminal)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
 
-test('a program that ignores the hangup goes on to its end when its terminal is closed, however much it writes', async (t) => {
+test('a program that ignores the hangup runs to its end after its terminal is closed, however much it writes', async (t) => {
   const words = ignoring('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; sleep 0.5; seq 100000; exit 3']);
   const child = spawn('python3', ['-c', CLOSING, 'sh', ...words], {
     env: environment,
@@ -77,7 +77,7 @@ test('a program that ignores the hangup goes on to its end when its terminal is 
   assert.equal(await scene.countActive(), 0);
 });
 
-/** In a group of its own, so that a signal can be sent to all of them, as by a terminal. */
+/** In a separate process group, so that a signal reaches all of its processes, as from a terminal. */
 function start(signals: string, words: readonly string[]) {
   const child = spawn('sh', ignoring(signals, words), { env: environment, detached: true });
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
@@ -89,7 +89,7 @@ function signalAll({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
   process.kill(-pid, signal);
 }
 
-test('what is ignored ends neither the command nor the program, and leases are given back at its own end', async () => {
+test('an ignored signal ends neither the command nor the program, and leases are revoked at the end', async () => {
   const { child, ended } = start('HUP TERM', [...RUN, '--', 'sh', '-c', 'echo ready; read x; exit 7']);
   await new Promise((resolve) => child.stdout.once('data', resolve));
   for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
@@ -103,14 +103,14 @@ test('what is ignored ends neither the command nor the program, and leases are g
   assert.equal(await scene.countActive(), 0);
 });
 
-test('what is not ignored beside it still reaches the program', async () => {
+test('a signal that is not ignored still reaches the program', async () => {
   const { child, ended } = start('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; exec sleep 60']);
   await new Promise((resolve) => child.stdout.once('data', resolve));
   child.kill('SIGTERM');
   assert.equal(await ended, 'SIGTERM');
 });
 
-test('other commands go on as well', async () => {
+test('other commands keep the ignored signals too', async () => {
   for (const [signals, expected] of [
     ['INT', 'ACCESS_DENIED'],
     ['', 'Cancelled'],
@@ -129,13 +129,13 @@ test('other commands go on as well', async () => {
   }
 });
 
-test('a variable whose name no shell can write reaches the program all the same', async () => {
+test('a variable whose name a shell cannot assign still reaches the program', async () => {
   const words = ['run', '--env', 'A.B=prod/a', '--', 'printenv', 'A.B'];
   const child = spawn('sh', ignoring('HUP', words), { env: environment });
   assert.equal((await child.stdout.toArray()).join(''), '[secret]\n');
 });
 
-test('where env cannot do it a shell does', async () => {
+test('without GNU env a shell sets the ignored signals', async () => {
   const folder = temporaryDirectory({ after });
   const file = join(folder, 'a=b');
   writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });
@@ -143,11 +143,11 @@ test('where env cannot do it a shell does', async () => {
   assert.equal((await child.stdout.toArray()).join(''), 'SigIgn:\t0000000000000003\na b $c\n');
 });
 
-test('a service that was started below nohup outlives its terminal', { timeout: 30_000 }, async (t) => {
+test('a service that was started by nohup outlives its terminal', { timeout: 30_000 }, async (t) => {
   const folder = temporaryDirectory(t);
   const port = await findPort();
   const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
-  // A group of its own, which a terminal that is closed tells as a whole.
+  // A separate process group, to which a terminal that is closed sends SIGHUP.
   const server = spawn('sh', ignoring('HUP', words), { env: environment, detached: true, stdio: 'ignore' });
   const group = -(server.pid ?? assert.fail());
   t.after(() => server.exitCode === null && process.kill(group, 'SIGKILL'));

@@ -1,4 +1,4 @@
-// `leasehold run` whose own output cannot be written: the program is not left alone with what it borrowed.
+// `leasehold run` when its own output cannot be written: the program ends and its leases are revoked.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ interface Ended {
   readonly text: string;
 }
 
-/** A script whose streams lead where `redirection` says; the text is what is left of its streams. */
+/** Runs a script with redirected streams; the text is the output that was not redirected. */
 async function run(script: string, redirection: string, ...flags: readonly string[]): Promise<Ended> {
   const words = scene.run('--env', 'A=prod/a', ...flags, '--', 'sh', '-c', script);
   const child = spawn('sh', ['-c', `exec "$@" ${redirection}`, '-', ...words], {
@@ -32,7 +32,7 @@ async function run(script: string, redirection: string, ...flags: readonly strin
 
 const FULL = 'leasehold: standard output cannot be written (ENOSPC)\n';
 
-test('where our output is full the program is waited for, and what it borrowed is gone afterwards', async () => {
+test('with a full device as output the program is waited for, and its leases are revoked', async () => {
   const script = `trap '' PIPE; echo "$A" > "$TRACE"; echo hi; sleep 1.5; test -f "$A" && echo held >> "$TRACE"; exit 7`;
   const { code, text } = await run(script, '> /dev/full', '--files');
   assert.deepEqual([code, text], [7, FULL]);
@@ -42,30 +42,30 @@ test('where our output is full the program is waited for, and what it borrowed i
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a program that ended well ends with 2 where what it wrote was lost', async () => {
+test('lost output turns exit code 0 into 2', async () => {
   assert.deepEqual(await run('echo hi', '> /dev/full'), { code: 2, signal: null, text: FULL });
   assert.deepEqual(await run('echo hi', '> /dev/full 2>&1'), { code: 2, signal: null, text: '' });
   assert.deepEqual(await run(':', '> /dev/full'), { code: 0, signal: null, text: '' });
 });
 
-test('one that goes on writing meets a closed pipe', async () => {
+test('a program that keeps writing gets a closed pipe', async () => {
   const { code, text } = await run('exec yes', '> /dev/full');
   assert.deepEqual([code, text], [141, FULL]);
 });
 
-test('a full standard error ends nobody: what is written there is thrown away', async () => {
+test('a full standard error does not end the program: its output there is discarded', async () => {
   const script = 'seq 100000 >&2; echo $?; sleep 0.3; seq 100000 >&2; echo $?';
   assert.deepEqual(await run(script, '2> /dev/full'), { code: 0, signal: null, text: '0\n0\n' });
 });
 
-test('a reader of standard error that is gone ends the program that writes there', async () => {
+test('a closed reader of standard error ends the program that writes there', async () => {
   const words = scene.run('--env', 'A=prod/a', '--', 'bash', '-c', 'yes >&2; kill -l $?');
   const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stderr.destroy();
   assert.equal((await child.stdout.toArray()).join(''), 'PIPE\n');
 });
 
-test('every other command ends with 2 at once', async () => {
+test('every other command exits with 2 immediately', async () => {
   const child = spawn('sh', ['-c', 'exec "$@" > /dev/full', '-', ...scene.run('--help')], { env: scene.environment });
   const stderr = child.stderr.toArray();
   assert.equal(await new Promise((resolve) => child.once('exit', resolve)), 2);

@@ -1,4 +1,4 @@
-// `leasehold run` inside a real terminal: what the program sees of it, and what the terminal sees of the program.
+// `leasehold run` in a real terminal: what the program sees of the terminal, and what the terminal shows.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// `leasehold run` without a terminal: what reaches the program, what its output shows, how it ends, and what stays behind.
+// `leasehold run` without a terminal: the program's environment, its output, its exit, and what remains.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,25 +19,25 @@ function assertClean(text: string): void {
   for (const value of EVERYTHING) assert.equal(text.includes(value), false);
 }
 
-test('the program has the values, and its output has not', async () => {
+test('the program receives the values, and its output is masked', async () => {
   const script = `[ "$A" = '${VALUES['prod/a']}' ] && echo "right: $A"; echo "$B" >&2; printf %s "$A" | base64`;
   const { code, stdout, stderr } = await run([...A, '--env', 'B=prod/b', '--', 'sh', '-c', script]);
   assert.deepEqual([code, stdout, stderr], [0, 'right: [secret]\n[secret]\n', '[secret]\n']);
 });
 
-test('without masking the output is the program’s own', async () => {
+test('without masking the output is passed on unchanged', async () => {
   const { stdout } = await run(['--no-masking', ...A, '--', 'sh', '-c', 'echo $A']);
   assert.equal(stdout, `${VALUES['prod/a']}\n`);
 });
 
-test('its input, its arguments and its exit code are its own', async () => {
+test('input, arguments and exit code are the program’s own', async () => {
   const { code, stdout } = await inShell('cat; echo "[$1]"; exit 77', { input: 'typed\n' });
   assert.deepEqual([code, stdout], [77, 'typed\n[]\n']);
   const words = ['--env', '--', '$A', '*', ''];
   assert.equal((await run([...A, '--', 'printf', '[%s]', ...words])).stdout, words.map((word) => `[${word}]`).join(''));
 });
 
-test('a program that is not there ends with 127, one that can’t be executed with 126, and nothing is lent for it', async () => {
+test('a missing program exits with 127, one that cannot be executed with 126, and no lease is issued', async () => {
   const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
   const missing = await run([...A, '--', 'no-such-program']);
   assert.deepEqual([missing.code, missing.stderr], [127, 'leasehold: no-such-program: command not found\n']);
@@ -45,7 +45,7 @@ test('a program that is not there ends with 127, one that can’t be executed wi
   assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
 });
 
-test('a script whose interpreter is missing says so before anything is lent, and what the system alone finds is said as well', async () => {
+test('a missing interpreter is reported before a lease is issued, and errors of the system are reported too', async () => {
   const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
   const script = join(scene.home.path, 'script');
   writeFileSync(script, '#!/no/such\n', { mode: 0o755 });
@@ -61,7 +61,7 @@ test('a script whose interpreter is missing says so before anything is lent, and
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a program that a signal ended ends us by the same one, but for those that write memory to the disk', async () => {
+test('a signal that ended the program ends the command too, except for signals that dump core', async () => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGHUP', 'SIGUSR2'] as const)
     assert.equal((await inShell(`kill -${signal.slice(3)} $$`)).signal, signal);
   const { code, signal } = await inShell('ulimit -c 0; kill -SEGV $$');
@@ -69,7 +69,7 @@ test('a program that a signal ended ends us by the same one, but for those that 
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a reader that has seen enough ends the program as if nobody stood between', async () => {
+test('a reader that closes its end ends the program as it would without the command', async () => {
   const words = scene.run(...A, '--', 'sh', '-c', 'yes; kill -l $? >&2');
   const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'pipe'] });
   let stderr = '';
@@ -79,7 +79,7 @@ test('a reader that has seen enough ends the program as if nobody stood between'
   assert.deepEqual([code, stderr], [0, 'PIPE\n']);
 });
 
-test('output is neither lost nor cut, however slowly it is read, and a program left behind is not waited for', async () => {
+test('output is neither lost nor truncated for a slow reader, and a background process is not waited for', async () => {
   const lines = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
   const words = scene.run(...A, '--', 'sh', '-c', 'sleep 600 & echo $! >"$HOME/left"; seq 200000');
   const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -93,7 +93,7 @@ test('output is neither lost nor cut, however slowly it is read, and a program l
   process.kill(Number(readFileSync(join(scene.home.path, 'left'), 'utf8'))); // throws where it was waited for
 });
 
-test('where both outputs lead to the same place their order is kept, and both can be opened by name', async () => {
+test('if both outputs lead to the same file their order is kept, and both can be opened by name', async () => {
   const words = scene.run(
     ...A,
     '--',
@@ -107,13 +107,13 @@ test('where both outputs lead to the same place their order is kept, and both ca
   assert.equal(stdout, `${Array.from({ length: 200 }, (_, at) => `o${at + 1}\ne${at + 1}\n`).join('')}[secret]\n`);
 });
 
-test('the program has the umask and the folder of the caller', async () => {
+test('the program has the umask and the directory of the caller', async () => {
   const words = scene.run(...A, '--', 'sh', '-c', 'umask; pwd');
   const child = spawn('bash', ['-c', 'umask 027; exec "$@"', '-', ...words], { env: scene.environment, cwd: '/usr' });
   assert.equal((await child.stdout.toArray()).join(''), '0027\n/usr\n');
 });
 
-test('the vault’s own variables and what looks like a secret are not passed on, and the latter are named', async () => {
+test('the vault’s own variables and likely secrets are withheld, and the latter are named', async () => {
   const environment = {
     GH_TOKEN: 'x1',
     STRIPE: 'sk_live_0123456789abcdef',
@@ -147,7 +147,7 @@ test('the vault’s own variables and what looks like a secret are not passed on
   assert.ok((await passed('*', 'LEASEHOLD_TOKEN')).names.has('LEASEHOLD_TOKEN'));
 });
 
-test('references in a file are replaced, and the rest of it is passed on as it stands', async () => {
+test('references in a file are replaced, and other lines are passed on unchanged', async () => {
   await scene.service.admin.post('/api/v1/credentials', { path: 'prod/versions', value: 'the first value' });
   await scene.service.admin.post('/api/v1/credentials', { path: 'prod/versions', value: 'the second value' });
   const text =
@@ -168,7 +168,7 @@ test('references in a file are replaced, and the rest of it is passed on as it s
   assert.equal(stdout, `${VALUES['prod/a']}|plain $A|${VALUES['prod/b']}|the first value|the second value\n`);
 });
 
-test('a name that is given again has the later value, and what is replaced is not lent', async () => {
+test('for a repeated name the last value is used, and no lease is issued for the others', async () => {
   writeFileSync(join(scene.home.path, '.one'), 'A=leasehold://no/such\nB=first\nB=second\nC=one\n');
   writeFileSync(join(scene.home.path, '.two'), 'C=two\n');
   const files = ['--env-file', '.one', '--env-file', '.two', '--env', 'A=prod/b', '--env', 'A=prod/a'];
@@ -176,7 +176,7 @@ test('a name that is given again has the later value, and what is replaced is no
   assert.deepEqual([code, stdout], [0, `${VALUES['prod/a']}|second|two\n`], stderr);
 });
 
-test('references inside a value are replaced, in a URL percent-encoded, and masked', async () => {
+test('references inside a value are replaced, percent-encoded in a URL, and masked', async () => {
   const text = [
     'URL=postgres://app:{{ leasehold://prod/b | url }}@db/{{leasehold://prod/a}}?x={{other}}',
     'WHOLE={{leasehold://prod/a}}',
@@ -210,7 +210,7 @@ test('references inside a value are replaced, in a URL percent-encoded, and mask
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a mapping in leasehold.toml delivers by its name, and the default one without any', async () => {
+test('a mapping in leasehold.toml is used by its name, and the default one without a name', async () => {
   const file = join(scene.home.path, 'leasehold.toml');
   const write = (text: string) => writeFileSync(file, text);
   const print = ['--', 'sh', '-c', 'echo "$A|$B"'];
@@ -244,7 +244,7 @@ test('a mapping in leasehold.toml delivers by its name, and the default one with
   rmSync(file);
 });
 
-test('with --files the variables hold paths of private files, which are gone afterwards', async () => {
+test('with --files the variables contain paths of private files, which are removed afterwards', async () => {
   const script = 'stat -c %a "$(dirname "$A")" "$A"; cmp "$P" "$1" && echo same; echo "$A"; cat "$A"';
   writeFileSync(join(scene.home.path, 'pem'), VALUES['prod/pem']);
   const { stdout } = await run(['--files', ...A, '--env', 'P=prod/pem', '--', 'sh', '-c', script, '-', 'pem']);
@@ -254,7 +254,7 @@ test('with --files the variables hold paths of private files, which are gone aft
   assert.throws(() => readdirSync(join(path, '..')), { code: 'ENOENT' });
 });
 
-test('files and leases go away when a signal ends the program', async () => {
+test('files are removed and leases revoked when a signal ends the program', async () => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     const words = scene.run('--files', ...A, '--', 'sh', '-c', 'echo "$A"; exec sleep 100');
     const child = spawn(words[0] ?? '', words.slice(1), {
@@ -288,7 +288,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[...A, '--ttl', 'x', '--', 'true'], /--ttl: must be a number of seconds or a duration such as 90s, 15m or 2h/],
 ];
 for (const [words, says] of MISTAKES) {
-  test(`a mistake ends with 1, and is not repeated: run ${words.join(' ')}`, async () => {
+  test(`a usage error exits with 1 and is not repeated: run ${words.join(' ')}`, async () => {
     writeFileSync(join(scene.home.path, '.inside'), 'A=hunter2!leasehold://prod/a\n');
     const { code, stdout, stderr } = await scene.home.leasehold(['run', ...words], { isInProcess: true });
     assert.deepEqual([code, stdout], [1, '']);
@@ -297,7 +297,7 @@ for (const [words, says] of MISTAKES) {
   });
 }
 
-test('where one value can’t be had nothing starts, each refusal is named in the service’s words, and nothing stays lent', async () => {
+test('if one value is rejected nothing starts, each rejection has the service’s message, and no lease stays active', async () => {
   const words = [...A, '--env', 'C=other/c', '--env', 'N=prod/none', '--', 'sh', '-c', 'echo started'];
   const { code, stdout, stderr } = await run(words);
   assert.deepEqual([code, stdout], [2, '']);
@@ -308,7 +308,7 @@ test('where one value can’t be had nothing starts, each refusal is named in th
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a value that no variable can hold is refused by name, and can be had as a file', async () => {
+test('a value that no variable can contain is rejected by name, and can be delivered as a file', async () => {
   const values = { 'prod/nul': 'hunter2\u0000hunter2', 'prod/large': 'hunter2,'.repeat(20_000) };
   for (const [path, value] of Object.entries(values)) {
     await scene.service.admin.post('/api/v1/credentials', { path, value });
@@ -322,7 +322,7 @@ test('a value that no variable can hold is refused by name, and can be had as a 
   assert.equal(await scene.countActive(), 0);
 });
 
-test('a value too short to be masked is named, and several names of a credential are one lease', async () => {
+test('a value too short to be masked is named, and several names of a credential share one lease', async () => {
   const { stdout, stderr } = await run([
     '--env',
     'PIN=prod/pin',
@@ -339,13 +339,13 @@ test('a value too short to be masked is named, and several names of a credential
   assert.equal(data[0].status, 'revoked');
 });
 
-test('leases last as long as was asked', async () => {
+test('leases last as long as requested', async () => {
   assert.equal((await run([...A, '--ttl', '7', '--', 'true'])).code, 0);
   const [lease] = (await scene.service.admin.get('/api/v1/leases?path=prod/a&limit=1')).body.data;
   assert.equal(Date.parse(lease.expires_at) - Date.parse(lease.issued_at), 7000);
 });
 
-test('a service that is gone at the end is told of, and does not hold us up', async (t) => {
+test('a service that became unreachable is reported at the end and does not delay the exit', async (t) => {
   const own = await openScene(t);
   const words = own.run(...A, '--', 'sh', '-c', 'echo ready; read x; exit 4');
   const child = spawn(words[0] ?? '', words.slice(1), { env: own.environment });
@@ -358,7 +358,7 @@ test('a service that is gone at the end is told of, and does not hold us up', as
   assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked and will expire: /);
 });
 
-test('no value stands in the arguments of any process, nor in any file that stays behind', async (t) => {
+test('no value is in the arguments of a process or in a file that remains', async (t) => {
   const folders = ['runtime', 'temporary', 'work'].map((name) => join(scene.home.path, name));
   for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
   const [XDG_RUNTIME_DIR = '', TMPDIR = '', cwd = ''] = folders;
@@ -387,7 +387,7 @@ test('no value stands in the arguments of any process, nor in any file that stay
   for (const folder of folders) assert.deepEqual(readdirSync(folder), []);
 });
 
-/** Of every process of this machine that can be looked at. */
+/** The arguments of every process of this machine that can be inspected. */
 function argumentsOfAll(): string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {

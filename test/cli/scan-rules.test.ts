@@ -1,4 +1,5 @@
-// Tests findings: quotes, allowed lines, overlaps, env files, and linear time. Examples are joined, so that a scan of this file finds none.
+// Tests findings: quotes, allowed lines, overlaps, env files, and linear time. Examples are joined, so that a scan of
+// this file finds none.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { SECRET_PATTERNS } from '../../src/masking/secret-patterns.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { scaled } from '../kit/scale.ts';
 
-/** Letters and digits that look random, the same each time. */
+/** Letters and digits that look random, and are the same in each run. */
 const random = (length: number, alphabet = 'aZ3kQ9xB7mN2pL5vR8tW4yC6'): string =>
   Array.from({ length }, (_, at) => alphabet[(at * 7 + (at >> 3) * 5) % alphabet.length]).join('');
 

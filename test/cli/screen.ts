@@ -1,4 +1,4 @@
-// The command at a terminal of its own, with somebody who reads and answers.
+// The command at a separate terminal, with scripted input.
 
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
@@ -8,7 +8,7 @@ import type { Scope } from '../kit/directory.ts';
 export interface Screen {
   /** Everything shown so far. */
   shown(): string;
-  /** Types the text once the end of what is shown is that. */
+  /** Types the text when the output ends with the prompt. */
   answer(question: RegExp, text: string): Promise<void>;
   /** Resolves to the exit code. */
   ended(): Promise<number>;
@@ -49,7 +49,7 @@ export function startScreen(scope: Scope, words: readonly string[], { home, fold
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };
-  // A terminal's ways of moving its cursor are no part of what was said.
+  // Cursor movements are not part of the text.
   const said = (): string => stripVTControlCharacters(shown.slice(since));
   return {
     shown: () => shown,

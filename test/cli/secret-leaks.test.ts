@@ -1,5 +1,5 @@
-// What a value leaves behind: nothing, anywhere that somebody could look. The processes of the machine are looked at all the while, and
-// in the end every file that the commands, the service and the programs could have written.
+// What a value leaves behind: nothing. The test inspects all processes while the commands run, and afterwards every
+// file that the commands, the service and the programs could have written.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -19,14 +19,14 @@ const EVERY_MS = 20;
 
 const holds = (text: string | Buffer): boolean => FORMS.some((form) => text.includes(form));
 
-/** Every file below the folder that holds the value. */
+/** Every file below the directory that contains the value. */
 function filesWith(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
     .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true && holds(readFileSync(file)));
 }
 
-/** Arguments of all processes, looked at again and again. */
+/** The arguments of all processes, read repeatedly. */
 function watchProcesses() {
   const seen = new Set<string>();
   let [isOver, looks] = [false, 0];
@@ -47,7 +47,7 @@ function watchProcesses() {
   };
 }
 
-test('a value is seen in no process’s arguments, no log, no history and no file, whatever is done with it', async (t) => {
+test('a value appears in no process’s arguments, no log, no history and no file', async (t) => {
   const scratch = join(temporaryDirectory(t), 'tmp');
   mkdirSync(scratch);
   const dataDir = join(temporaryDirectory(t), 'data');
@@ -97,7 +97,7 @@ test('a value is seen in no process’s arguments, no log, no history and no fil
   assert.deepEqual(readdirSync(scratch), [], 'what was temporary is gone');
 });
 
-test('the test would see it: in an argument and in a file', async (t) => {
+test('the inspection finds a value in an argument and in a file', async (t) => {
   const folder = temporaryDirectory(t);
   writeFileSync(join(folder, 'log'), `value=${FORMS[1]}`);
   assert.deepEqual(filesWith(folder), [join(folder, 'log')]);

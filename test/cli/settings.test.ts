@@ -1,5 +1,5 @@
-// What holds: flag over environment over project file over user file over what is found; and no token goes where only a project's file
-// says.
+// Precedence of settings: flag, environment, project file, user file, detected value. An address from a project's file
+// gets no token.
 
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ function write(home: Home, path: string, text: string): string {
 
 const USER = '.config/leasehold/config.toml';
 
-test('a flag goes before the environment, that before the project’s file, that before the user’s, that before what is found', async (t) => {
+test('a flag overrides the environment, which overrides the project’s file, the user’s file and detected values', async (t) => {
   const home = newHome(t);
   const at = (port: number) => `http://127.0.0.1:${port}`;
   assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:7700, from the default$/m);
@@ -55,7 +55,7 @@ test('a flag goes before the environment, that before the project’s file, that
   assert.deepEqual(lost, [at(5), at(3), at(2), at(1)]);
 });
 
-test('a profile is chosen by flag or environment, and one that is nowhere is a mistake', async (t) => {
+test('a profile is chosen by flag or environment, and an unknown one is a usage error', async (t) => {
   const home = newHome(t);
   write(
     home,
@@ -71,7 +71,7 @@ test('a profile is chosen by flag or environment, and one that is nowhere is a m
   );
 });
 
-test('the example of docs/cli.md is a file of a project, with its profiles', async (t) => {
+test('the example of docs/cli.md is a valid project file, with its profiles', async (t) => {
   const home = newHome(t);
   const [, text = ''] = /```toml\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')) ?? [];
   write(home, 'leasehold.toml', text);
@@ -96,7 +96,7 @@ const REFUSED: readonly [file: string, text: string, says: RegExp][] = [
 ];
 
 for (const [file, text, says] of REFUSED) {
-  test(`a file is held to what it may say: ${text.replaceAll('\n', ' ')}`, async (t) => {
+  test(`an invalid settings file is rejected: ${text.replaceAll('\n', ' ')}`, async (t) => {
     const home = newHome(t);
     write(home, file, text);
     const { code, stderr } = await home.leasehold(['status']);
@@ -105,7 +105,7 @@ for (const [file, text, says] of REFUSED) {
   });
 }
 
-test('an empty variable, and two that say different things, are mistakes', async (t) => {
+test('empty and contradictory variables are usage errors', async (t) => {
   const home = newHome(t);
   assert.match(await told(home, [], { LEASEHOLD_ADDR: '' }), /LEASEHOLD_ADDR is empty/);
   const both = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef', LEASEHOLD_AGENT: 'bot' };
@@ -120,7 +120,7 @@ async function withService(
   return { service, home: newHome(scope) };
 }
 
-test('on the machine of the service address and token are found by themselves', async (t) => {
+test('on the machine of the service address and token are found automatically', async (t) => {
   const { service, home } = await withService(t);
   const { code, stdout } = await home.leasehold(['whoami', '-o', 'json', '--data-dir', service.dataDir]);
   assert.equal(code, 0);
@@ -129,7 +129,7 @@ test('on the machine of the service address and token are found by themselves', 
   assert.equal(statSync(join(service.dataDir, 'daemon.address')).mode & 0o777, 0o600);
 });
 
-test('the administrator’s token of the data directory goes to its own service alone, however loopback is spelt', async (t) => {
+test('the administrator’s token of the data directory is sent only to its own service, however loopback is spelt', async (t) => {
   const { service, home } = await withService(t);
   const other = await startTestService(t);
   const dataDir = ['--data-dir', service.dataDir];
@@ -141,7 +141,7 @@ test('the administrator’s token of the data directory goes to its own service 
   }
 });
 
-test('a login that has ended, a key without its agent and a file that is not read make nobody the administrator', async (t) => {
+test('an ended login, a key without an agent and an ignored file never lead to the administrator’s token', async (t) => {
   const { service, home } = await withService(t);
   const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
   assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
@@ -169,7 +169,7 @@ test('a login that has ended, a key without its agent and a file that is not rea
   assert.equal((await home.leasehold(['whoami', '--agent', 'bot'], { environment })).code, 0);
 });
 
-test('what a file says can’t steer a terminal', async (t) => {
+test('text from a file cannot control the terminal', async (t) => {
   const home = newHome(t);
   for (const text of [
     'address = "https://vault.example.org\\u001b[8m; touch x"',
@@ -184,7 +184,7 @@ test('what a file says can’t steer a terminal', async (t) => {
   }
 });
 
-test('an address that only a project’s file names gets nothing before somebody has said so', async (t) => {
+test('an address from a project’s file receives nothing before the user has logged in to it', async (t) => {
   const { service, home } = await withService(t);
   write(home, 'work/leasehold.toml', `address = "${service.address}"\n`);
   const folder = join(home.path, 'work');
@@ -202,7 +202,7 @@ test('an address that only a project’s file names gets nothing before somebody
   assert.equal((await home.leasehold(['list'], { cwd: folder, environment })).code, 0);
 });
 
-test('where only a project’s file and a login name an address, it gets that login and nothing that is meant for another', async (t) => {
+test('an address from a project’s file and a login receives that login and no credentials for another address', async (t) => {
   const { service, home } = await withService(t);
   const other = await startTestService(t);
   const folder = join(home.path, 'work');
@@ -227,7 +227,7 @@ test('where only a project’s file and a login name an address, it gets that lo
   assert.equal(await from(), 'leasehold login\n', 'nothing is signed there');
 });
 
-test('a project’s file that others may write is not read, and that is said', async (t) => {
+test('a project’s file that others may write is ignored with a message', async (t) => {
   const { service, home } = await withService(t);
   chmodSync(write(home, 'leasehold.toml', 'address = "http://127.0.0.1:1"\n'), 0o666);
   const { code, stderr } = await home.leasehold(['status'], { environment: { LEASEHOLD_DATA_DIR: service.dataDir } });
@@ -238,7 +238,7 @@ test('a project’s file that others may write is not read, and that is said', a
   );
 });
 
-test('a leasehold.toml that is no file is not read, and that is said as it is', async (t) => {
+test('a leasehold.toml that is not a file is ignored with a message', async (t) => {
   const { service, home } = await withService(t);
   const folder = join(home.path, 'work');
   mkdirSync(join(folder, 'leasehold.toml'), { recursive: true });
@@ -250,7 +250,7 @@ test('a leasehold.toml that is no file is not read, and that is said as it is', 
   );
 });
 
-test('where nothing can be written that is said in a line, and no session is left', async (t) => {
+test('agent add and login print one line if their file cannot be written, and leave no session', async (t) => {
   const { service, home } = await withService(t);
   const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
   const nowhere = await home.leasehold(['agent', 'add', 'bot'], {
@@ -302,7 +302,7 @@ test('without a login an agent’s session ends with the command', async (t) => 
   );
 });
 
-test('a token file that every user can read is told of, and one that a group can read is not', async (t) => {
+test('a token file that every user can read causes a warning, one that a group can read does not', async (t) => {
   const home = newHome(t);
   const file = join(home.path, 'token');
   writeFileSync(file, 'lha_0123456789abcdef\n');
@@ -314,7 +314,7 @@ test('a token file that every user can read is told of, and one that a group can
   assert.equal(await doctor(0o640), '');
 });
 
-test('a token is taken from standard input, and never as an argument', async (t) => {
+test('a token is read from standard input and never from an argument', async (t) => {
   const { service, home } = await withService(t);
   const environment = { LEASEHOLD_ADDR: service.address };
   const login = (input: string, words: readonly string[] = ['-']) =>

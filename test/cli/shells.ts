@@ -1,4 +1,6 @@
-/** Real shells at a real terminal, in which a line is typed, completed by the tab key, and looked at as a program gets it. */
+/**
+ * Real shells at a real terminal: types a line, completes it with the tab key, and shows it as a program receives it.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -35,7 +37,7 @@ export interface Bench {
   readonly result: string;
 }
 
-/** A folder with programs in place of installed ones: `leasehold`, and `said`, which writes down its words. */
+/** A directory with programs that replace installed ones: `leasehold`, and `said`, which records its arguments. */
 export function makeBench(scope: Scope, environment: Readonly<Record<string, string>> = {}): Bench {
   const folder = temporaryDirectory(scope);
   const result = join(folder, 'result');
@@ -73,15 +75,15 @@ export async function openShell(scope: Scope, name: ShellName, { folder, environ
     );
     return readFileSync(result, 'utf8').trimEnd().split('\n');
   };
-  // WHY the first one: what is typed before a shell listens may be lost, or be shown and not read.
+  // WHY the first prompt: input that is typed before the shell reads may be lost, or be echoed and not read.
   await terminal.shows(/[$%#>] ?/);
   await run(`${setup}; said ready\r`);
   return { completed: (line) => run(`${line}${TAB}X${START_OF_LINE}said \r`) };
 }
 
 /**
- * What zsh's script would add, run by bash with zsh's own functions made up here, as far as it uses them: where there is no zsh, it
- * is at least this.
+ * The words that zsh's script would add. Runs it in bash with replacements for the zsh functions that it uses, because
+ * zsh may not be installed.
  */
 export async function zshInBash(words: readonly string[], { folder, environment }: Bench): Promise<string[]> {
   const standIns = `

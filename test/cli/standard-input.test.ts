@@ -36,7 +36,7 @@ const questionOf = (stdin: PassThrough, signal = new AbortController().signal) =
   signal,
 });
 
-test('all of it is read, and more than the bound is a mistake', async () => {
+test('all of the input is read, and more than the bound is a usage error', async () => {
   const fits = new PassThrough();
   fits.write('a');
   fits.end('é');
@@ -46,7 +46,7 @@ test('all of it is read, and more than the bound is a mistake', async () => {
   await assert.rejects(readStandardInput(questionOf(endless), 3, 'too much'), { message: 'too much' });
 });
 
-test('who breaks off before, or after the last byte, is heard with the reason', { timeout: 5000 }, async () => {
+test('an abort before or after the last byte rejects with its reason', { timeout: 5000 }, async () => {
   const reason = new Error('broken off');
   await assert.rejects(readStandardInput(questionOf(new PassThrough(), AbortSignal.abort(reason)), 9, ''), reason);
   const breaking = new AbortController();

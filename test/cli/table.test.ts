@@ -1,4 +1,4 @@
-// Records as columns: what is cut on a terminal that is too narrow, and what never is.
+// Records as columns: which columns a narrow terminal truncates, and which it never does.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,13 +8,13 @@ const LONG = 'a sentence that is longer than a narrow terminal has room for';
 const rows = [{ path: 'prod/a/rather/long/path', result: 'fails pattern: the nearest is prod/db/*', reason: LONG }];
 const columns = ['path', 'result', 'reason'];
 
-test('long prose gives way to a narrow terminal; paths and findings do not', () => {
+test('on a narrow terminal long prose is truncated; paths and findings are not', () => {
   const [heading = '', row = ''] = toTable(rows, columns, { isColoured: false, width: 80 }).split('\n');
   assert.equal(heading.startsWith('PATH                     RESULT'), true);
   assert.equal(row, 'prod/a/rather/long/path  fails pattern: the nearest is prod/db/*  a sentence th…');
 });
 
-test('nothing is cut where there is room, and nothing in a pipe', () => {
+test('nothing is truncated on a wide terminal or in a pipe', () => {
   for (const width of [null, 200])
     assert.equal(toTable(rows, columns, { isColoured: false, width }).includes(LONG), true);
 });
@@ -29,7 +29,7 @@ const entry = {
   reason: LONG,
 };
 
-test('no line is longer than the terminal, whatever its width, and no word is broken', () => {
+test('no line is wider than the terminal, and no word is broken', () => {
   const words = new Set(Object.values(entry).flatMap((value) => String(value).split(' ')));
   for (const width of [80, 100, 120]) {
     const lines = toTable([entry, entry], Object.keys(entry), { isColoured: false, width }).trimEnd().split('\n');
@@ -49,7 +49,7 @@ test('no line is longer than the terminal, whatever its width, and no word is br
   }
 });
 
-test('a long last column is wrapped at its blanks, and so is a field of one record', () => {
+test('a long last column is wrapped at its blanks, and so is a field of a single record', () => {
   const findings = [{ check: 'address', result: 'ok', found: LONG }];
   const look = { isColoured: false, width: 50 };
   assert.equal(

@@ -1,4 +1,4 @@
-/** Whoever calls can stop waiting at any moment, with the reason that was given; and no try lasts longer than it may. */
+/** Calls can be aborted at any moment with the caller's reason, and no attempt exceeds its time limit. */
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { setScene, withCode } from './fixture.ts';
 const path = 'prod/db/password';
 const reason = new Error('no longer wanted');
 
-test('a call that was given up before it began sends nothing, and logs nobody in', async (t) => {
+test('a call that is aborted before it begins sends nothing and does not log in', async (t) => {
   const { asAdmin, asAgent, between } = await setScene(t);
   const signal = AbortSignal.abort(reason);
   for (const vault of [asAdmin(), asAgent()]) {
@@ -21,7 +21,7 @@ test('a call that was given up before it began sends nothing, and logs nobody in
   assert.equal(between.seen.length, 0);
 });
 
-test('a call is given up while it waits for an answer', async (t) => {
+test('a call can be aborted while it waits for a response', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const stop = new AbortController();
   between.next('silence');
@@ -35,7 +35,7 @@ test('a call is given up while it waits for an answer', async (t) => {
   await assert.rejects(call, reason);
 });
 
-test('a call is given up while it waits to be tried again', async (t) => {
+test('a call can be aborted while it waits for a retry', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const stop = new AbortController();
   const body = JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'Later.' } });
@@ -51,7 +51,7 @@ test('a call is given up while it waits to be tried again', async (t) => {
   await assert.rejects(call, reason);
 });
 
-test('of those who wait for one login, who leaves does not take it from the others', async (t) => {
+test('aborting one of several calls that wait for a login does not affect the others', async (t) => {
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   const stop = new AbortController();
@@ -74,7 +74,7 @@ test('of those who wait for one login, who leaves does not take it from the othe
   assert.equal(between.count('POST /auth/verify'), 1);
 });
 
-test('a login that everybody left is there for the next one, and its failure disturbs nobody', async (t) => {
+test('a login whose callers were all aborted serves the next call, and its failure rejects nothing', async (t) => {
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   const stop = new AbortController();
@@ -99,7 +99,7 @@ test('a login that everybody left is there for the next one, and its failure dis
   assert.equal((await other.credentials.retrieve(path)).path, path);
 });
 
-test('a silent service is given up in time, each try for itself', async (t) => {
+test('an unresponsive service times out, separately for each attempt', async (t) => {
   const { asAdmin, between } = await setScene(t);
   between.next('silence');
   const startedAt = performance.now();
@@ -113,7 +113,7 @@ test('a silent service is given up in time, each try for itself', async (t) => {
   assert.equal((await asAdmin({ timeoutMs: 200 }).credentials.retrieve(path)).path, path);
 });
 
-test('an answer that stops in its middle counts as none in time', async (t) => {
+test('a response that stops in the middle times out', async (t) => {
   const { asAdmin } = await setScene(t);
   const stalled: typeof fetch = async (_input, init) => {
     const body = new ReadableStream({
@@ -128,7 +128,7 @@ test('an answer that stops in its middle counts as none in time', async (t) => {
   await assert.rejects(vault.credentials.retrieve(path), withCode('TIMED_OUT', null));
 });
 
-test('a signal that lives long does not gather what calls left behind', async (t) => {
+test('a long-lived signal does not accumulate listeners', async (t) => {
   const { asAgent, between } = await setScene(t);
   const { signal } = new AbortController();
   const vault = asAgent();

@@ -1,4 +1,4 @@
-/** How an agent logs in: with a key file, a key in memory, or a signer of its own; and what it hears where that does not work. */
+/** Logins of an agent: with a key file, a key in memory, or a custom signer, and their errors. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { webcrypto } from 'node:crypto';
@@ -12,7 +12,7 @@ import { AGENT, keyFileOf, setScene, withCode } from './fixture.ts';
 const value = async (vault: Leasehold): Promise<string> =>
   (await vault.credentials.retrieve('prod/db/password')).value.reveal();
 
-test('an agent logs in with a key file, with the key’s text, with a key of Web Cryptography, and with a signer of its own', async (t) => {
+test('an agent logs in with a key file, key text, a Web Cryptography key, and a custom signer', async (t) => {
   const { service, between } = await setScene(t);
   const file = keyFileOf(service);
   const pem = readFileSync(file, 'utf8');
@@ -30,7 +30,7 @@ test('an agent logs in with a key file, with the key’s text, with a key of Web
   assert.equal(between.count('POST /auth/verify'), 5);
 });
 
-test('an agent with a key of its own making is registered with the public half alone', async (t) => {
+test('an agent with its own key pair is registered with the public key only', async (t) => {
   const { admin, between } = await setScene(t);
   const made = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
   const { privateKey, publicKey } = made as webcrypto.CryptoKeyPair;
@@ -42,7 +42,7 @@ test('an agent with a key of its own making is registered with the public half a
   assert.match(session.session_id.reveal(), /^lhs_/);
 });
 
-test('a key file is read at each login, so that a key can be exchanged', async (t) => {
+test('the key file is read at each login, so that a key can be replaced', async (t) => {
   const { service, admin, between } = await setScene(t);
   const file = join(temporaryDirectory(t), 'key.pem');
   const give = (): void => writeFileSync(file, readFileSync(keyFileOf(service)));
@@ -59,7 +59,7 @@ test('a key file is read at each login, so that a key can be exchanged', async (
   await assert.rejects(value(vault), { ...withCode('BAD_KEY', null), message: /key file .* cannot be read/ });
 });
 
-test('what is no key, or another kind of key, is said without repeating any of it', async (t) => {
+test('an invalid or unsupported key is rejected, and no part of it is in the error', async (t) => {
   const { between } = await setScene(t);
   const made = (algorithm: string): string =>
     execFileSync('openssl', ['genpkey', '-algorithm', algorithm], { encoding: 'utf8', stdio: 'pipe' });
@@ -83,7 +83,7 @@ test('what is no key, or another kind of key, is said without repeating any of i
   await assert.rejects(vault.logIn(), { ...withCode('BAD_KEY', null), message: /cannot sign with Ed25519/ });
 });
 
-test('a signer’s own error comes as it is, and the next call asks it again', async (t) => {
+test('an error of a signer is passed on unchanged, and the next call invokes the signer again', async (t) => {
   const { service, between } = await setScene(t);
   const real = fileSigner(keyFileOf(service));
   let asked = 0;
@@ -98,7 +98,7 @@ test('a signer’s own error comes as it is, and the next call asks it again', a
   assert.equal(asked, 2);
 });
 
-test('a wrong signature, and an agent that there is not, are refused alike, and tried once', async (t) => {
+test('a wrong signature and an unknown agent fail with the same error, after one attempt', async (t) => {
   const { between, service } = await setScene(t);
   const wrong: Signer = () => new Uint8Array(64);
   for (const agent of [

@@ -1,4 +1,4 @@
-/** The cache of leases: off unless it is asked for, bounded, and never a moment longer than the service's lease. */
+/** The cache of leases: off by default, bounded, and never valid for longer than the service's lease. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ const leaseOf = async (vault: Leasehold, more = {}): Promise<string> =>
   (await vault.credentials.retrieve(path, more)).lease_id;
 const retrievals = ({ between }: Scene): number => between.count(`GET /api/v1/credentials/${path}`);
 
-test('without being asked for, nothing is kept', async (t) => {
+test('the cache is off by default', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAgent();
   assert.notEqual(await leaseOf(vault), await leaseOf(vault));
   assert.equal(scene.between.count('GET /api/v1/leases/x'), 0);
 });
 
-test('within a lease the same value and lease come again, without a request and without an entry in the log', async (t) => {
+test('within a lease the same value and lease are returned, without a request and without an audit entry', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAgent({ cache: 10 });
   const first = await vault.credentials.retrieve(path);
@@ -33,7 +33,7 @@ test('within a lease the same value and lease come again, without a request and 
   assert.equal(meta.total, 1);
 });
 
-test('another version and another ttl are other leases, and useCache: false asks the service', async (t) => {
+test('another version or ttl is a separate lease, and useCache: false sends a request', async (t) => {
   const scene = await setScene(t);
   await scene.admin.credentials.store({ path, value: 'second' });
   const vault = scene.asAgent({ cache: 10 });
@@ -50,7 +50,7 @@ test('another version and another ttl are other leases, and useCache: false asks
   assert.equal(await leaseOf(vault), leases[3], 'the newest lease is the one that is kept');
 });
 
-test('of more paths than it may keep, the one that was used least lately goes', async (t) => {
+test('when the cache is full, the least recently used path is evicted', async (t) => {
   const scene = await setScene(t);
   for (const name of ['a', 'b', 'c']) await scene.admin.credentials.store({ path: `prod/${name}`, value: name });
   const vault = scene.asAgent({ cache: 2 });
@@ -60,7 +60,7 @@ test('of more paths than it may keep, the one that was used least lately goes', 
   assert.deepEqual(counts, [1, 2, 1]);
 });
 
-test('what this client stores, deletes, renews or revokes, and logging out, is forgotten, also where it fails', async (t) => {
+test('storing, deleting, renewing, revoking and logging out invalidate entries, even when they fail', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAdmin({ cache: 10, retries: 0 });
   const stored = await vault.credentials.retrieve(path);
@@ -89,14 +89,14 @@ test('what this client stores, deletes, renews or revokes, and logging out, is f
   assert.notEqual(await leaseOf(agent), before);
 });
 
-test('what is under way while this client changes it is not kept', async (t) => {
+test('a retrieval in flight during a change by this client is not cached', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAdmin({ cache: 10 });
   let letGo = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  // The value is read before it is changed; what keeps it is asked afterwards.
+  // The value is read before the change; the lease is requested after it.
   scene.between.next({ after: held }, ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
   const early = vault.credentials.retrieve(path);
   while (!scene.between.seen.some(({ path: asked }) => asked.startsWith('/api/v1/leases/'))) await sleep(5);
@@ -106,7 +106,7 @@ test('what is under way while this client changes it is not kept', async (t) => 
   assert.equal((await vault.credentials.retrieve(path)).value.reveal(), 'new');
 });
 
-test('where the lease cannot be read the value comes, and is not kept', async (t) => {
+test('if the lease cannot be read the value is returned and not cached', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAgent({ cache: 10 });
   scene.between.next('cut before', ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
@@ -115,7 +115,7 @@ test('where the lease cannot be read the value comes, and is not kept', async (t
   assert.notEqual(await leaseOf(vault), first.lease_id);
 });
 
-test('near its end, and for a lease of a second, the service is asked', async (t) => {
+test('shortly before its end, and for a lease of one second, the value is requested again', async (t) => {
   const scene = await setScene(t);
   const vault = scene.asAgent({ cache: 10 });
   assert.notEqual(await leaseOf(vault, { ttlSeconds: 1 }), await leaseOf(vault, { ttlSeconds: 1 }));
@@ -128,7 +128,7 @@ test('near its end, and for a lease of a second, the service is asked', async (t
   }
 });
 
-test('this machine’s clock may be set, or it may sleep: what is kept ends all the same', async (t) => {
+test('if this machine’s clock is set or the machine sleeps, entries still expire', async (t) => {
   const clock = startTestClock(t);
   const scene = await setScene(t);
   const vault = scene.asAgent({ cache: 10 });
@@ -139,10 +139,10 @@ test('this machine’s clock may be set, or it may sleep: what is kept ends all 
   assert.notEqual(await leaseOf(vault, { ttlSeconds: 60 }), before);
 });
 
-test('a vault that decides by another clock than its machine shows is believed: a lease ends when it says', async (t) => {
+test('the service’s clock decides when a lease ends, whatever its Date header says', async (t) => {
   const clock = startTestClock(t);
   const scene = await setScene(t);
-  // Set forward and back again: the vault’s own clock never goes back, and is now an hour ahead of the Date of its answers.
+  // Set forward and back again: the vault's clock never goes back, and is now an hour ahead of the Date header.
   await clock.move(HOUR_MS);
   await scene.admin.policies.list();
   await clock.move(-HOUR_MS);
@@ -158,7 +158,7 @@ for (const [where, aheadMs] of [
   ['ahead', HOUR_MS],
   ['behind', -HOUR_MS],
 ] as const) {
-  test(`the clock of the service is an hour ${where}: what is kept is used within its lease, and not after it`, async (t) => {
+  test(`with the clock of the service an hour ${where}, an entry is used within its lease and not after it`, async (t) => {
     const clock = startTestClock(t);
     await clock.move(aheadMs);
     const scene = await setScene(t);

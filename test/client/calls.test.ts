@@ -1,4 +1,4 @@
-/** Every row of the interface has a call, which sends what it should and answers what the service answered. */
+/** Every route of the interface has a call, which sends the documented request and returns the response. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
@@ -15,7 +15,7 @@ function rowOf(method: string, address: string): string | undefined {
   return row === undefined ? undefined : `${row.method} ${row.path}`;
 }
 
-test('every row of the table of routes is called, and every answer is the service’s', async (t) => {
+test('every route in the table is called, and every response is returned', async (t) => {
   const { asAdmin, asAgent, between, service } = await setScene(t);
   const vault = asAdmin();
 
@@ -81,7 +81,7 @@ test('every row of the table of routes is called, and every answer is the servic
   await service.stop();
 });
 
-test('a refusal has the service’s code, status and words, and the id by which the logs call the request', async (t) => {
+test('an error has the service’s code, status and message, and the request id of the logs', async (t) => {
   const { asAdmin, asAgent, asNobody, between } = await setScene(t);
   const [vault, agent] = [asAdmin(), asAgent()];
   await assert.rejects(vault.credentials.retrieve('prod/nothing'), withCode('NOT_FOUND', 404));
@@ -103,7 +103,7 @@ test('a refusal has the service’s code, status and words, and the id by which 
   assert.equal(between.count('GET /api/v1/credentials/elsewhere'), 2, 'a refusal is not asked for again');
 });
 
-test('a name that would lead to another route is refused before anything is sent', async (t) => {
+test('a name that would change the route is rejected before anything is sent', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const vault = asAdmin();
   const wrong = withCode('INVALID_REQUEST', null);
@@ -132,7 +132,7 @@ test('a name that would lead to another route is refused before anything is sent
   assert.equal((await vault.policies.list()).data.length, 1);
 });
 
-test('lists of more than a page come whole, page by page', async (t) => {
+test('lists of several pages are complete, page by page', async (t) => {
   const { asAdmin, between, service } = await setScene(t);
   const paths = Array.from({ length: 1001 }, (_, at) => `many/${at}`);
   const vault = new Leasehold({ address: service.address, token: service.adminToken });
@@ -146,7 +146,7 @@ test('lists of more than a page come whole, page by page', async (t) => {
   assert.equal(between.count('GET /api/v1/credentials'), 2);
 });
 
-test('a service below a path of its own is asked there', async (t) => {
+test('a service below a base path is called there', async (t) => {
   const { service } = await setScene(t);
   const asked: string[] = [];
   const below: typeof fetch = (input, init) => {

@@ -1,4 +1,4 @@
-/** A service whose certificate comes from a private authority: trusted where the caller names the authority, and nowhere else. */
+/** A service whose certificate a private authority issued: trusted only where the caller names the authority. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { makeCertificate } from '../kit/certificate.ts';
 import { startTestService } from '../kit/service.ts';
 import { withCode } from './fixture.ts';
 
-test('with the authority every kind of call works, and another authority is refused', async (t) => {
+test('with the authority every kind of call works, and with another authority it is rejected', async (t) => {
   const certificate = makeCertificate(t);
   const service = await startTestService(t, certificate.flags);
   const ca = readFileSync(certificate.certFile, 'utf8');
@@ -27,14 +27,14 @@ test('with the authority every kind of call works, and another authority is refu
   }
 });
 
-test('a certificate for another name is refused, and the error says so', async (t) => {
+test('a certificate for another name is rejected, and the error says so', async (t) => {
   const certificate = makeCertificate(t, 'DNS:vault.example.org');
   const { address } = await startTestService(t, certificate.flags);
   const vault = new Leasehold({ address, ca: readFileSync(certificate.certFile, 'utf8') });
   await assert.rejects(vault.health(), /was issued for another name \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
 });
 
-test('an authority that cannot be used is refused before any call', () => {
+test('an unusable authority is rejected before any call', () => {
   const ca = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   const wrong = (options: object) => () => new Leasehold({ address: 'https://127.0.0.1:1', ...options });
   assert.throws(wrong({ ca: 'no certificate' }), /ca: must be one or more certificates in PEM/);

@@ -1,4 +1,4 @@
-/** Every answer is held to its fields: what says nothing is not taken for an answer, and what says more than is known is. */
+/** Every response is validated by its fields: a missing field is rejected, and an unknown one is accepted. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
@@ -8,7 +8,7 @@ const path = 'prod/db/password';
 const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
 let made = 0;
 
-/** What is answered with data, each as often as one likes. */
+/** Calls whose responses have data; each can be repeated. */
 const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Promise<unknown>>> = {
   health: (vault) => vault.health(),
   'credentials.retrieve': (vault) => vault.credentials.retrieve(path),
@@ -39,7 +39,7 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
 type Fields = Record<string, unknown>;
 type Change = (answer: { data: Fields; row: Fields; meta: Fields | undefined }) => void;
 
-/** The service's own answer, changed on its way. */
+/** The service's response, modified in transit. */
 function changing({ asAdmin }: Scene, change: Change): Leasehold {
   const changed: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
@@ -53,7 +53,7 @@ function changing({ asAdmin }: Scene, change: Change): Leasehold {
 const scene = await setScene({ after });
 
 for (const [name, call] of Object.entries(CALLS)) {
-  test(`${name}: each field is missed, and one more does no harm`, async () => {
+  test(`${name}: each missing field is rejected, and an additional one is accepted`, async () => {
     const leaseId = (await scene.asAgent().credentials.retrieve(path)).lease_id;
     const fields: string[] = [];
     const more: Change = ({ row }) => {
@@ -81,7 +81,7 @@ for (const [name, call] of Object.entries(CALLS)) {
   });
 }
 
-test('a deletion is done where that was answered, and by no other success', async (t) => {
+test('a deletion succeeds with 204 only', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const vault = asAdmin();
   const calls = [
@@ -101,7 +101,7 @@ test('a deletion is done where that was answered, and by no other success', asyn
   await vault.credentials.delete(path);
 });
 
-test('a login is not begun by what is no challenge or no session', async (t) => {
+test('an invalid challenge or session response does not start a login', async (t) => {
   const { asAgent, between } = await setScene(t);
   const challenge = { challenge_id: 'x', nonce: 'AAAA', expires_at: 'x' };
   for (const data of [{}, [], { ...challenge, nonce: 5 }, { ...challenge, nonce: '%' }]) {
@@ -114,7 +114,7 @@ test('a login is not begun by what is no challenge or no session', async (t) => 
   }
 });
 
-test('a broken chain is told with where it breaks, and not without', async (t) => {
+test('a broken chain is reported with its location, and rejected without one', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const broken = { valid: false, break_at_entry: 3, break_at_timestamp: null, message: 'm' };
   between.next({ status: 200, body: JSON.stringify({ data: broken }) });
@@ -123,7 +123,7 @@ test('a broken chain is told with where it breaks, and not without', async (t) =
   await assert.rejects(asAdmin().audit.verify(), withCode('INVALID_RESPONSE', null));
 });
 
-test('an export is lines of entries, and nothing else is taken for one', async (t) => {
+test('an export consists of lines of entries, and anything else is rejected', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const type = 'application/x-ndjson';
   between.next({ status: 200, body: '{"data":{}}\n', headers: { 'content-type': 'application/json' } });

@@ -1,4 +1,4 @@
-/** docs/client.md is one program: its types hold, and it prints what stands behind its arrows. */
+/** docs/client.md is one program: it compiles, and prints what the page shows. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const program = readBlocks(page)
   .join('\n\n');
 const library = join(ROOT, 'src/client/leasehold.ts');
 
-test('the page prints what it says', async (t) => {
+test('the program prints what the page shows', async (t) => {
   const { directory, run } = await openShop(t);
   const file = join(directory, 'page.ts');
   writeFileSync(file, program.replaceAll("'leasehold/client'", JSON.stringify(library)));
@@ -26,7 +26,7 @@ test('the page prints what it says', async (t) => {
   assert.deepEqual(stdout.trimEnd().split('\n'), promised);
 });
 
-test('the page’s types hold', async (t) => {
+test('the program of the page compiles', async (t) => {
   const { run } = await openShop(t);
   const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'page.ts'), `${program}\n`);
@@ -41,7 +41,7 @@ test('the page’s types hold', async (t) => {
   assert.equal(code, 0, stdout);
 });
 
-test('what the page says of codes is all of the client’s own', () => {
+test('the page lists exactly the client’s own error codes', () => {
   const [, codes = ''] =
     /type ClientCode =([^;]*);/.exec(readFileSync(join(ROOT, 'src/client/errors.ts'), 'utf8')) ?? [];
   const named = [...codes.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);

@@ -1,4 +1,4 @@
-/** A list ends, whoever answers: a service that means harm may have more than there is memory. */
+/** Lists are bounded: a malicious service could send more rows than memory holds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leasehold, ListAllOptions } from '../../src/client/leasehold.ts';
@@ -26,7 +26,7 @@ async function countAll(vault: Leasehold, options: ListAllOptions = {}, most = N
   return rows;
 }
 
-test('a list that goes on beyond what it said it has, and what may have come meanwhile, is given up', async (t) => {
+test('a list that exceeds its announced total by more than the allowance is rejected', async (t) => {
   const { asAdmin } = await setScene(t);
   for (const [total, most] of [
     [0, 100],
@@ -41,7 +41,7 @@ test('a list that goes on beyond what it said it has, and what may have come mea
   }
 });
 
-test('a list that says it has more than anybody has is given up when it is as long as a list may be', async (t) => {
+test('a list with an excessive total is rejected when it reaches the maximum length', async (t) => {
   const { asAdmin } = await setScene(t);
   const { fetch, pages } = await answerForEver(10_000);
   await assert.rejects(countAll(asAdmin({ fetch }), { maxBytes: 1_000_000 }), {
@@ -70,7 +70,7 @@ test(`an honest list of ${MANY} is read to its end`, async (t) => {
   assert.equal(pages(), MANY / 1000);
 });
 
-test('a page with more rows than were asked for is none', async (t) => {
+test('a page with more rows than requested is rejected', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const { fetch } = await answerForEver(1e6, 1001);
   await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('INVALID_RESPONSE', null), message: /more rows/ });

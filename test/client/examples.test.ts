@@ -1,4 +1,4 @@
-/** The examples do what they say, against the real service; denied they say so; and neither shows the value. */
+/** The examples, run against the real service: they work, report denials, and never show the value. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ for (const [name, program, words, done] of PROGRAMS) {
     assert.equal(body.meta.total, 1);
   });
 
-  test(`the agent in ${name} says what was denied, by the id that the log has`, async (t) => {
+  test(`the agent in ${name} reports a denial with the request id of the log`, async (t) => {
     const shop = await openShop(t);
     const { code, stdout, stderr } = await shop.run(program, [...words, AGENT, KEY_FILE, 'prod/signing/key']);
     assert.deepEqual([code, stdout], [1, '']);
@@ -67,7 +67,7 @@ for (const [name, program, words, done] of PROGRAMS) {
     await assertNothingLeft(shop);
   });
 
-  test(`the agent in ${name} says in a line what is missing, and when it is called wrongly`, async (t) => {
+  test(`the agent in ${name} reports missing settings and wrong usage in one line`, async (t) => {
     const shop = await openShop(t);
     const noKey = await shop.run(program, [...words, AGENT, 'nowhere.pem', 'prod/db/password']);
     assert.equal(noKey.code, 1);
@@ -82,7 +82,7 @@ for (const [name, program, words, done] of PROGRAMS) {
   });
 }
 
-test('the agent whose key is in ssh-agent works with its value; without the key it says so', async (t) => {
+test('the agent whose key is in ssh-agent works with its value, and without the key reports it', async (t) => {
   const shop = await openShop(t);
   const inDirectory = async (program: string, ...words: string[]) => {
     const { code, stderr } = await shop.run(program, words, { SSH_AUTH_SOCK: socket });
@@ -118,7 +118,7 @@ test('the agent whose key is in ssh-agent works with its value; without the key 
   await assertNothingLeft(shop);
 });
 
-test('the workflow for GitHub deploys with the value, and leaves neither key nor lease', async (t) => {
+test('the GitHub workflow deploys with the value, and leaves neither key nor lease', async (t) => {
   const shop = await openShop(t);
   const { jobs }: Workflow = parse(readFileSync(example('github-actions.yml'), 'utf8'));
   const { env, steps } = jobs.deploy;
@@ -128,7 +128,7 @@ test('the workflow for GitHub deploys with the value, and leaves neither key nor
   );
   const installing = steps.findIndex(({ run: script = '' }) => script.startsWith('npm install'));
 
-  // In place of what the step installs: the command of this checkout, as a program on PATH.
+  // Replaces what the step installs: the command of this checkout, as a program on PATH.
   const bin = join(shop.directory, 'bin');
   const temporary = join(shop.directory, 'temporary');
   for (const made of [bin, temporary]) mkdirSync(made);

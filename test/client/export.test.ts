@@ -1,4 +1,4 @@
-/** The audit log as it is streamed: whole however it is cut on its way, and never taken for whole where it is not. */
+/** The export of the audit log: complete however it is fragmented, and never accepted when truncated. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditEntry } from '../../src/client/leasehold.ts';
@@ -37,7 +37,7 @@ test('an export is the log, oldest first, entry for entry, with its head', async
   assert.match(head ?? '', new RegExp(`^${exported.length} ${exported.at(-1)?.hmac.replaceAll('+', '\\+')} `));
 });
 
-test('the same comes as bytes, for whoever wants to keep it as it is', async (t) => {
+test('the same export is available as bytes', async (t) => {
   const { asAdmin } = await setScene(t);
   const { bytes } = await asAdmin().audit.export();
   const lines = (await new Response(bytes).text()).trimEnd().split('\n');
@@ -47,7 +47,7 @@ test('the same comes as bytes, for whoever wants to keep it as it is', async (t)
   );
 });
 
-test('it does not matter where the stream is cut: at every byte, or between any two', async () => {
+test('the stream may be split after every byte, or between any two', async () => {
   const entries = ['zwölf 𝄞', '', '"quoted"\\n'].map((reason, at) => ({ seq: at + 1, reason }));
   const bytes = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
   const read = (pieces: readonly Uint8Array[]) =>
@@ -65,7 +65,7 @@ test('it does not matter where the stream is cut: at every byte, or between any 
   }
 });
 
-test('an export that breaks off is an error and not a short log, also where it breaks at the end of a line', async (t) => {
+test('a truncated export is an error, even if it ends at the end of a line', async (t) => {
   const { asAdmin, between, admin } = await setScene(t);
   const { bytes } = await admin.audit.export();
   const whole = await new Response(bytes).text();
@@ -82,7 +82,7 @@ test('an export that breaks off is an error and not a short log, also where it b
   }
 });
 
-test('what never ends a line, or is no UTF-8, is not taken for a log', async () => {
+test('an endless line and invalid UTF-8 are rejected', async () => {
   const long = new Uint8Array(700_000).fill(0x61);
   await assert.rejects(
     collect(readEntries(streamOf([long, long, long]), asItIs, undefined)),
@@ -92,7 +92,7 @@ test('what never ends a line, or is no UTF-8, is not taken for a log', async () 
   await assert.rejects(collect(readEntries(streamOf([broken]), asItIs, undefined)), withCode('UNREACHABLE', null));
 });
 
-test('an export can be given up in its middle, with the reason that was given', async (t) => {
+test('an export can be aborted in the middle, with the caller’s reason', async (t) => {
   const { asAdmin, admin } = await setScene(t);
   for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
   const stop = new AbortController();
@@ -102,7 +102,7 @@ test('an export can be given up in its middle, with the reason that was given', 
     for await (const { seq } of entries) {
       if (seq === 10) {
         stop.abort(reason);
-        // What has come already may be read on; what has not is refused.
+        // Entries that have arrived may still be read; later ones must not.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
@@ -111,7 +111,7 @@ test('an export can be given up in its middle, with the reason that was given', 
   await assert.rejects(reading(), reason);
 });
 
-test('who stops reading lets the connection go', async (t) => {
+test('a reader that stops closes the connection', async (t) => {
   const { asAdmin } = await setScene(t);
   let isCancelled = false;
   const watched: typeof fetch = async (input, init) => {
@@ -129,7 +129,7 @@ test('who stops reading lets the connection go', async (t) => {
   assert.equal(isCancelled, true);
 });
 
-test('a login and a retry come before the first byte, and none after it', async (t) => {
+test('logins and retries happen before the first byte only', async (t) => {
   const { asAdmin, between } = await setScene(t);
   between.next('cut before', isExport);
   const { entries } = await asAdmin().audit.export();

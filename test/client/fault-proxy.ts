@@ -1,4 +1,4 @@
-/** Stands between a client and the service: writes down what is asked, and does to single requests what a network may do. */
+/** A proxy between the client and the service: records requests, and injects network faults into single ones. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -14,27 +14,27 @@ interface Seen {
 
 /** What happens to a request. */
 export type Act =
-  /** The service never hears of it, and the connection ends. */
+  /** The request does not reach the service, and the connection ends. */
   | 'cut before'
-  /** The service has done it, and nobody hears its answer. */
+  /** The request takes effect, and its response is lost. */
   | 'cut after'
-  /** Nobody answers, and the connection stays. */
+  /** No response arrives, and the connection stays open. */
   | 'silence'
-  /** As much of the answer's body, and then the connection ends. */
+  /** Passes on the first bytes of the response body, and then ends the connection. */
   | { readonly bytes: number }
-  /** The answer's body in two halves, so many milliseconds apart. */
+  /** Sends the response body in two halves, with this delay between them. */
   | { readonly apartMs: number }
-  /** In place of the service. */
+  /** Sends this response instead of that of the service. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
-  /** It is passed on after that. */
+  /** Delays the request until the promise resolves. */
   | { readonly after: Promise<unknown> };
 
 export interface Between {
   readonly address: string;
   readonly seen: readonly Seen[];
-  /** Does that to the next request that fits, once; those that fit nothing are passed on. */
+  /** Applies to the next matching request, once; other requests are passed on. */
   next(act: Act, fits?: (seen: Seen) => boolean): void;
-  /** How often it was asked: `POST /auth/verify`. */
+  /** The number of requests to a route such as `POST /auth/verify`. */
   count(call: string): number;
 }
 

@@ -1,4 +1,4 @@
-/** The library against the real service, with something between them. */
+/** The library against the real service, through a proxy. */
 import { join } from 'node:path';
 import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
 import type { Scope } from '../kit/directory.ts';
@@ -12,7 +12,7 @@ export interface Scene {
   readonly between: Between;
   /** Straight to the service, as the administrator. */
   readonly admin: Leasehold;
-  /** Through what is between. */
+  /** The address of the proxy. */
   asAdmin(options?: Options): Leasehold;
   asAgent(options?: Options): Leasehold;
   asNobody(options?: Options): Leasehold;

@@ -1,4 +1,4 @@
-/** Keys as openssl and as ssh-keygen write them sign the same way; what cannot be used is told in words. */
+/** Keys as openssl and ssh-keygen write them give the same signatures; the reason why a key is unusable is reported. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ test('an OpenSSH key registers an agent, and the agent logs in with it', async (
   assert.equal((await vault.logIn()).agent_name, 'bot');
 });
 
-test('a key that cannot be used is refused with its reason, and nothing of it', async (t) => {
+test('an unusable key is rejected with its reason and without its content', async (t) => {
   const directory = temporaryDirectory(t);
   const plain = readFileSync(sshKey(directory, 'plain'), 'utf8');
   const withPassphrase = sshKey(directory, 'locked', '-t', 'ed25519', '-N', 'a passphrase');

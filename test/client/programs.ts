@@ -1,4 +1,4 @@
-/** Programs of the documents and examples, run as they stand against a service that has what they ask for. */
+/** Runs the programs of the documents and examples unchanged, against a service with their data. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ export interface Shop {
   readonly service: TestService;
   /** Where programs run: the agent's key and the administrator's token lie there. */
   readonly directory: string;
-  /** Runs it there, with nothing of this environment but PATH and what is given, and with the compile cache. */
+  /** Runs the program in the directory, with PATH, the given variables and the compile cache only. */
   run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
 }
 
-/** Node's flags as the head of an example has them, for who runs it in the checkout. */
+/** Node's flags in the header of an example, for runs in the checkout. */
 export function flagsOfExample(name: string): string[] {
   const [, flags] =
     /^ \* {3}node_modules\/\.bin\/node (-.*) examples\//m.exec(readFileSync(example(name), 'utf8')) ?? [];

@@ -1,4 +1,4 @@
-/** What is tried again, and how often: never where it could be done twice. */
+/** Retries: what is retried, how often, and never what could take effect twice. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
@@ -10,7 +10,7 @@ const path = 'prod/db/password';
 const retrieval = `GET /api/v1/credentials/${path}`;
 const body = (code: string) => JSON.stringify({ error: { code, message: 'As the service says it.' } });
 
-test('what was done but not answered is done once: its Idempotency-Key goes with each try', async (t) => {
+test('a request with an Idempotency-Key whose response was lost takes effect once: each attempt has the same key', async (t) => {
   const { asAdmin, between, admin } = await setScene(t);
   const vault = asAdmin();
   const isPost = ({ method }: { method: string }) => method === 'POST';
@@ -35,7 +35,7 @@ test('what was done but not answered is done once: its Idempotency-Key goes with
   assert.equal(new Set(keys).size, 6);
 });
 
-test('what is deleted by an id is tried again, and what was done but not answered is done', async (t) => {
+test('a deletion by id whose response was lost is retried and succeeds', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const vault = asAdmin();
   const { lease_id } = await vault.credentials.retrieve(path);
@@ -44,7 +44,7 @@ test('what is deleted by an id is tried again, and what was done but not answere
   assert.equal(between.seen.filter(({ method }) => method === 'DELETE').length, 2);
 });
 
-test('what is deleted or replaced by its name is not tried again where it may be done: it may be somebody else’s by then', async (t) => {
+test('a deletion or replacement by name that may have taken effect is not retried, because the name may be reused', async (t) => {
   const { asAdmin, between, admin } = await setScene(t);
   const vault = asAdmin();
   const changes = [
@@ -64,7 +64,7 @@ test('what is deleted or replaced by its name is not tried again where it may be
   await assert.rejects(vault.credentials.delete('prod/nothing'), withCode('NOT_FOUND', 404), 'it was refused before');
 });
 
-test('a verify is never sent twice: the whole login is begun again', async (t) => {
+test('a verify request is never repeated: the whole login starts again', async (t) => {
   const { asAgent, between } = await setScene(t);
   between.next('cut after', ({ path: asked }) => asked === '/auth/verify');
   await asAgent().credentials.retrieve(path);
@@ -75,7 +75,7 @@ test('a verify is never sent twice: the whole login is begun again', async (t) =
   assert.equal(ids.length, 2);
 });
 
-test('reads are tried again, as often as was asked for, and then the last error comes', async (t) => {
+test('reads are retried as often as configured, and then the last error is thrown', async (t) => {
   const { asAdmin, between } = await setScene(t);
   for (const retries of [0, 2]) {
     const vault = asAdmin({ retries });
@@ -90,7 +90,7 @@ test('reads are tried again, as often as was asked for, and then the last error 
   assert.equal((await vault.leases.list({ path })).data.length, 2, 'the lease that nobody heard of ends by itself');
 });
 
-test('faults of the moment are tried again; a decision or a mistake is not', async (t) => {
+test('transient errors are retried; a decision or an invalid request is not', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const vault = asAdmin({ retries: 1 });
   const tries = async (act: Act): Promise<number> => {
@@ -114,7 +114,7 @@ test('faults of the moment are tried again; a decision or a mistake is not', asy
   }
 });
 
-test('the service’s own Retry-After is waited for', async (t) => {
+test('the service’s Retry-After is respected', async (t) => {
   const { asAdmin, between } = await setScene(t);
   between.next({ status: 503, headers: { 'retry-after': '1' }, body: body('UNAVAILABLE') });
   const startedAt = performance.now();
@@ -123,7 +123,7 @@ test('the service’s own Retry-After is waited for', async (t) => {
   assert.ok(tookMs >= 990, `${tookMs} ms`);
 });
 
-test('pauses double, differ by chance, end at ten seconds, and are never shorter than asked', () => {
+test('delays double with jitter, stop growing at ten seconds, and are never shorter than Retry-After', () => {
   const lost = new LeaseholdError('UNREACHABLE', 'lost');
   const busy = (retryAfterSeconds: number) => new LeaseholdError('UNAVAILABLE', 'busy', { retryAfterSeconds });
   assert.deepEqual(

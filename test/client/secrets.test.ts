@@ -1,4 +1,4 @@
-/** Values and tokens are shown by nothing but `reveal()`: not by what prints, not by what fails. */
+/** Values and tokens are shown only by `reveal()`, and never by printing or by errors. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function everyWayToPrint(thing: unknown): string {
   return [...parts, ...copies, ...cause, JSON.stringify(Object.entries(thing ?? {}))].join('\n');
 }
 
-test('a Secret prints as [secret] in every way, and reveal() is the one way out', () => {
+test('a Secret prints as [secret] in every form, and only reveal() returns the value', () => {
   const secret = new Secret(VALUE);
   assert.deepEqual([`${secret}`, String(secret), ['', secret].join('')], ['[secret]', '[secret]', '[secret]']);
   assert.equal(JSON.stringify({ secret, list: [secret] }), '{"secret":"[secret]","list":["[secret]"]}');
@@ -30,7 +30,7 @@ test('a Secret prints as [secret] in every way, and reveal() is the one way out'
   assert.equal(secret.reveal(), VALUE);
 });
 
-test('what was retrieved, a session and the client itself print no value and no token', async (t) => {
+test('a retrieval, a session and the client itself print no value and no token', async (t) => {
   const { asAdmin, asAgent, service } = await setScene(t);
   const [admin, agent] = [asAdmin({ cache: 5 }), asAgent({ cache: 5 })];
   const session = await agent.logIn();
@@ -44,7 +44,7 @@ test('what was retrieved, a session and the client itself print no value and no 
   }
 });
 
-test('what console.log shows of it is [secret]', () => {
+test('console.log shows a Secret as [secret]', () => {
   const client = join(import.meta.dirname, '../../src/client/leasehold.ts');
   const program = `
     import { Secret } from ${JSON.stringify(client)};
@@ -58,11 +58,11 @@ test('what console.log shows of it is [secret]', () => {
   assert.equal(status, 1);
   assert.match(stdout, /^\[secret\] \[ \[secret\] \] \{ secret: \[secret\] \} %s \[secret\]$/m);
   assert.match(stderr, /failed with \[secret\]/);
-  // The program's own source is shown beside the error.
+  // Node prints the program's source line with the error.
   assert.equal(`${stdout}${stderr.replaceAll(program.split('\n')[2] ?? '', '')}`.includes(VALUE), false);
 });
 
-test('the error of a failed call holds neither the value that was sent, nor the token, nor the key', async (t) => {
+test('the error of a failed call contains neither the value, nor the token, nor the key', async (t) => {
   const { asAdmin, asAgent, between, service } = await setScene(t);
   const value = 'the value that was sent';
   const [vault, agent] = [asAdmin({ retries: 0, timeoutMs: 300 }), asAgent({ retries: 0 })];
@@ -95,7 +95,7 @@ test('the error of a failed call holds neither the value that was sent, nor the 
   }
 });
 
-test('a value is stored and comes back as it is, given as text or as a Secret', async (t) => {
+test('a value is stored and returned unchanged, given as text or as a Secret', async (t) => {
   const { asAdmin, asAgent } = await setScene(t);
   const value = 'ünï"\\\n\t\u0000𝄞 \u2028';
   for (const given of [value, new Secret(value)]) {

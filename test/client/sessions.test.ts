@@ -1,4 +1,6 @@
-/** An agent's sessions: one for all calls, a new one before the end and after one that was ended, and none after logging out. */
+/**
+ * An agent's sessions: one for all calls, replaced before it expires or after it was ended, and none after a logout.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
@@ -10,7 +12,7 @@ const path = 'prod/db/password';
 const retrieve = (vault: Leasehold) => vault.credentials.retrieve(path);
 const retrievals = `GET /api/v1/credentials/${path}`;
 
-test('calls that come first share one login, and all later ones its session', async (t) => {
+test('concurrent first calls share one login, and all later calls its session', async (t) => {
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   await Promise.all(Array.from({ length: 20 }, () => retrieve(vault)));
@@ -26,7 +28,7 @@ test('calls that come first share one login, and all later ones its session', as
   );
 });
 
-test('a session is exchanged a minute before its end, without a call being refused', async (t) => {
+test('a session is replaced a minute before it expires, without a rejected call', async (t) => {
   const clock = startTestClock(t);
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
@@ -40,7 +42,7 @@ test('a session is exchanged a minute before its end, without a call being refus
   assert.notEqual((await vault.logIn()).session_id.reveal(), first.session_id.reveal());
 });
 
-test('while no new session can be had, the old one does for as long as it lasts', async (t) => {
+test('if a new session cannot be created, the old one is used until it expires', async (t) => {
   const clock = startTestClock(t);
   const { asAgent, between } = await setScene(t);
   const vault = asAgent({ retries: 0 });
@@ -54,7 +56,7 @@ test('while no new session can be had, the old one does for as long as it lasts'
   await assert.rejects(retrieve(vault), withCode('UNREACHABLE', null));
 });
 
-test('a session that was ended meanwhile is replaced, once for all calls that find out', async (t) => {
+test('a session that was ended is replaced once for all calls that notice it', async (t) => {
   const { asAgent, between, admin } = await setScene(t);
   const vault = asAgent();
   await retrieve(vault);
@@ -67,7 +69,7 @@ test('a session that was ended meanwhile is replaced, once for all calls that fi
 
   const other = asAgent();
   const { session_id } = await other.logIn();
-  // Its session, ended by somebody else who has its token.
+  // Another client with the same token ends the session.
   await fetch(`${between.address}/auth/session`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${session_id.reveal()}` },
@@ -78,7 +80,7 @@ test('a session that was ended meanwhile is replaced, once for all calls that fi
   assert.ok(between.count(retrievals) - before <= 6);
 });
 
-test('a service that refuses each new session too is not asked for ever', async (t) => {
+test('a service that rejects each new session too is not called indefinitely', async (t) => {
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
@@ -87,7 +89,7 @@ test('a service that refuses each new session too is not asked for ever', async 
   assert.equal(between.count(retrievals), 2);
 });
 
-test('what changes something is done once, also where a session ended under it', async (t) => {
+test('a change takes effect once, even if its session ended meanwhile', async (t) => {
   const { asAgent, between, admin } = await setScene(t);
   const vault = asAgent();
   await vault.logIn();
@@ -97,7 +99,7 @@ test('what changes something is done once, also where a session ended under it',
   assert.equal((await admin.credentials.readMetadata('prod/new')).versions.length, 1);
 });
 
-test('logging out ends the session for everybody, and the next call begins another', async (t) => {
+test('logging out ends the session for all calls, and the next call begins another', async (t) => {
   const { asAgent, asAdmin, between } = await setScene(t);
   const vault = asAgent();
   await vault.logOut();
@@ -113,7 +115,7 @@ test('logging out ends the session for everybody, and the next call begins anoth
   await assert.rejects(asAdmin().logIn(), withCode('BAD_OPTIONS', null));
 });
 
-test('logging out waits for a login that is under way, and never begins a session to end it', async (t) => {
+test('logging out waits for a login in flight, and never starts a session to end it', async (t) => {
   const { asAgent, between, admin } = await setScene(t);
   const vault = asAgent();
   const [session] = await Promise.all([vault.logIn(), vault.logOut()]);
@@ -126,7 +128,7 @@ test('logging out waits for a login that is under way, and never begins a sessio
   assert.equal(between.count('POST /auth/verify'), 2);
 });
 
-test('a logout that was done but not answered is done', async (t) => {
+test('a logout whose response was lost succeeds', async (t) => {
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   await vault.logIn();

@@ -13,7 +13,7 @@ import { untilWell } from './crash-load.ts';
 const scope = { after };
 const url = await newDatabase(scope);
 const proxy = await startProxy(scope, url);
-/** The first one through the proxy, the other one beside it. */
+/** The first node connects through the proxy, the other one directly. */
 const { nodes } = await startCluster(scope, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
 const [cut, other] = nodes;
 assert.ok(cut && other);
@@ -37,7 +37,10 @@ async function entriesOf(path: string, action: string): Promise<number> {
 /** The node also commits in the background and may lose its connection there. */
 const TRIES = 5;
 
-/** Has the connection lost around a commit of the call, for which each try has a name. Resolves to the answer, and to that name. */
+/**
+ * Loses the connection around a commit of the call, whose attempts have names. Resolves to the response and the name of
+ * its attempt.
+ */
 async function loseCommit(
   at: CutAt,
   call: (name: string) => Promise<TestResponse>,

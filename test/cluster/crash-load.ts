@@ -1,6 +1,7 @@
 /**
- * The load of the crash test on several nodes, while something is done to them or to their database; after each time everything
- * is held against what the clients were told: nothing acknowledged is lost, nothing is doubled, and every node finds the chain valid.
+ * The load of the crash test on several nodes, during faults of the nodes or their database. After each fault
+ * everything is compared with the clients' responses: no acknowledged change is lost or duplicated, and every node
+ * verifies the chain.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -24,7 +25,7 @@ interface Storm {
   upset(dice: Dice, nodes: Node[]): Promise<void>;
 }
 
-/** Milliseconds under load before something happens, and how long it goes on when all are well again. */
+/** Milliseconds under load before a fault, and after all nodes have recovered. */
 const LOAD_MS = { least: 100, more: 400 };
 const AFTERWARDS_MS = 200;
 /** Only a hang reaches this limit. */
@@ -54,7 +55,7 @@ export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<
   return inspector.tally;
 }
 
-/** Each call goes to any of the nodes. */
+/** Each call is sent to a random node. */
 function targetOf({ adminToken, rootKeyFile }: Cluster, nodes: readonly Node[], dice: Dice): Target {
   const auditKey = readAuditKey(readConfiguration(['--root-key-file', rootKeyFile], {}) as Configuration);
   return {
@@ -85,7 +86,7 @@ export async function untilWell(nodes: readonly Serving[]): Promise<void> {
       const health = await createClient(address, null)
         .get('/api/v1/health')
         .catch(() => null);
-      // A node that nobody asked may not have noticed yet.
+      // A node without requests may not have noticed yet.
       if (health?.status === 200 && (await admin.get('/api/v1/agents').catch(() => null))?.status === 200) break;
       assert.ok(performance.now() < deadline, `a node is not well again: ${health?.text}\n${output?.()}`);
       await sleep(50);

@@ -105,7 +105,7 @@ const LEASE: Race = {
 
 export const RACES: readonly Race[] = [POLICY, SESSION, AGENT, LEASE];
 
-/** Statuses of uses that began when the deletion had been answered, and how many of those beside it came through. */
+/** The statuses of uses that began after the response to the deletion, and how many concurrent uses succeeded. */
 export interface Run {
   readonly late: readonly number[];
   readonly beside: number;

@@ -23,7 +23,10 @@ function urlOfBoth(first: PostgresServer, second: PostgresServer): string {
   return `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
 }
 
-/** Resolves to when the node first took a turn again; one that leaves no entry, so that the load knows all that there are. */
+/**
+ * Resolves to the time of the first batch of the node, made by an operation without an entry, so that the load knows
+ * all entries.
+ */
 async function firstTurn({ admin }: Node): Promise<number> {
   for (;;) {
     const answer = await admin.get('/api/v1/agents').catch(() => null);
@@ -94,7 +97,7 @@ test('after a failover that lost acknowledged entries every node rejects request
   const started = (await again.admin.get('/api/v1/audit?event_type=service.start&limit=1')).body.data[0];
   assert.match(started.reason, /has lost entries of the log/);
   assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
-  // The other one has seen what is gone, whatever has been written since.
+  // The other node has seen the lost entries, whatever was written since.
   assert.equal((await two.admin.get('/api/v1/credentials/a')).status, 503);
   await two.end('SIGKILL');
   const other = await cluster.start(two.dataDir, ['--accept-rollback']);

@@ -117,7 +117,7 @@ test('a node that missed more than the recorded removals reloads all agents and 
     201,
   );
   assert.equal((await one.admin.delete('/api/v1/policies/many-1')).status, 204);
-  // As if ten thousand turns had changed something meanwhile, and what they removed were forgotten.
+  // As if ten thousand batches had changed something meanwhile, and their removals were pruned.
   await querySql(
     cluster.url,
     'UPDATE leasehold.audit_head SET epoch = epoch + 20000; DELETE FROM leasehold.control_removals',

@@ -88,7 +88,7 @@ test('a node without requests follows the log too', async (t) => {
   await sleep(300);
   await made(one, 'credentials', { path: 'a', value: 'v' });
   await sleep(2500);
-  // As after a failover that lost them, though nobody asked the second one since.
+  // As after a failover that lost them, without a request to the second node since.
   await querySql(
     url,
     `DELETE FROM leasehold.audit_entries WHERE resource = 'a';
@@ -184,6 +184,7 @@ test('a batch of many stores takes two round trips', async (t) => {
     ),
   );
   t.diagnostic(`128 stores in ${Math.round(ms)} ms with 100 ms there and back`);
-  // The first of them alone, the others together, each in two round trips; one statement after the other it would be 128 times as long as one.
+  // The first store has a separate batch, the others share one, each with two round trips. Sequential statements
+  // would take 128 times as long as a single one.
   assert.ok(ms < 32 * single, `${ms} ms, and a single one ${single} ms`);
 });

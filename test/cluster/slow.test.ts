@@ -62,7 +62,7 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
   const waited = await Promise.all(others.map(({ admin }) => timed(admin.get('/api/v1/credentials/a'))));
   for (const { value } of waited) assert.equal(value.status, 200, value.text);
   t.diagnostic(`the others waited ${waited.map(({ ms }) => Math.round(ms)).join(' and ')} ms`);
-  // While it stands still they go on as ever.
+  // While that node is stopped, the others continue as usual.
   for (const { admin } of others) {
     assert.equal((await admin.delete('/api/v1/credentials/b')).status, 404);
   }

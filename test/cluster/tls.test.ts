@@ -32,7 +32,7 @@ const other = makeCertificate(scope);
 const url = (parameters: string, host = '127.0.0.1'): string =>
   `${server.url().replace('127.0.0.1', host)}?${parameters}`;
 
-/** Whether the server says that the connection is encrypted; or why there is none. */
+/** Whether the server reports an encrypted connection, or the error of the connection. */
 async function encryptionOf(address: string): Promise<boolean | string> {
   try {
     const connection = await Connection.open(parseAddress(address), 'reading');
@@ -107,7 +107,7 @@ for (const [what, address, rule] of [
   ['no URL', 'vault', /must be postgres:\/\//],
   ['another scheme', 'mysql://a:b@c/d', /must be postgres:\/\//],
   ['no user', 'postgres://c/d', /must name a user/],
-  ['a parameter that is not known', 'postgres://a:b@c/d?sslcert=x', /has a parameter that is not known/],
+  ['an unknown parameter', 'postgres://a:b@c/d?sslcert=x', /has an unknown parameter/],
   ['a mode that protects from nobody', 'postgres://a:b@c/d?sslmode=prefer', /sslmode must be one of/],
   ['a parameter twice', 'postgres://a:b@c/d?sslmode=require&sslmode=disable', /sslmode must be given once/],
   ['a port that is none', 'postgres://a:b@c:99999/d', /each host must be/],

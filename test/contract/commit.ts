@@ -1,4 +1,4 @@
-/** Contract: a turn's batch is written wholly or not at all, in the order of the decisions, with the counts of accesses. */
+/** Contract: a batch is written completely or not at all, in the order of the decisions, with its access counts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
@@ -29,7 +29,7 @@ import type { Subject } from './store.ts';
 
 const ONE = Uint8Array.of(1);
 
-/** All that the port tells of a store; a test's paths, leases and challenges are few and known. */
+/** All that the port returns about a store; the paths, leases and challenges of a test are few and known. */
 async function snapshot(store: Store) {
   const paths = ['a', 'b', 'c'].map((path) => ({
     credential: asPath(path),
@@ -96,7 +96,7 @@ const CLASHES: readonly (readonly [name: string, batch: Partial<WriteSet>])[] = 
 
 export function commitContract({ name, newVault }: Subject): void {
   for (const [clash, { entries = [anEntry(2)], changes = [] }] of CLASHES) {
-    test(`${name}: a batch is written wholly or not at all: ${clash}`, async (t) => {
+    test(`${name}: a batch is written completely or not at all: ${clash}`, async (t) => {
       const store = await newVault(t);
       await commit(store, { entries: [anEntry(1, { resource: 'a' })], changes: SETTING });
       const before = await snapshot(store);
@@ -110,7 +110,7 @@ export function commitContract({ name, newVault }: Subject): void {
     });
   }
 
-  test(`${name}: a turn that is abandoned leaves nothing, and the next one can be opened`, async (t) => {
+  test(`${name}: a transaction that is rolled back leaves nothing, and the next one can begin`, async (t) => {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: SETTING });
     const before = await snapshot(store);
@@ -119,7 +119,7 @@ export function commitContract({ name, newVault }: Subject): void {
     assert.deepEqual(await snapshot(store), before);
   });
 
-  test(`${name}: changes happen in their order: what is removed can be made anew in the same batch`, async (t) => {
+  test(`${name}: changes apply in order: a removed row can be created again in the same batch`, async (t) => {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: [...SETTING, versioned(A, 2, ONE)] });
     const again = { ...A, id: 'again' as CredentialId, type: 'token' as CredentialType };
@@ -150,7 +150,7 @@ export function commitContract({ name, newVault }: Subject): void {
     assert.deepEqual([agents, policies, found.sessions], [[agent], [policy], [session]]);
   });
 
-  test(`${name}: changes happen in their order: what is made can be removed in the same batch`, async (t) => {
+  test(`${name}: changes apply in order: a created row can be removed in the same batch`, async (t) => {
     const store = await newVault(t);
     const before = await snapshot(store);
     const [agent, policy, session] = [anAgent(1), aPolicy(1), aSession(1)];
@@ -173,7 +173,7 @@ export function commitContract({ name, newVault }: Subject): void {
     assert.deepEqual((await snapshot(store)).found.versions, []);
   });
 
-  test(`${name}: a credential is replaced but for what it counts, and versions are dropped up to a number`, async (t) => {
+  test(`${name}: replacing a credential keeps its access count, and versions are pruned up to a number`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(A), stored(aCredential('b')), versioned(aCredential('b'), 1, ONE)] });
     await commit(store, retrievals(1, [A, A, A, A]));

@@ -1,4 +1,4 @@
-/** Contract: accesses are added up, exactly, whoever asks and whenever the store was closed or left. */
+/** Contract: access counts are exact, for every query and after every kind of stop. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId } from '../../src/core/names.ts';
@@ -21,7 +21,7 @@ async function countsOf(store: Store): Promise<Record<string, number>> {
 }
 
 export function countContract({ name, newPlace, newVault }: Subject): void {
-  test(`${name}: accesses are added to the credentials that exist, and told by list and by key`, async (t) => {
+  test(`${name}: retrievals are added to existing credentials, and returned by lists and by key`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(A), stored(B)] });
     assert.deepEqual(await countsOf(store), { a: 0, b: 0 });
@@ -33,7 +33,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await countsOf(store), { a: 3, b: 1 });
   });
 
-  test(`${name}: what comes back at a path counts from the beginning, in one batch and later`, async (t) => {
+  test(`${name}: a credential created again at a path counts from zero, in the same batch and later`, async (t) => {
     const store = await newVault(t);
     const again = { ...A, id: 'again' as CredentialId };
     await commit(store, retrievals(1, [A, A], [stored(A)]));
@@ -45,7 +45,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await countsOf(store), { a: 3 });
   });
 
-  test(`${name}: a store that is opened again tells the same counts, of the entries that gave a value alone`, async (t) => {
+  test(`${name}: a store that is opened again returns the same counts, which include only successful retrievals`, async (t) => {
     const open = await newPlace(t);
     const first = await open();
     await first.initialise('check', { seq: 0, hmac: '', mac: '', epoch: 0 }, 0);

@@ -1,4 +1,4 @@
-/** Contract: kept replies, found by their ids, replaced under the same one, and swept at their end. */
+/** Contract: idempotency records are found by id, replaced under the same id, and swept after they expire. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
@@ -21,7 +21,7 @@ async function foundOf(
 }
 
 export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
-  test(`${name}: a turn finds kept replies by their ids, each once, every field as it was`, async (t) => {
+  test(`${name}: a transaction finds idempotency records by id, each once, with every field`, async (t) => {
     const store = await newVault(t);
     const odd = aReply(2, { agentId: 'admin' as AgentId, reply: '{"a":"ü \\"🔑\\" \\u0000\\\\ \u2028"}' });
     const replies = [aReply(1), odd, aReply(3)];
@@ -31,7 +31,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(idempotencyRecords, []);
   });
 
-  test(`${name}: ids of kept replies are told apart by case`, async (t) => {
+  test(`${name}: ids of idempotency records are case-sensitive`, async (t) => {
     const store = await newVault(t);
     const [lower, upper] = [
       aReply(1, { id: 'abc=' as IdempotencyRecord['id'] }),
@@ -42,14 +42,14 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await foundOf(store, [lower]), [lower]);
   });
 
-  test(`${name}: a reply of 256 KiB is kept whole`, async (t) => {
+  test(`${name}: a response of 256 KiB is stored in full`, async (t) => {
     const store = await newVault(t);
     const large = aReply(1, { reply: JSON.stringify('ü'.repeat(131_072)) });
     await commit(store, { changes: [keptReply(large)] });
     assert.deepEqual(await foundOf(store, [large]), [large]);
   });
 
-  test(`${name}: a kept reply takes the place of one with its id, in another turn and in the same`, async (t) => {
+  test(`${name}: an idempotency record replaces one with its id, in another batch and in the same`, async (t) => {
     const store = await newVault(t);
     const again = (n: number) => aReply(1, { reply: `"${n}"`, agentId: `agent-${n}` as AgentId, expiresAt: T0 + n });
     await commit(store, { changes: [keptReply(aReply(1)), keptReply(aReply(2))] });
@@ -59,7 +59,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await foundOf(store, [aReply(1), aReply(2)]), [again(7), aReply(2)]);
   });
 
-  test(`${name}: kept replies are there after a restart`, async (t) => {
+  test(`${name}: idempotency records survive a restart`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
     await store.initialise('check', headAt(0), T0);
@@ -70,7 +70,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await foundOf(again, [aReply(1)]), [aReply(1)]);
   });
 
-  test(`${name}: kept replies are swept when they have ended, in bounded steps, and no others`, async (t) => {
+  test(`${name}: expired idempotency records are swept, in bounded steps, and no others`, async (t) => {
     const store = await newVault(t);
     const now = T0 + 86_400_000;
     const ended = numbers(25).map((n) => aReply(n, { expiresAt: now - n }));
@@ -83,7 +83,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await foundOf(store, lasting), lasting.slice(2));
   });
 
-  test(`${name}: a reply that was kept anew lasts to its new end`, async (t) => {
+  test(`${name}: a replaced idempotency record lasts until its new expiry`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [keptReply(aReply(1, { expiresAt: T0 + 1 }))] });
     const later = aReply(1, { expiresAt: T0 + 100 });

@@ -1,4 +1,4 @@
-/** Contract: making a vault, what is read at start, and closing. */
+/** Contract: creating a vault, the reads of a start, and closing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/core/names.ts';
@@ -37,7 +37,7 @@ async function everything(store: Store) {
 }
 
 export function beginningContract({ name, newPlace, newVault }: Subject): void {
-  test(`${name}: a new store holds nothing`, async (t) => {
+  test(`${name}: a new store is empty`, async (t) => {
     const store = await (await newPlace(t))();
     t.after(() => store.close());
     assert.deepEqual(await everything(store), {
@@ -51,7 +51,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     });
   });
 
-  test(`${name}: a vault is made with its check value and its first head record`, async (t) => {
+  test(`${name}: a vault is created with its check value and its first head record`, async (t) => {
     const store = await (await newPlace(t))();
     t.after(() => store.close());
     const head = { ...headAt(3), epoch: 8 };
@@ -60,7 +60,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await store.readHead(), { head, last: null, highestSeq: 0 });
   });
 
-  test(`${name}: a vault is made once; a second try is refused, changes nothing and harms nothing`, async (t) => {
+  test(`${name}: a vault is created once; a second attempt is rejected and changes nothing`, async (t) => {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: [{ kind: 'putAgent', agent: anAgent(1) }] });
     const before = await everything(store);
@@ -70,7 +70,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.equal((await store.readHead()).last?.seq, 2);
   });
 
-  test(`${name}: the head record and the last row are read each for itself`, async (t) => {
+  test(`${name}: the head record and the last row are read independently`, async (t) => {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1), anEntry(2)] });
     const last = { seq: 2, hmac: anEntry(2).hmac, timestamp: anEntry(2).timestamp };
@@ -79,7 +79,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await store.readHead(), { head: headAt(9), last, highestSeq: 2 });
   });
 
-  test(`${name}: the highest ordinal is that of any row: an entry, a lease or a mark`, async (t) => {
+  test(`${name}: the highest sequence number is that of any row: an entry, a lease or a bulk revocation`, async (t) => {
     const store = await newVault(t);
     const highest = async () => (await store.readHead()).highestSeq;
     await commit(store, { entries: [anEntry(1), anEntry(2)] });
@@ -102,7 +102,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     'a mark': { changes: [marked(1, 'agent-1' as AgentId, null)] },
   };
   for (const [row, batch] of Object.entries(rows)) {
-    test(`${name}: a store with ${row} in it is not empty; one in which a vault was just made is`, async (t) => {
+    test(`${name}: a store with ${row} is not empty; one with a new vault is`, async (t) => {
       const store = await newVault(t);
       assert.equal(await store.isEmpty(), true);
       await commit(store, batch);
@@ -110,7 +110,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     });
   }
 
-  test(`${name}: agents, policies and sessions come back as they were put, with their MACs`, async (t) => {
+  test(`${name}: agents, policies and sessions are returned as stored, with their MACs`, async (t) => {
     const store = await newVault(t);
     const agents = [
       anAgent(1, { description: 'Déploie "prod" \\ \'x\' 🔑\n\u2028' }),
@@ -136,7 +136,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await store.readSession(aSession(3).tokenHash), null);
   });
 
-  test(`${name}: what is put again replaces, what is removed is gone, and the rest stays`, async (t) => {
+  test(`${name}: a stored row replaces the previous one, a removed row is deleted, and other rows stay`, async (t) => {
     const store = await newVault(t);
     const put = [1, 2].flatMap((n) => [
       { kind: 'putAgent' as const, agent: anAgent(n) },
@@ -159,7 +159,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await store.readSession(aSession(2).tokenHash), null);
   });
 
-  test(`${name}: an agent is deregistered where a mark ended all that it held and no row of it is left`, async (t) => {
+  test(`${name}: an agent is deregistered if a bulk revocation ended all its leases and its row does not exist`, async (t) => {
     const store = await newVault(t);
     const ids = [1, 2, 3, 4].map((n) => anAgent(n).id);
     const [one, two, , four] = ids;
@@ -175,7 +175,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await Promise.all(ids.map((id) => store.isDeregistered(id))), [true, false, false, false]);
   });
 
-  test(`${name}: what was committed is there for who opens it next, closed before or not`, async (t) => {
+  test(`${name}: committed data is available to the next process, whether the store was closed or not`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
     await store.initialise(KEY_CHECK, headAt(0), T0);
@@ -198,7 +198,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await after.readEntries(1, 1, 1), [anEntry(1)]);
   });
 
-  test(`${name}: a store that was closed answers nothing any more`, async (t) => {
+  test(`${name}: a closed store rejects every call`, async (t) => {
     const store = await (await newPlace(t))();
     await store.close();
     await assert.rejects(store.readHead());

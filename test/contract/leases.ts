@@ -1,4 +1,4 @@
-/** Contract: leases as revocations leave them, held against the rules of `src/core/lease.ts` over random histories. */
+/** Contract: leases after revocations, compared with the rules of `src/core/lease.ts` over random histories. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -56,7 +56,7 @@ const idOfPath = (name: string): CredentialId => `of ${name}` as CredentialId;
 function play(events: readonly Event[]): {
   changes: StoredChange[];
   leases: Lease[];
-  /** How many each mark ended. */
+  /** How many leases each bulk revocation ended. */
   ended: Map<BulkRevocation, number>;
 } {
   let leases: Lease[] = [];
@@ -120,7 +120,7 @@ async function assertLists(store: Store, leases: readonly Lease[], query: LeaseQ
 }
 
 export function leaseContract({ name, newVault }: Subject): void {
-  test(`${name}: leases are as marks, revocations and renewals leave them, in turns, counts and lists; what each mark ended can be told later`, async () => {
+  test(`${name}: transactions, counts and lists show leases after bulk revocations, revocations and renewals; the leases that each bulk revocation ended can be counted later`, async () => {
     const histories = fc.array(event, { minLength: 30, maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(histories, (events) =>
@@ -157,7 +157,7 @@ export function leaseContract({ name, newVault }: Subject): void {
   const listedAt = async (store: Store, now: number, status: LeaseStatus | null = null): Promise<number[]> =>
     (await listLeases(store, { ...queryAt(now), status })).map(({ seq }) => seq);
 
-  test(`${name}: a lease is listed while it lasts and for 7 days after it ended, however it ended`, async (t) => {
+  test(`${name}: a lease is listed while it is active and for 7 days after its end, however it ended`, async (t) => {
     const store = await newVault(t);
     const ends = T0 + 100_000;
     const leases = [1, 2, 3].map((seq) => aLease(seq, { expiresAt: ends, agentId: idOfAgent(String(seq)) }));
@@ -177,7 +177,7 @@ export function leaseContract({ name, newVault }: Subject): void {
     assert.deepEqual(await listedAt(store, ends + ENDED_LEASE_RETENTION_MS), []);
   });
 
-  test(`${name}: a lease ends with its last millisecond`, async (t) => {
+  test(`${name}: a lease ends after its last millisecond`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [leased(aLease(1, { expiresAt: T0 + 5 }))] });
     assert.deepEqual(await listedAt(store, T0 + 4, 'active'), [1]);

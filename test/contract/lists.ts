@@ -78,7 +78,7 @@ const patterns = fc.oneof(
 const type = fc.option(fc.constantFrom(...TYPES, 'none' as CredentialType));
 
 export function listContract({ name, newVault }: Subject): void {
-  test(`${name}: credentials are listed by path in code-point order, within the ranges, by pages`, async (t) => {
+  test(`${name}: credentials are listed by path in code-point order, within the ranges, in pages`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: CREDENTIALS.map(stored) });
     await fc.assert(
@@ -103,7 +103,7 @@ export function listContract({ name, newVault }: Subject): void {
     );
   });
 
-  test(`${name}: ranges that hold nothing are passed over together, in a list and in its count`, async (t) => {
+  test(`${name}: empty ranges are skipped together, in a list and in its count`, async (t) => {
     const store = await newVault(t);
     const rare = [0, 1500, 2999].map((index) => aCredential(`team/${1000 + index}/key`));
     await commit(store, { changes: [...CREDENTIALS, ...rare].map(stored) });

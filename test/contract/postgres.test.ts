@@ -1,4 +1,4 @@
-// The contract of the store, held by the one on PostgreSQL.
+// The contract of the store, for PostgreSQL.
 
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';

@@ -1,4 +1,4 @@
-/** Rows for the contract of the store, and the writing of them: what every store is fed with. */
+/** Rows for the contract of the store, and functions that write them. */
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
@@ -163,7 +163,7 @@ export function retrievals(
   };
 }
 
-/** Commits one turn whose head record is behind its last entry, or where `seq` says. */
+/** Commits one batch whose head record names its last entry, or the entry `seq`. */
 export async function commit(
   store: Store,
   {
@@ -179,13 +179,13 @@ export async function commit(
   await (await turn.commit(batch)).durable;
 }
 
-/** Commits so many entries behind the last one, one a turn. */
+/** Commits this number of entries after the last one, one per batch. */
 export async function commitEntries(store: Store, count: number): Promise<void> {
   const { last } = await store.readHead();
   for (let seq = (last?.seq ?? 0) + 1; count > 0; seq++, count--) await commit(store, { entries: [anEntry(seq)] });
 }
 
-/** What a turn with these keys finds; it is abandoned. */
+/** The rows that a transaction loads for these keys; the transaction is rolled back. */
 export async function find(store: Store, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
   const turn = await store.begin(keys);
   await turn.rollback();

@@ -1,4 +1,4 @@
-/** Going through a store's lists to their end, step by step, as whoever lists does. */
+/** Reads a store's lists to their end, step by step. */
 import assert from 'node:assert/strict';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';

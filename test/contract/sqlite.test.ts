@@ -1,4 +1,4 @@
-// The contract of the store, held by the one on SQLite.
+// The contract of the store, for SQLite.
 
 import { join } from 'node:path';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';

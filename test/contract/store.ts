@@ -1,6 +1,6 @@
 /**
- * The contract of the store, sentence by sentence of `src/store/store.ts`, for every store to pass. A store's own test calls
- * `storeContract` with a way to make a place for it and to open it there.
+ * The contract of the store, as `src/store/store.ts` states it, for every store. The test of a store calls
+ * `storeContract` with functions that create and open one.
  */
 import type { Store } from '../../src/store/store.ts';
 import type { Scope } from '../kit/directory.ts';
@@ -16,7 +16,10 @@ import { sweepContract } from './sweeping.ts';
 import { sweepLeaseContract } from './sweeping-leases.ts';
 import { turnContract } from './transactions.ts';
 
-/** Makes a new, empty place that goes away with the scope. What it gives opens the store there, as often as it is called. */
+/**
+ * Creates a new, empty location that is removed with the scope. The returned function opens the store there, any number
+ * of times.
+ */
 export type NewPlace = (scope: Scope) => Promise<() => Promise<Store>>;
 
 /** What a part of the contract gets. */

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 export function sweepLeaseContract({ name, newVault }: Subject): void {
-  test(`${name}: each lease goes when it ended 7 days ago and not before, whatever was issued or renewed between the steps`, async (t) => {
+  test(`${name}: each lease is deleted 7 days after its end and not earlier, whatever was issued or renewed between the steps`, async (t) => {
     const store = await newVault(t);
     const wait = fc.constantFrom(1, HOUR_MS, DAY_MS, 10 * DAY_MS);
     const round = fc.record({
@@ -51,7 +51,7 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
     );
   });
 
-  test(`${name}: steps come to an end, and say so, also where much has ended that is still listed`, async (t) => {
+  test(`${name}: steps end and report it, even if many ended leases are still listed`, async (t) => {
     const store = await newVault(t);
     const now = T0 + DAY_MS;
     await commit(store, { changes: numbers(3000).map((seq) => leased(aLease(seq, { expiresAt: T0 + seq }))) });

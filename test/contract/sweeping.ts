@@ -1,4 +1,4 @@
-/** Contract: sweeping, in bounded steps, and never what is still needed. */
+/** Contract: sweeping, in bounded steps, deletes nothing that is still needed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/core/lease.ts';
@@ -29,10 +29,10 @@ import type { Subject } from './store.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = MAX_TTL_SECONDS * 1000;
-/** Many times what is needed: sweeping that does not come to an end fails, and does not hang. */
+/** Far more than needed, so that sweeping that does not end fails instead of hanging. */
 const MANY_STEPS = 10_000;
 
-/** The steps until nothing more has to go, each by the rows that it removed. `watch` sees each before the next one begins. */
+/** Sweeps until no rows are due; resolves to the number of rows of each step. `watch` is called between steps. */
 export async function sweepInSteps(
   store: Store,
   now: number,
@@ -67,7 +67,7 @@ export const leasesOf = async (store: Store, leases: readonly Lease[]): Promise<
   ).leases;
 
 export function sweepContract({ name, newPlace, newVault }: Subject): void {
-  test(`${name}: a step removes at most so many rows, tells how many, and steps come to an end`, async (t) => {
+  test(`${name}: a step deletes at most the given number of rows, returns how many, and steps come to an end`, async (t) => {
     const store = await newVault(t);
     const [old, now] = [T0 + 1, T0 + 3 * YEAR_MS];
     const leases = numbers(25).map((seq) => aLease(seq, { expiresAt: old }));
@@ -102,7 +102,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await store.isDeregistered('agent-9' as AgentId), false);
   });
 
-  test(`${name}: sessions and challenges that last, and sessions that ended lately, stay`, async (t) => {
+  test(`${name}: valid sessions and challenges, and sessions that ended recently, stay`, async (t) => {
     const store = await newVault(t);
     const now = T0 + YEAR_MS;
     const sessions = [now + HOUR_MS, now + 1, now - HOUR_MS].map((expiresAt, n) => aSession(n, { expiresAt }));
@@ -125,7 +125,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     );
   });
 
-  test(`${name}: leases stay while they last and are listed, with every mark that reaches them`, async (t) => {
+  test(`${name}: leases stay while they are active or listed, with every bulk revocation that applies to them`, async (t) => {
     const store = await newVault(t);
     const now = T0 + 2 * YEAR_MS;
     const agents = ['agent-1', 'agent-2', 'agent-3'] as AgentId[];
@@ -173,7 +173,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(await listLeases(store, { ...query, status: 'active' }), active);
   });
 
-  test(`${name}: a mark outlives the longest lease that it can reach`, async (t) => {
+  test(`${name}: a bulk revocation outlives the longest lease to which it can apply`, async (t) => {
     const store = await newVault(t);
     const revokedAt = T0 + 10;
     const lease = aLease(1, { issuedAt: T0, expiresAt: T0 + YEAR_MS });
@@ -187,7 +187,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await store.isDeregistered(id), false);
   });
 
-  test(`${name}: the latest time that sweeping was told is kept, and never falls`, async (t) => {
+  test(`${name}: the latest time passed to sweeping is stored and never decreases`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
     assert.equal(await store.readHighWaterTime(), 0);
@@ -206,7 +206,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await again.readHighWaterTime(), T0 + 51);
   });
 
-  test(`${name}: sweeping touches neither log nor head record, nor agents, policies, credentials and their versions`, async (t) => {
+  test(`${name}: sweeping changes neither log nor head record, nor agents, policies, credentials and their versions`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a');
     const entries = [anEntry(1, { resource: 'a' }), anEntry(2)];

@@ -1,4 +1,4 @@
-/** Contract: what a turn finds by its keys. */
+/** Contract: what a transaction finds by its keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +24,7 @@ const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 const plain = (sealed: unknown): number[] => [...(sealed as Uint8Array)];
 
 export function turnContract({ name, newVault }: Subject): void {
-  test(`${name}: a turn without keys finds nothing`, async (t) => {
+  test(`${name}: a transaction without keys loads nothing`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(aCredential('a')), leased(aLease(1))] });
     assert.deepEqual(await find(store, [{}]), {
@@ -38,7 +38,7 @@ export function turnContract({ name, newVault }: Subject): void {
     });
   });
 
-  test(`${name}: a turn finds credentials by their paths, each once, and nothing for those that are not there`, async (t) => {
+  test(`${name}: a transaction finds credentials by path, each once, and omits missing ones`, async (t) => {
     const store = await newVault(t);
     const [one, two] = [aCredential('a/b', { description: 'ü 🔑' }), aCredential('a/B', { version: 7 })];
     await commit(store, { changes: [stored(one), stored(two), stored(aCredential('a'))] });
@@ -51,7 +51,7 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual([versions, histories], [[], []]);
   });
 
-  test(`${name}: a turn finds the newest version of a value, or the one with the number`, async (t) => {
+  test(`${name}: a transaction finds the newest version of a value, or the one with the number`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a', { version: 3 });
     const sealed = [bytes(1, 0, 255), bytes(2), bytes(3, 3)];
@@ -81,7 +81,7 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual(all.versions.map(({ version }) => version.version).sort(), [1, 3]);
   });
 
-  test(`${name}: a value of 256 KiB comes back byte for byte`, async (t) => {
+  test(`${name}: a value of 256 KiB is returned byte for byte`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a');
     const sealed = Uint8Array.from({ length: 262_144 + 33 }, (_, i) => (i * 31) & 0xff);
@@ -90,7 +90,7 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.ok(Buffer.from(sealed).equals(versions[0]?.version.content as Uint8Array));
   });
 
-  test(`${name}: a turn finds the times of all versions, oldest first`, async (t) => {
+  test(`${name}: a transaction finds the times of all versions, oldest first`, async (t) => {
     const store = await newVault(t);
     const [one, two] = [aCredential('a', { version: 11 }), aCredential('b', { version: 2 })];
     const add = [11, 2, 10, 9].map((version) => versioned(one, version, bytes(version)));
@@ -100,7 +100,7 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual(histories, [{ credentialId: one.id, versions }]);
   });
 
-  test(`${name}: a turn finds sessions, leases and spent challenges by their keys`, async (t) => {
+  test(`${name}: a transaction finds sessions, leases and spent challenges by their keys`, async (t) => {
     const store = await newVault(t);
     await commit(store, {
       changes: [
@@ -119,7 +119,7 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual(found.spentChallenges, [asChallenge(2)]);
   });
 
-  test(`${name}: no turn is open while another one is`, async (t) => {
+  test(`${name}: only one transaction is open at a time`, async (t) => {
     const store = await newVault(t);
     const first = await store.begin([]);
     let isOpen = false;

@@ -1,4 +1,4 @@
-// A table that is added to the schema is carried by a move, column by column, or stands here with the reason why it is not.
+// Every table of the schema is copied by a migration, column by column, or is listed here with the reason why not.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ function assertCarried(dialect: string, columns: Columns): void {
   );
 }
 
-test('every column of every table of the SQLite file is carried, or has a reason', () => {
+test('every column of every SQLite table is copied or has a reason', () => {
   const file = join(temporaryDirectory({ after }), 'leasehold.db');
   const store = new SqliteStore(file);
   after(() => store.close());
@@ -65,7 +65,7 @@ test('every column of every table of the SQLite file is carried, or has a reason
   );
 });
 
-test('every column of every table of the PostgreSQL is carried, or has a reason', async (t) => {
+test('every column of every PostgreSQL table is copied or has a reason', async (t) => {
   const url = await newDatabase(t);
   await (await PostgresStore.open(parseAddress(url))).close();
   const rows = await querySql(

@@ -1,4 +1,4 @@
-// The command that checks everything, run on test files made up here: what it must call green, and what it must not.
+// The command that runs all checks, on test files written by this test: which ones pass and which ones fail.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from './source.ts';
 
-/** A store that somebody asked for would be the only one. */
+/** Without the variable, which would restrict the check to one store. */
 const { LEASEHOLD_TEST_STORE: _, ...environment } = process.env;
 const run = (name: string, more: Record<string, string> = {}) =>
   spawnSync(process.execPath, [path.join(ROOT, 'scripts/check.ts'), name], {
@@ -25,30 +25,30 @@ function check(name: string, body: string) {
   return run(file);
 }
 
-test('passing tests are green, and the output ends with the summary and a line for the store', () => {
+test('passing tests pass, and the output ends with the summary and a line for the store', () => {
   const { status, stdout, stderr } = check('green', `test('one', () => {});`);
   assert.equal(status, 0, stdout + stderr);
   assert.match(stdout, /✔ one .*\nsqlite {3}1 tests of 1 files ok\n[\d.]+ s, [\d.]+ s processor\n$/s);
 });
 
-test('a failing test is not green', () => {
+test('a failing test fails the run', () => {
   assert.equal(check('failing', `test('one', () => { throw new Error('no'); });`).status, 1);
 });
 
-// Samples for the check to refuse, put together here so that nobody takes them for tests that are put off.
+// Samples that the check must reject, assembled here so that they do not count as deferred tests.
 for (const [word, state] of [
   ['skip', 'skipped'],
   ['todo', 'todo'],
 ] as const) {
   for (const body of [`test('one', { ${word}: true }, () => {});`, `test('one', (t) => t.${word}('no server'));`])
-    test(`a test that is ${state} is not green: ${body}`, () => {
+    test(`a test that is ${state} fails the run: ${body}`, () => {
       const { status, stdout } = check('unfinished', body);
       assert.equal(status, 1);
       assert.match(stdout, new RegExp(`✖ ${state}, and nothing here may be: "one"`));
     });
 }
 
-test('a test of the service runs on both stores, and on one alone where that is asked for', () => {
+test('a test of the service runs on both stores, or only on the selected one', () => {
   const name = 'test/e2e/documents.test.ts';
   const both = run(name);
   assert.equal(both.status, 0, both.stdout + both.stderr);
@@ -60,18 +60,18 @@ test('a test of the service runs on both stores, and on one alone where that is 
   assert.match(alone.stdout, /duration_ms [\d.]+\npostgres 2 tests of 1 files ok\n/);
 });
 
-test('a store on which nothing of it runs is not green', () => {
+test('a store without matching tests fails the run', () => {
   const { status, stdout } = run('test/conventions/check.test.ts', { LEASEHOLD_TEST_STORE: 'postgres' });
   assert.equal(status, 1);
   assert.match(stdout, /✖ no test ran\n[\s\S]*postgres 0 tests of 0 files FAILED/);
 });
 
-test('a name that is no test is refused before anything runs', () => {
+test('a name that is not a test is rejected before anything runs', () => {
   const { status, stdout, stderr } = run('test/nowhere.test.ts');
   assert.deepEqual([status, stdout, stderr], [1, '', 'no such test: test/nowhere.test.ts\n']);
 });
 
-test('tests run with the flags that the service runs with', () => {
+test('tests run with the flags of the service', () => {
   const { status, stdout } = check('flags', `test('one', () => { ({}).__proto__; });`);
   assert.equal(status, 1);
   assert.match(stdout, /ERR_PROTO_ACCESS/);

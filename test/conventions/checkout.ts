@@ -1,4 +1,4 @@
-/** A checkout made up for a test of what starts programs, with an npm of its own: nothing is downloaded, nothing real replaced. */
+/** A fake checkout for tests of the launcher, with a fake npm: nothing is downloaded, and no real file is replaced. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

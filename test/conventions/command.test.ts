@@ -1,4 +1,4 @@
-// What starts the command `leasehold`, in a checkout and installed, with programs made up for the test in place of the real ones.
+// The launcher of the command `leasehold`, in a checkout and installed, with fake programs in place of the real ones.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
 if (process.argv[2] === 'throw') throw new Error('a bug of the program');
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
 `;
-/** Node as it was, as far as the program that is started asks it. What that starts in turn is Node as it is. */
+/** Simulates an older Node for the started program only; its child processes see the real version. */
 const onOldNode = (version: string): string[] => [
   '--import',
   `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`,
@@ -28,7 +28,7 @@ const installed = (t: TestContext): string => makeCheckout(t, { 'dist/bin/leaseh
 const run = (directory: string, words: readonly string[], flags: readonly string[] = []) =>
   spawnIn(directory, 'scripts/leasehold.mjs', words, flags);
 
-test('in a checkout it installs what is missing, once, says so beside its output, and runs in this very process', async (t) => {
+test('in a checkout it installs missing packages once, reports that on standard error, and runs in the same process', async (t) => {
   const directory = checkout(t);
   for (const told of ['Installing what is missing (once) …\n', '']) {
     const child = run(directory, ['get', './a b']);
@@ -42,7 +42,7 @@ test('in a checkout it installs what is missing, once, says so beside its output
   assert.ok(existsSync(path.join(directory, 'node_modules/.cache/leasehold')));
 });
 
-test('on an older Node it runs on the one that the checkout brings along, and ends as that ends', async (t) => {
+test('on an older Node it runs on the checkout’s Node, and exits as that does', async (t) => {
   const directory = checkout(t);
   const child = run(directory, ['exit', '9'], onOldNode('20.20.2'));
   const { out, code } = await ending(child);
@@ -59,7 +59,7 @@ test('on an older Node it runs on the one that the checkout brings along, and en
   assert.equal((await ended).code, 45);
 });
 
-test('an installation that fails, or is broken off, is told in a line, and nothing is run', async (t) => {
+test('a failed or interrupted installation is reported in one line, and nothing is run', async (t) => {
   const directory = checkout(t);
   writeFileSync(path.join(directory, 'offline'), '');
   const { out, err, code } = await ending(run(directory, ['x']));
@@ -77,7 +77,7 @@ test('an installation that fails, or is broken off, is told in a line, and nothi
   assert.deepEqual([(await ended).out, (await ended).signal], ['', 'SIGTERM']);
 });
 
-test('installed it runs what was built, in this very process, and never installs', async (t) => {
+test('installed it runs the build in the same process, and never installs', async (t) => {
   const directory = installed(t);
   const child = run(directory, ['exit', '3']);
   const { out, err, code } = await ending(child);
@@ -85,7 +85,7 @@ test('installed it runs what was built, in this very process, and never installs
   assert.throws(() => readFileSync(path.join(directory, 'calls')));
 });
 
-test('installed on a Node that is too old, it says so in one line', async (t) => {
+test('installed on a Node that is too old, it reports that in one line', async (t) => {
   const directory = installed(t);
   for (const version of ['18.0.0', '22.99.99', '24.9.1', '24.20.99']) {
     const { out, err, code } = await ending(run(directory, ['x'], onOldNode(version)));
@@ -97,13 +97,13 @@ test('installed on a Node that is too old, it says so in one line', async (t) =>
   }
 });
 
-test('a bug of the program is shown as one', async (t) => {
+test('a bug of the program is reported as one', async (t) => {
   const { err, code } = await ending(run(installed(t), ['throw']));
   assert.equal(code, 1);
   assert.match(err, /Error: a bug of the program\n {4}at file:/);
 });
 
-test('Node does not read the file of our --env-file, nor apply NODE_OPTIONS from it', (t) => {
+test('Node does not read the file of the command’s --env-file, nor apply NODE_OPTIONS from it', (t) => {
   const directory = installed(t);
   const command = path.join(directory, 'scripts/leasehold');
   writeFileSync(path.join(directory, 'evil.mjs'), "console.log('evil');");

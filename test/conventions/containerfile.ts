@@ -1,4 +1,4 @@
-/** What the Containerfile says, as far as the tests of it need: one instruction a line, continued by a backslash. */
+/** Parses the parts of the Containerfile that its tests need: one instruction per line, continued by a backslash. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './source.ts';

@@ -1,4 +1,4 @@
-// deploy/, as far as it can be checked without an engine: what its files name is there, and what stands twice is the same.
+// deploy/, as far as it can be checked without a container engine: named files exist, and repeated settings agree.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,7 +20,7 @@ const compose = asMap(parseYaml(read('compose.yaml')));
 const services = Object.entries(asMap(compose['services'])).map(([name, service]) => ({ name, ...asMap(service) }));
 const nodes = services.filter(({ name }) => /^node\d$/.test(name));
 
-/** Everything that a service may say here; a key that is misspelt would be left unseen by some engines. */
+/** The allowed keys of a service; some engines ignore a misspelt key. */
 const SERVICE_KEYS = new Set(
   'name image build pull_policy entrypoint command environment secrets volumes networks ports depends_on restart user hostname healthcheck read_only cap_drop security_opt ulimits stop_signal stop_grace_period'.split(
     ' ',
@@ -38,7 +38,7 @@ function words(value: Yaml | undefined): string[] {
   return value === undefined ? [] : Object.keys(asMap(value));
 }
 
-test('every service says only what compose files have, and names only what the file defines', () => {
+test('every service has only keys of compose files, and names only what the file defines', () => {
   for (const service of services) {
     const { name, ...rest }: YamlMap & { name: string } = service;
     assert.deepEqual(
@@ -73,7 +73,7 @@ test('every service says only what compose files have, and names only what the f
   );
 });
 
-test('every file, directory and volume that a service mounts is there', () => {
+test('every file, directory and volume that a service mounts exists', () => {
   const volumes = new Set(words(compose['volumes']));
   for (const service of services) {
     for (const mount of words((service as YamlMap)['volumes'])) {
@@ -92,14 +92,14 @@ test('no node leaves a core dump', () => {
   }
 });
 
-test('there are three nodes alike, each with a volume of its own', () => {
+test('three equal nodes exist, each with a separate volume', () => {
   assert.equal(nodes.length, 3);
   const alike = new Set(nodes.map(({ name: _, ...node }) => JSON.stringify({ ...node, volumes: null })));
   assert.equal(alike.size, 1);
   assert.equal(new Set(nodes.map((node) => String(words((node as YamlMap)['volumes'])))).size, 3);
 });
 
-test('every flag of a command is one that the program has', () => {
+test('every flag of a command is a flag of the program', () => {
   const schemaHelp = readFileSync(path.join(ROOT, 'src/bin/schema.ts'), 'utf8');
   for (const { name, ...service } of services as YamlMap[]) {
     const known = name === 'schema' ? schemaHelp : help();
@@ -110,7 +110,7 @@ test('every flag of a command is one that the program has', () => {
   }
 });
 
-test('every file below run/secrets that something names is a secret of that service', () => {
+test('every named file below run/secrets is a secret of that service', () => {
   for (const { name, ...service } of services as YamlMap[]) {
     const granted = new Set(words(service['secrets']));
     const named = [
@@ -127,7 +127,7 @@ test('every file below run/secrets that something names is a secret of that serv
   assert.match(read('haproxy.cfg'), /ssl crt \/run\/secrets\/balancer /);
 });
 
-test('no password, key or token stands in an environment or in a file of deploy', () => {
+test('no environment and no file of deploy contains a password, key or token', () => {
   const environments = services.flatMap((service) => words((service as YamlMap)['environment']));
   assert.deepEqual(environments, ['STANDBY_OF']);
   for (const name of readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' })) {
@@ -136,7 +136,7 @@ test('no password, key or token stands in an environment or in a file of deploy'
   }
 });
 
-test('secrets.sh makes every secret that compose.yaml names, fit for its use, and never a second time', (t) => {
+test('secrets.sh creates every secret that compose.yaml names, in a valid form, and never overwrites one', (t) => {
   const directory = temporaryDirectory(t);
   cpSync(path.join(DEPLOY, 'secrets.sh'), path.join(directory, 'secrets.sh'));
   const run = () => execFileSync('sh', [path.join(directory, 'secrets.sh')], { stdio: 'pipe' });
@@ -179,7 +179,7 @@ test('secrets.sh makes every secret that compose.yaml names, fit for its use, an
   assert.equal(secret('root_key'), before);
 });
 
-test('the balancer asks every node, by the address that the nodes believe, within what they take from one address', () => {
+test('the balancer checks every node, under the address that the nodes trust, within their limit for one address', () => {
   const text = read('haproxy.cfg');
   const asked = [...text.matchAll(/^ {2}server (\w+) (\w+):7700$/gm)].map(([, , host]) => host);
   assert.deepEqual(
@@ -195,13 +195,13 @@ test('the balancer asks every node, by the address that the nodes believe, withi
   assert.match(text, /http-check send meth GET uri \/api\/v1\/health ver HTTP\/1\.1 hdr Host localhost$/m);
 });
 
-test('the shell scripts of deploy can be read by a shell', () => {
+test('a shell can parse the shell scripts of deploy', () => {
   for (const name of ['secrets.sh', 'postgres/entry.sh', 'postgres/roles.sh']) {
     execFileSync('sh', ['-n', path.join(DEPLOY, name)], { stdio: 'pipe' });
   }
 });
 
-test('every image is pinned by a tag, and Node’s is the version that all is tested with', () => {
+test('every image is pinned by a tag, and Node’s has the version of the tests', () => {
   const manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   const runtime = JSON.parse(readFileSync(path.join(ROOT, 'scripts/runtime/package.json'), 'utf8'));
   const { images } = readContainerfile();
@@ -220,7 +220,7 @@ test('the image’s Node has the flags of the launcher, and its account is not r
   assert.equal(user, 'node:node');
 });
 
-test('what the image copies is in the checkout, and is let through to the builder', () => {
+test('the files that the image copies exist in the checkout and are not ignored by the builder', () => {
   const letThrough = read('Containerfile.dockerignore')
     .split('\n')
     .filter((line) => line.startsWith('!'))

@@ -1,4 +1,4 @@
-// The launcher, in a project of its own with an npm made up for the test: nothing here is downloaded, nothing real replaced.
+// The launcher, in a fake project with a fake npm: nothing is downloaded, and no real file is replaced.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -24,7 +24,7 @@ const launch = (directory: string, ...words: string[]) =>
   spawnIn(directory, 'scripts/launch.mjs', ['entry.ts', ...words]);
 const lockOf = (directory: string): string => path.join(directory, '.leasehold-install.lock');
 
-test('a first launch installs, a second does not, and standard output is the program’s alone', async (t) => {
+test('a first launch installs, a second does not, and standard output contains only the program’s output', async (t) => {
   const directory = makeProject(t);
   const first = await ending(launch(directory));
   assert.equal(first.err, 'Installing what is missing (once) …\n');
@@ -36,7 +36,7 @@ test('a first launch installs, a second does not, and standard output is the pro
   assert.match(readFileSync(path.join(directory, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts /);
 });
 
-test('the program gets its words, the caller’s directory, INIT_CWD and the flags of the runtime', async (t) => {
+test('the program receives its arguments, the caller’s directory, INIT_CWD and the flags of the runtime', async (t) => {
   const directory = makeProject(t);
   const { out } = await ending(launch(directory, '--data-dir', './x y'));
   const { flags, words, cwd, from, core } = JSON.parse(out);
@@ -64,7 +64,7 @@ test('a changed lock file is installed again', async (t) => {
   assert.equal(callsOf(directory), 2);
 });
 
-test('launches at the same time install once, and all of them run', async (t) => {
+test('concurrent launches install once, and all of them run', async (t) => {
   const directory = makeProject(t);
   const endings = await Promise.all(['a', 'b', 'c', 'd'].map((word) => ending(launch(directory, word))));
   assert.deepEqual(
@@ -75,7 +75,7 @@ test('launches at the same time install once, and all of them run', async (t) =>
   assert.throws(() => readlinkSync(lockOf(directory)));
 });
 
-test('the lock of a process that is gone is taken over', async (t) => {
+test('the lock of a process that has ended is taken over', async (t) => {
   const directory = makeProject(t);
   const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await once(gone, 'close');
@@ -84,7 +84,7 @@ test('the lock of a process that is gone is taken over', async (t) => {
   assert.throws(() => readlinkSync(lockOf(directory)));
 });
 
-test('when npm fails its output is shown, the next launch tries again, and no lock is left', async (t) => {
+test('when npm fails its output is shown, the next launch retries, and no lock is left', async (t) => {
   const directory = makeProject(t);
   writeFileSync(path.join(directory, 'offline'), '');
   const { code, out, err } = await ending(launch(directory));
@@ -95,7 +95,7 @@ test('when npm fails its output is shown, the next launch tries again, and no lo
   assert.equal((await ending(launch(directory))).code, 0);
 });
 
-test('the launcher ends as its program ends, by exit code or by signal', async (t) => {
+test('the launcher ends as its program does, by exit code or by signal', async (t) => {
   const directory = makeProject(t);
   assert.equal((await ending(launch(directory, 'exit', '0'))).code, 0);
   assert.equal((await ending(launch(directory, 'exit', '9'))).code, 9);
@@ -116,7 +116,7 @@ test('SIGTERM, SIGINT and SIGHUP reach the program, whose exit code is kept', as
   }
 });
 
-test('a long installation says now and then that it goes on, until it has ended', async () => {
+test('a long installation reports periodically that it is still running', async () => {
   const lines: string[] = [];
   const enough = Promise.withResolvers<void>();
   const stop = startNotices((line: string) => {
@@ -130,7 +130,7 @@ test('a long installation says now and then that it goes on, until it has ended'
   assert.match(lines[0] ?? '', /^Still installing, for \d+ s …\n$/);
 });
 
-test('a signal during the installation ends it, and leaves no lock and no stamp', async (t) => {
+test('a signal during the installation ends it, and leaves neither lock nor stamp', async (t) => {
   const directory = makeProject(t);
   const child = launch(directory);
   assert.ok(child.stderr);

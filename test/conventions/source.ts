@@ -97,7 +97,7 @@ const FROM = /\b(?:import|export)\s+(type\s+)?[\w$*\s{},]*?\bfrom\s*'(\d+)'/g;
 const SIDE_EFFECT = /\bimport\s*()'(\d+)'/g;
 const CALL = /\b(?:import|require|createRequire|getBuiltinModule)\s*\(()\s*(?:'(\d+)'\s*[,)])?/g;
 
-/** Static, re-exported, for its effect alone, dynamic, in a type, or by one of the older ways. */
+/** Imports: static, re-exported, side-effect only, dynamic, in a type, or in an older syntax. */
 export function importsOf({ code, literals }: Source): Import[] {
   return [FROM, SIDE_EFFECT, CALL].flatMap((statement) =>
     [...code.matchAll(statement)].map(([, type, index]) => ({

@@ -1,4 +1,5 @@
-// Which tests run on both stores: all but those of the directories that scripts/test-matrix.ts names, and none of these opens a vault unseen.
+// Which tests run on both stores: all except those that scripts/test-matrix.ts lists, and none of these opens a vault
+// unnoticed.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
@@ -38,7 +39,7 @@ function openersAmong(sources: readonly Source[]): string[] {
     .map(({ name }) => name);
 }
 
-test('what runs once for want of a store opens no vault, by any way', () => {
+test('tests that run once because they need no store open no vault, directly or through imports', () => {
   assert.deepEqual(openersAmong(tests), []);
   const hidden = [
     toSource('test/core/a.test.ts', `import { scene } from './scene.ts';`),
@@ -48,7 +49,7 @@ test('what runs once for want of a store opens no vault, by any way', () => {
   assert.deepEqual(openersAmong(hidden), ['test/core/a.test.ts']);
 });
 
-test('what runs on both stores asks for neither by name: else it would be the same test twice', () => {
+test('tests that run on both stores name neither: otherwise the same test would run twice', () => {
   const byName = /^node:sqlite$|\/store\/(?:sqlite|postgres)\/store\.ts$/;
   const asks = (source: Source) => importsOf(source).some(({ specifier }) => byName.test(specifier ?? ''));
   const both = tests.filter(({ name }) => !Object.hasOwn(ONCE, directoryOf(name)));
@@ -64,7 +65,7 @@ const named = (names: readonly string[]): string[] => names.map((name) => path.j
 const ofStore = (passes: ReturnType<typeof passesFor>, store: string): readonly string[] =>
   passes.find((run) => run.store === store)?.files ?? [];
 
-test('npm test and npm run test:all together leave out no file, on either store, and repeat none but those with more rounds', () => {
+test('npm test and npm run test:all together omit no file on either store, and repeat only those with more rounds', () => {
   const [usual, long] = [passesFor(files, undefined), passesFor(files, undefined, 'long')];
   const sqlite = [...ofStore(usual, 'sqlite'), ...ofStore(long, 'sqlite')];
   assert.deepEqual([...new Set(sqlite)].sort(), files.toSorted());
@@ -84,7 +85,7 @@ test('a new directory runs on both stores in npm test', () => {
   ]);
 });
 
-test('a file that is named runs on both stores, however long it takes', () => {
+test('a named file runs on both stores, however long it takes', () => {
   const long = named(['test/e2e/overload.long.test.ts', 'test/hostile/json.test.ts']);
   assert.deepEqual(
     passesFor(long, undefined, 'usual', true).map((run) => run.files),
@@ -92,14 +93,14 @@ test('a file that is named runs on both stores, however long it takes', () => {
   );
 });
 
-test('a store that is asked for is the only one, and one that does not exist is rejected', () => {
+test('a selected store is the only one, and one that does not exist is rejected', () => {
   const two = named(['test/spec/leases.test.ts', 'test/core/path.test.ts']);
   assert.deepEqual(passesFor(two, 'sqlite'), [{ store: 'sqlite', files: two }]);
   assert.deepEqual(passesFor(two, 'postgres'), [{ store: 'postgres', files: two.slice(0, 1) }]);
   assert.throws(() => passesFor(two, 'oracle'), /must be sqlite or postgres/);
 });
 
-test('each file of a pass is in one process, with files of its directory, or alone where it is named', () => {
+test('each file of a pass runs in one process, with files of its directory, or alone if it is named', () => {
   const passes = passesFor(files, undefined);
   const jobs = jobsFor(passes);
   for (const { store, files: own } of passes) {

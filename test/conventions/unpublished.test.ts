@@ -1,4 +1,4 @@
-// The package is not published, and the registry's `leasehold` is not ours: nothing that people read or run may ask a registry for it.
+// The package is not published, and the registry's `leasehold` is another project: no text or program may request it.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -49,10 +49,10 @@ for (const text of [
   'npm install ./leasehold-0.1.0.tgz',
   'npm exec --no -- leasehold',
 ]) {
-  test(`what stays local is not: ${text}`, () => assert.deepEqual(registryUses(text), []));
+  test(`a local use is not reported: ${text}`, () => assert.deepEqual(registryUses(text), []));
 }
 
-test('every packed file that a page names is the one that npm pack makes of this version', () => {
+test('every packed file that a page names is the one that npm pack creates for this version', () => {
   const { name, version }: { name: string; version: string } = JSON.parse(
     readFileSync(path.join(ROOT, 'package.json'), 'utf8'),
   );

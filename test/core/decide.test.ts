@@ -56,7 +56,7 @@ function crowd(count: number): PolicyIndex {
 test('the cost of a decision depends on the depth of the path and not on the number of policies', () => {
   const [few, many] = [crowd(5), crowd(5000)];
   costOf(few);
-  // A thousand times as many policies: a look at each would cost about a thousand times as much.
+  // With a thousand times as many policies, a scan would cost about a thousand times as much.
   const [small, large] = [costOf(few), costOf(many)];
   assert.ok(large < small * 50 + 20, `${small} µs with few policies, ${large} µs with many`);
 });

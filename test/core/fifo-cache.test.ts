@@ -79,7 +79,7 @@ function letHalfGo(queue: Queue, size: number): number {
 
 test('evicting the oldest entry stays fast after many evictions; by a Map’s first key it takes ten times as long', () => {
   const size = 40_000;
-  // WHY the shortest of some: what else the machine does can only lengthen one.
+  // WHY the minimum: other work of the machine can only lengthen a run.
   const own = Math.min(...[1, 2, 3].map(() => letHalfGo(new FifoCache(), size)));
   const byFirstKey = letHalfGo(newFirstKeyQueue(), size);
   assert.equal(10 * own < byFirstKey, true, `${own} ms, by a Map’s first key ${byFirstKey} ms`);

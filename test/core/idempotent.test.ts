@@ -179,7 +179,7 @@ test('the reply of a retrieval is never saved', () => {
 
 test('a type with a secret, or anything but plain data, cannot be saved', () => {
   type Can<R> = [R] extends [JsonSerializable<R>] ? true : false;
-  // The compiler is who tests it.
+  // The compiler tests this.
   const plain: [Can<Credential>, Can<readonly string[]>, Can<{ a: { b: number | null }[] } | null>] = [
     true,
     true,

@@ -1,4 +1,4 @@
-// The chain of the audit log: the frozen vectors of test/vectors/audit-v1.json, and what no vector can hold: all entries.
+// The chain of the audit log: the frozen vectors of test/vectors/audit-v1.json, and properties of arbitrary entries.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,14 +11,14 @@ import { flipped, keysFrom, keysOf } from './vectors.ts';
 
 const keys = keysOf(AUDIT.root_key);
 
-test('the audit key is the frozen one', () => assert.equal(exportAuditKey(keys), AUDIT.audit_key));
+test('the audit key equals the frozen one', () => assert.equal(exportAuditKey(keys), AUDIT.audit_key));
 
-test('the canonical bytes of the frozen entries are the frozen ones', () => {
+test('the canonical bytes of the frozen entries equal the frozen ones', () => {
   assert.equal(AUDIT.canonical.length, AUDIT.entries.length);
   assert.deepEqual(AUDIT.entries.map(canonicalEntry), AUDIT.canonical);
 });
 
-test('the frozen entries are linked each to the one before, and the head record to the last', () => {
+test('each frozen entry MAC covers the previous one, and the head record the last', () => {
   let previous = GENESIS_MAC;
   for (const entry of AUDIT.entries) {
     assert.equal(entryMac(keys.audit, previous, entry), entry.hmac, `entry ${entry.seq}`);
@@ -30,7 +30,7 @@ test('the frozen entries are linked each to the one before, and the head record 
   assert.equal(isHeadAuthentic(keys.audit, AUDIT.head), true);
 });
 
-test('the frozen log is valid, and so is each of its beginnings with its own head record', () => {
+test('the frozen log is valid, and so is each prefix with its own head record', () => {
   for (let length = 0; length <= AUDIT.entries.length; length++) {
     const entries = AUDIT.entries.slice(0, length);
     const hmac = entries.at(-1)?.hmac ?? GENESIS_MAC;
@@ -40,19 +40,19 @@ test('the frozen log is valid, and so is each of its beginnings with its own hea
 });
 
 for (const { name, entries, head, break_at_entry, break_at_timestamp } of AUDIT.tampered) {
-  test(`a break is found where it is: ${name}`, () => {
+  test(`a break is found at its entry: ${name}`, () => {
     const found = checkChain(keys, entries, head);
     assert.deepEqual([found?.entry, found?.timestamp], [break_at_entry, break_at_timestamp]);
     assert.notEqual(found?.reason, '');
   });
 }
 
-test('a log without its head record is broken behind its last entry', () => {
+test('a log without its head record is broken after its last entry', () => {
   const found = checkChain(keys, AUDIT.entries, null);
   assert.equal(found?.entry, AUDIT.entries.length + 1);
 });
 
-test('no two different entries have the same canonical bytes', () => {
+test('two different entries never have the same canonical bytes', () => {
   fc.assert(
     fc.property(arbitraryEntry, arbitraryEntry, (one, other) => {
       const isSame = JSON.stringify(one) === JSON.stringify(other);
@@ -79,7 +79,7 @@ test('a change of any field of any entry is found at that entry', () => {
   );
 });
 
-test('a link is another one under another key, behind another entry, and behind any altered link', () => {
+test('an entry MAC depends on the key, on the previous entry, and on every earlier MAC', () => {
   const [first, second] = AUDIT.entries;
   assert.ok(first && second);
   const links = [
@@ -93,7 +93,7 @@ test('a link is another one under another key, behind another entry, and behind 
   assert.equal(new Set(links).size, links.length);
 });
 
-test('a head record is authentic with its own ordinal, link, key and spelling alone', () => {
+test('a head record is authentic only with its own sequence number, entry MAC, key and spelling', () => {
   const { seq, hmac, mac } = AUDIT.head;
   assert.equal(isHeadAuthentic(keysFrom(3).audit, AUDIT.head), false);
   for (const head of [

@@ -1,4 +1,4 @@
-// Challenges that cost no storage: an id tells by itself when it was made, and that it was made here. Frozen in
+// Challenges without storage: an id contains its time and a MAC of the service. Frozen in
 // test/vectors/challenges-v1.json.
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ const toBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex
 const toId = (bytes: Buffer): ChallengeId =>
   bytes.toString('hex').replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5') as ChallengeId;
 
-test('the frozen ids tell what they were made with, and their nonces are the frozen ones', () => {
+test('the frozen ids decode to their inputs, and their nonces equal the frozen ones', () => {
   assert.notEqual(vectors.challenges.length, 0);
   for (const { name, challenge_id, issued_at, was_issued_to_agent, bound_to, nonce } of vectors.challenges) {
     const expected = { issuedAt: issued_at, wasIssuedToAgent: was_issued_to_agent };
@@ -39,10 +39,10 @@ test('the frozen ids tell what they were made with, and their nonces are the fro
 });
 
 for (const { name, challenge_id } of vectors.tampered) {
-  test(`an id is known for invented: ${name}`, () => assert.equal(decodeChallengeId(key, challenge_id), null));
+  test(`an invented id is rejected: ${name}`, () => assert.equal(decodeChallengeId(key, challenge_id), null));
 }
 
-test('an id tells its time to the millisecond and for whom it was made, to the holder of the key alone', () => {
+test('an id reveals its time in milliseconds, and reveals only to the holder of the key whether it is for an agent', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 48 - 1), fc.boolean(), (issuedAt, wasIssuedToAgent) => {
       const id = encodeChallengeId(key, issuedAt, wasIssuedToAgent);
@@ -52,7 +52,7 @@ test('an id tells its time to the millisecond and for whom it was made, to the h
   );
 });
 
-test('an id is a UUID of version 8, as the interface has it and a request is parsed', () => {
+test('an id is a UUID of version 8, as the interface defines it and requests are parsed', () => {
   for (const isForAgent of [true, false]) {
     const id = encodeChallengeId(key, NOW, isForAgent);
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -60,7 +60,7 @@ test('an id is a UUID of version 8, as the interface has it and a request is par
   }
 });
 
-test('an id with any one bit altered is known for invented', () => {
+test('an id with any single altered bit is rejected', () => {
   for (const isForAgent of [true, false]) {
     for (const { altered, bit } of flipped(toBytes(encodeChallengeId(key, NOW, isForAgent)))) {
       assert.equal(decodeChallengeId(key, toId(altered)), null, `bit ${bit}`);
@@ -68,11 +68,11 @@ test('an id with any one bit altered is known for invented', () => {
   }
 });
 
-test('an invented id is known at once', () => {
+test('an invented id is rejected', () => {
   for (let i = 0; i < 2000; i++) assert.equal(decodeChallengeId(key, randomUUID() as string as ChallengeId), null);
 });
 
-test('ids of one moment differ by chance in all of four bytes, but for the bits that a UUID takes', () => {
+test('ids of one millisecond differ randomly in four bytes, except for the fixed bits of a UUID', () => {
   const ids = Array.from({ length: 400 }, () => toBytes(encodeChallengeId(key, NOW, true)));
   const values = [6, 7, 8, 9].map((at) => new Set(ids.map((bytes) => bytes[at])).size);
   // Four, eight, six and eight bits are free.
@@ -82,7 +82,7 @@ test('ids of one moment differ by chance in all of four bytes, but for the bits 
   );
 });
 
-test('ids do not come twice, and no bit of an id tells without the key whether it is for an agent', () => {
+test('ids do not repeat, and without the key no bit of an id reveals whether it is for an agent', () => {
   const MADE = 2000;
   const ones = [true, false].map((isForAgent) => {
     const ids = Array.from({ length: MADE }, () => toBytes(encodeChallengeId(key, NOW, isForAgent)));
@@ -100,7 +100,7 @@ test('ids do not come twice, and no bit of an id tells without the key whether i
   }
 });
 
-test('a nonce is 32 bytes, and another one for every id, every agent id and every key', () => {
+test('a nonce is 32 bytes and differs for every id, every agent id and every key', () => {
   const [id, otherId] = [encodeChallengeId(key, NOW, true), encodeChallengeId(key, NOW + 1, true)];
   const nonce = deriveNonce(key, id, 'agent:1');
   assert.equal(nonce.length, 32);

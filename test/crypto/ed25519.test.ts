@@ -1,4 +1,4 @@
-// Ed25519: the vectors of RFC 8032, the keys that must be refused, and keys made here in the hands of OpenSSL.
+// Ed25519: the vectors of RFC 8032, the keys that must be rejected, and generated keys used with OpenSSL.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -44,7 +44,7 @@ const RFC_8032: readonly (readonly [name: string, publicKey: string, message: st
 ];
 
 for (const [name, publicKey, message, signature] of RFC_8032) {
-  test(`RFC 8032, ${name}: the signature is valid, and no altered one is`, async () => {
+  test(`RFC 8032, ${name}: the signature is valid, and every altered one is not`, async () => {
     const key = parse(hex(publicKey));
     assert.equal(await isSignatureValid(key, hex(message), hex(signature)), true);
     assert.equal(await isSignatureValid(key, hex(`${message}00`), hex(signature)), false);
@@ -73,15 +73,15 @@ const SMALL_ORDER = [
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
 ];
 
-test('the list of small-order encodings has its 14', () => assert.equal(new Set(SMALL_ORDER).size, 14));
+test('the list of small-order encodings has 14 items', () => assert.equal(new Set(SMALL_ORDER).size, 14));
 
 for (const point of SMALL_ORDER) {
-  test(`a public key of small order is refused: ${point.slice(0, 4)}…${point.slice(-2)}`, () => {
+  test(`a public key of small order is rejected: ${point.slice(0, 4)}…${point.slice(-2)}`, () => {
     assert.throws(() => parse(hex(point)), refusal);
   });
 }
 
-test('a public key whose coordinate is not below the prime is refused, whatever its sign bit', () => {
+test('a public key whose coordinate is not below the prime is rejected, whatever its sign bit', () => {
   for (let low = 0xed; low <= 0xff; low++) {
     for (const high of [0x7f, 0xff]) {
       const key = Buffer.alloc(32, 0xff);
@@ -92,7 +92,7 @@ test('a public key whose coordinate is not below the prime is refused, whatever 
   }
 });
 
-test('a public key that is no point of the curve is refused, and its neighbours are not', () => {
+test('a public key that is not a point of the curve is rejected, and its neighbours are not', () => {
   // Found by decoding as in RFC 8032, section 5.1.3, which computes the root itself.
   const off = [2, 7, 8, 11, 12, 13, 17, 20, 22];
   for (let y = 2; y < 24; y++) {
@@ -105,7 +105,7 @@ test('a public key that is no point of the curve is refused, and its neighbours 
   }
 });
 
-test('a public key is base64 of 32 bytes in its one spelling', () => {
+test('a public key is base64 of 32 bytes in its canonical spelling', () => {
   const key = hex(RFC_8032[0]?.[1] ?? '');
   const text = key.toString('base64');
   assert.equal(parsePublicKey(text), text);
@@ -135,7 +135,7 @@ test('a signature with its scalar raised by the order of the group is not valid'
   assert.equal(await isSignatureValid(parse(hex(publicKey)), hex(message), malleable), false);
 });
 
-test('a pair made here signs with OpenSSL, from its PEM, what is valid here', async (t) => {
+test('a generated pair signs with OpenSSL, from its PEM, and the signature is valid', async (t) => {
   const directory = temporaryDirectory(t);
   const [keyFile, nonceFile, signatureFile] = ['key.pem', 'nonce', 'signature'].map((name) => join(directory, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
@@ -154,7 +154,7 @@ test('a pair made here signs with OpenSSL, from its PEM, what is valid here', as
   assert.equal(await isSignatureValid(another, nonce, signature), false);
 });
 
-test('the key that stands in for nobody’s is a point of the curve, so that a check against it costs as much', () => {
+test('the dummy key for unknown agents is a point of the curve, so that verifying with it takes as long', () => {
   assert.equal(parsePublicKey(DUMMY_PUBLIC_KEY), DUMMY_PUBLIC_KEY);
   const prime = 2n ** 255n - 19n;
   const power = (base: bigint, exponent: bigint): bigint => {

@@ -1,4 +1,4 @@
-// What is kept of idempotency keys and of requests, frozen in test/vectors/idempotency-v1.json.
+// The ids of idempotency records and the MACs of requests, frozen in test/vectors/idempotency-v1.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -39,7 +39,7 @@ function macOf({ if_none_match, ...asked }: Omit<RequestVector, 'mac' | 'name'>,
   return toIdempotency({ keys: from }, presentedBy('admin'), 'k' as IdempotencyKey, texts).requestMac;
 }
 
-test('the frozen callers and keys have their frozen ids, each its own', () => {
+test('the frozen callers and keys have their frozen ids, which all differ', () => {
   for (const { name, key, id } of vectors.ids) {
     assert.equal(idOf(name, key), id);
     assert.notEqual(idOf(name, key, keysFrom(7)), id);
@@ -47,7 +47,7 @@ test('the frozen callers and keys have their frozen ids, each its own', () => {
   assert.equal(new Set(vectors.ids.map(({ id }) => id)).size, vectors.ids.length);
 });
 
-test('the frozen requests have their frozen MACs, each its own', () => {
+test('the frozen requests have their frozen MACs, which all differ', () => {
   for (const vector of vectors.requests) {
     assert.equal(macOf(vector), vector.mac, vector.name);
     assert.notEqual(macOf(vector, keysFrom(7)), vector.mac);
@@ -55,7 +55,7 @@ test('the frozen requests have their frozen MACs, each its own', () => {
   assert.equal(new Set(vectors.requests.map(({ mac }) => mac)).size, vectors.requests.length);
 });
 
-test('the order in which fields were written makes no other request; everything else does', () => {
+test('the order of fields does not change the MAC of a request; everything else does', () => {
   const asked = {
     ...{ method: 'POST', path: '/a', params: { a: '1', b: '2' }, query: { a: '1', b: '2' } },
     ...{ body: { a: '1', b: ['x', 'y'], c: 1 }, if_none_match: null },

@@ -50,7 +50,7 @@ test('the frozen root keys derive the frozen keys', () => {
 });
 
 for (const { name, of, root_key } of vectors.tampered) {
-  test(`no frozen key comes of another root key: ${name}`, () => {
+  test(`another root key does not derive a frozen key: ${name}`, () => {
     const { name: _, root_key: __, ...derived } = vectors.keys.find((vector) => vector.name === of) ?? {};
     assert.equal(Object.keys(derived).length, 6);
     const others = new Set(Object.values(derivedFrom(root_key)));
@@ -61,7 +61,7 @@ for (const { name, of, root_key } of vectors.tampered) {
   });
 }
 
-test('each purpose has a key of its own, and each bit of the root key changes the check value', () => {
+test('each purpose has a separate key, and each bit of the root key changes the check value', () => {
   const [vector] = vectors.keys;
   assert.ok(vector);
   const all = Object.values(derivedFrom(vector.root_key));
@@ -72,7 +72,7 @@ test('each purpose has a key of its own, and each bit of the root key changes th
   assert.equal(new Set([...checks, vector.check_value]).size, 257);
 });
 
-test('a root key file holds 32 bytes as base64 on one line, and nothing else', () => {
+test('a root key file contains 32 bytes as base64 on one line, and nothing else', () => {
   const key = Buffer.from(Uint8Array.from({ length: 32 }, (_, i) => i));
   const text = key.toString('base64');
   for (const good of [text, `${text}\n`, `${text}\r\n`]) assert.deepEqual(parseRootKey(good), key);
@@ -95,7 +95,7 @@ function isStrictBase64(text: string): boolean {
   return padding === '' || (padding === '=' ? loose % 4 === 0 : loose % 16 === 0);
 }
 
-test('base64 is taken in its one spelling alone', () => {
+test('base64 is accepted in its canonical spelling only', () => {
   const nearly = fc.string({ unit: fc.constantFrom(...ALPHABET, '=', '-', '_', '\n', ' ', 'é'), maxLength: 12 });
   fc.assert(
     fc.property(fc.oneof(nearly, fc.base64String()), (text) => {
@@ -125,12 +125,12 @@ for (const text of [
   'A',
   'AA==AA==',
 ]) {
-  test(`base64 in another spelling is refused: ${JSON.stringify(text)}`, () =>
+  test(`base64 in another spelling is rejected: ${JSON.stringify(text)}`, () =>
     assert.equal(decodeStrictBase64(text), null));
 }
 
 for (const prefix of ['lha_', 'lhs_'] as const) {
-  test(`a token ${prefix} has 256 bits, and never comes twice`, () => {
+  test(`a token ${prefix} has 256 bits and never repeats`, () => {
     const tokens = Array.from({ length: 2000 }, () => newToken(prefix).reveal());
     assert.equal(new Set(tokens).size, 2000);
     for (const token of tokens) {
@@ -142,7 +142,7 @@ for (const prefix of ['lha_', 'lhs_'] as const) {
   });
 }
 
-test('a token is shown by nothing that prints, and its hash is that of the whole token', () => {
+test('a token is not shown when it is printed, and its hash covers the whole token', () => {
   const token = newToken('lhs_');
   assert.equal(`${token} ${JSON.stringify({ token })}`, '[secret] {"token":"[secret]"}');
   const expected = createHash('sha256').update(token.reveal()).digest('base64');
@@ -151,7 +151,7 @@ test('a token is shown by nothing that prints, and its hash is that of the whole
   assert.equal(timingSafeEqualText(hashToken(token.reveal().slice(4)), expected), false);
 });
 
-test('texts are the same only byte for byte', () => {
+test('texts are equal only byte for byte', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
       assert.equal(timingSafeEqualText(a, a), true);

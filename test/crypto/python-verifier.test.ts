@@ -1,5 +1,5 @@
-// The independent verifier agrees with the service: on the frozen log, on each of its tampered twins, and on logs made up. What it
-// says of the service's own export is held in test/spec.
+// The independent verifier agrees with the service: on the frozen log, on each of its tampered variants, and on
+// generated logs. test/spec verifies the service's own export.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const auditKey = AUDIT.audit_key;
 const intact = toExport(AUDIT.entries);
 const { head } = AUDIT;
 
-test('the frozen log is valid, with its head record and without', async (t) => {
+test('the frozen log is valid, with and without its head record', async (t) => {
   for (const given of [head, null]) {
     const { status, result } = await runVerifier(t, { text: intact, head: given, auditKey });
     assert.equal(status, 0);
@@ -27,7 +27,7 @@ test('the frozen log is valid, with its head record and without', async (t) => {
   }
 });
 
-test('each tampered twin is broken for it where it is for the service', async (t) => {
+test('the verifier finds the break of each tampered log where the service does', async (t) => {
   const evidence = AUDIT.tampered.map((twin) => ({ text: toExport(twin.entries), head: twin.head, auditKey }));
   const verdicts = await runVerifierOnMany(t, evidence);
   for (const [index, { name, break_at_entry, break_at_timestamp }] of AUDIT.tampered.entries()) {
@@ -39,7 +39,7 @@ test('each tampered twin is broken for it where it is for the service', async (t
   }
 });
 
-test('its exit codes are 1 for a broken log, and 2 where it cannot tell', async (t) => {
+test('the exit code is 1 for a broken log, and 2 if the verifier cannot decide', async (t) => {
   const [twin] = AUDIT.tampered;
   assert.ok(twin);
   const broken = await runVerifier(t, { text: toExport(twin.entries), head: twin.head, auditKey });
@@ -62,7 +62,7 @@ const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>
   ['the head record is no head record', { head: 'six' }],
 ];
 
-test('it does not pretend to know where it cannot', async (t) => {
+test('the verifier rejects input that it cannot decide', async (t) => {
   const evidence = CANNOT_TELL.map(([, odd]) => ({ text: intact, head, auditKey, ...odd }));
   const verdicts = await runVerifierOnMany(t, evidence);
   for (const [index, [name]] of CANNOT_TELL.entries()) {
@@ -72,13 +72,13 @@ test('it does not pretend to know where it cannot', async (t) => {
   }
 });
 
-test('another vault’s key calls the first entry broken', async (t) => {
+test('with the key of another vault the first entry is broken', async (t) => {
   const other = exportAuditKey(keysFrom(4));
   const { status, result } = await runVerifier(t, { text: intact, head, auditKey: other });
   assert.deepEqual([status, result.break_at_entry], [1, 1]);
 });
 
-test('logs of any text are valid for it, and broken where one of their fields is altered', async (t) => {
+test('logs with any text are valid, and broken when one of their fields is altered', async (t) => {
   const keys = keysOf(AUDIT.root_key);
   const drafts = fc.array(arbitraryEntry, { minLength: 60, maxLength: 60 });
   await fc.assert(

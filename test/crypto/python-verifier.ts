@@ -1,4 +1,4 @@
-/** The independent verifier, run as an auditor runs it. */
+/** Runs the independent verifier as an auditor does. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { LogHead } from './audit-vectors.ts';
 const SCRIPT = join(import.meta.dirname, '../../scripts/verify_audit.py');
 
 export interface Verdict {
-  /** 0 valid, 1 broken, 2 cannot tell. */
+  /** 0 valid, 1 broken, 2 undecided. */
   readonly status: number;
   /** What it printed: the interface's verification result, or undefined where it printed nothing. */
   readonly result: ReturnType<typeof JSON.parse>;
@@ -50,7 +50,7 @@ export function runVerifier(scope: Scope, evidence: Evidence): Promise<Verdict> 
   });
 }
 
-// What stands below the script's `if __name__` is left out: the status is returned there instead of ending the process.
+// Replaces the code below the script's `if __name__`: the status is returned instead of ending the process.
 const MANY = `
 import contextlib, importlib.util, io, json, sys
 spec = importlib.util.spec_from_file_location('verify_audit', sys.argv[1])

@@ -1,10 +1,10 @@
-// Fresh ids, names and keys: how long they are, and that they differ.
+// New ids, names and keys: their length, and that they differ.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRootKey, requestIds } from '../../src/crypto/random.ts';
 
-test('a request id is eight random characters for its maker, and a number in base 36', () => {
+test('a request id is eight random characters of its process and a number in base 36', () => {
   const [one, other] = [requestIds(), requestIds()];
   const ids = Array.from({ length: 37 }, one);
   const [first = ''] = ids;

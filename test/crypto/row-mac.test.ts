@@ -1,4 +1,4 @@
-// The MACs on the rows that decide, frozen in test/vectors/rows-v1.json.
+// The MACs of authenticated rows, frozen in test/vectors/rows-v1.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -79,7 +79,7 @@ for (const vector of vectors.tampered) {
   test(`a row is not authentic: ${vector.kind}, ${vector.name}`, () => assert.equal(isAuthentic(vector), false));
 }
 
-test('a row is authentic under its own key alone', () => {
+test('a row is authentic with its own key only', () => {
   for (const vector of vectors.rows) {
     for (const key of [keysFrom(7).row, keys.audit, keys.seal, keys.challenge]) {
       assert.equal(isAuthentic(vector, key), false);
@@ -87,7 +87,7 @@ test('a row is authentic under its own key alone', () => {
   }
 });
 
-test('each field of each kind of row is under its MAC', () => {
+test('the MAC covers each field of each kind of row', () => {
   for (const vector of vectors.rows) {
     for (const [field, value] of Object.entries(vector.row)) {
       const altered = typeof value === 'number' ? value + 1 : Array.isArray(value) ? [...value, ''] : `${value} `;

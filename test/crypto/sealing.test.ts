@@ -1,4 +1,4 @@
-// Sealed values: what was sealed opens, and nothing else does. The layout is frozen in test/vectors/sealing-v1.json.
+// Sealed values: only authentic ones can be unsealed. The layout is frozen in test/vectors/sealing-v1.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -40,7 +40,7 @@ const bound: AssociatedData = {
 };
 const sealed = Buffer.from(seal(keys, new Secret('a short value'), bound));
 
-test('the frozen values open, each to its text', () => {
+test('the frozen values are unsealed to their texts', () => {
   assert.notEqual(vectors.sealed.length, 0);
   for (const vector of vectors.sealed) {
     const value = unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
@@ -49,12 +49,12 @@ test('the frozen values open, each to its text', () => {
 });
 
 for (const vector of vectors.tampered) {
-  test(`a frozen value does not open: ${vector.name}`, () => {
+  test(`a frozen value cannot be unsealed: ${vector.name}`, () => {
     assert.equal(unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
   });
 }
 
-test('what is sealed opens to the same text, whatever Unicode it is', () => {
+test('a sealed value is unsealed to the same text, with any Unicode', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(), (text, version) => {
       const under = { ...bound, version };
@@ -70,7 +70,7 @@ for (const [name, text] of [
   ['256 KiB of four bytes each', '\u{1f511}'.repeat(65_536)],
   ['256 KiB of NUL', '\0'.repeat(262_144)],
 ] as const) {
-  test(`what is sealed opens to the same text: ${name}`, () => {
+  test(`a sealed value is unsealed to the same text: ${name}`, () => {
     assert.ok(unseal(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
   });
 }
@@ -82,11 +82,11 @@ test('the layout is format version, key id, nonce, ciphertext of the length of t
   assert.equal(sealed.includes('short'), false);
 });
 
-test('a value with any one bit altered does not open', () => {
+test('a value with any single altered bit cannot be unsealed', () => {
   for (const { altered, bit } of flipped(sealed)) assert.equal(unseal(keys, altered, bound), null, `bit ${bit}`);
 });
 
-test('a value of any other length does not open', () => {
+test('a value of any other length cannot be unsealed', () => {
   for (let length = 0; length < sealed.length; length++) {
     assert.equal(unseal(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
     assert.equal(unseal(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
@@ -95,7 +95,7 @@ test('a value of any other length does not open', () => {
   assert.equal(unseal(keys, Buffer.concat([sealed, sealed]), bound), null);
 });
 
-test('every other format version and every other key id is refused before anything is opened', () => {
+test('every other format version and every other key id is rejected before decryption', () => {
   for (let version = 0; version < 256; version++) {
     if (version === 1) continue;
     assert.equal(unseal(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
@@ -106,7 +106,7 @@ test('every other format version and every other key id is refused before anythi
   assert.equal(unseal(keysFrom(9), sealed, bound), null);
 });
 
-test('a value opens only where all that it is bound to is the same', () => {
+test('a value is unsealed only with the same associated data', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const place = fc.record({ credentialId: text, path: text, type: text, version: fc.nat(20) });
   fc.assert(
@@ -127,7 +127,7 @@ test('a value opens only where all that it is bound to is the same', () => {
   }
 });
 
-test('no two values share a nonce, and one value is never sealed alike twice', () => {
+test('no two values share a nonce, and sealing a value twice gives different results', () => {
   const nonces = new Set<string>();
   for (let i = 0; i < 2000; i++) {
     const value = Buffer.from(seal(keys, new Secret('same'), bound));

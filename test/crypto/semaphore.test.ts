@@ -1,4 +1,4 @@
-// The gate in front of work that would take every thread.
+// The semaphore before work that would occupy every thread.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,16 +28,16 @@ async function assertThreeAtOnce(gate: Semaphore): Promise<void> {
   assert.deepEqual(begun, numbers);
 }
 
-test('no more than its places are taken at once, in the order of the arrival, and every result comes back', () =>
+test('at most the permitted number of tasks run concurrently, in the order of their arrival, and every result is returned', () =>
   assertThreeAtOnce(new Semaphore(3)));
 
-test('it has as many places as before when it was empty in between', async () => {
+test('the semaphore has all its places again after it was idle', async () => {
   const gate = new Semaphore(3);
   await assertThreeAtOnce(gate);
   await assertThreeAtOnce(gate);
 });
 
-test('work that fails gives its place free, and tells its caller alone', async () => {
+test('failed work releases its place, and rejects only its caller', async () => {
   const gate = new Semaphore(1);
   const failing = gate.run(() => Promise.reject(new Error('broken')));
   const after = gate.run(() => Promise.resolve('done'));

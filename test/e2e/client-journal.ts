@@ -1,5 +1,5 @@
 /**
- * What the clients of the crash test know: every request that leaves an audit entry, with its response if one arrived.
+ * The journal of the crash test's clients: every request that leaves an audit entry, with its response if one arrived.
  * A call without a response was in flight when the service was killed: it took effect completely or not at all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Compares a restarted service with what its clients were told: all of it and nothing else. */
+/** Compares a restarted service with the responses that its clients received: all of their effects and no others. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
@@ -90,7 +90,7 @@ export class Inspector {
     return entries;
   }
 
-  /** Counted from the log alone: every allowed retrieval since the credential was created. */
+  /** Counted from the log only: every allowed retrieval since the credential was created. */
   #checkAccessCounts(entries: readonly AuditEntry[]): void {
     const counts = new Map<string, number>();
     for (const { event_type, result, resource } of entries) {
@@ -143,7 +143,7 @@ export class Inspector {
     );
   }
 
-  /** Every agent has its key, every key its agent, and the key directory holds nothing else. */
+  /** Every agent has its key, every key its agent, and the key directory contains nothing else. */
   async #checkAgents({ admin, agentsDir, keyOf }: Target): Promise<void> {
     const { body } = await admin.get('/api/v1/agents');
     const listed: { name: string; public_key: string }[] = body.data;
@@ -153,7 +153,7 @@ export class Inspector {
     );
     for (const { name, public_key } of listed) {
       assert.equal(public_key, this.#replay.agents.get(name) ?? public_key, name);
-      // Where nobody heard of it, the key may still wait on the node that made it.
+      // Without an acknowledgement the key may still be pending on the node that created it.
       if (agentsDir === null && this.#replay.agents.get(name) === null) continue;
       const { x = '' } = createPublicKey(keyOf(name)).export({ format: 'jwk' });
       assert.equal(Buffer.from(x, 'base64url').toString('base64'), public_key, name);

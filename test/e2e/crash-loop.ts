@@ -1,6 +1,6 @@
 /**
- * `npm run crash-test [-- --runs N] [--seed N]`: repeats the crash test, 20 kills per run on a new data directory with the
- * next seed, until the runs are done (default 50) or one fails. The data directory of a failed run is kept.
+ * `npm run crash-test [-- --runs N] [--seed N]`: repeats the crash test, 20 kills per run on a new data directory with
+ * the next seed, until the runs are done (default 50) or one fails. The data directory of a failed run is kept.
  */
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

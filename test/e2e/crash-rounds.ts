@@ -1,7 +1,7 @@
 /**
- * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a moment nobody chose, and
- * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power
- * rests on the sync that test/sqlite/wal-sync.test.ts holds, and on SQLite; no test here can pull the plug.
+ * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a random moment,
+ * and start again on the same data directory. SIGKILL ends the process, not the machine: durability after a loss of
+ * power is tested in test/sqlite/wal-sync.test.ts and test/sqlite/power-cut.test.ts.
  */
 
 import { join } from 'node:path';
@@ -25,7 +25,8 @@ const LOAD_MS = { least: 20, more: 350 };
 const START_MS = 400;
 
 /**
- * Runs all rounds on the data directory, a new one. `onRound` hears of each kill. @throws what was found to be lost, half done or invented
+ * Runs all rounds on a new data directory. `onRound` is called after each kill. @throws AssertionError for lost,
+ * partial or unexpected changes
  */
 export async function runRounds(
   scope: Scope,

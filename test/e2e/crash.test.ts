@@ -1,4 +1,4 @@
-/** `SEED=n` repeats a load. `npm run crash-test` repeats this test with new seeds. */
+/** Kills the service under load. `SEED=n` repeats a load; `npm run crash-test` repeats this test with new seeds. */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// The image without an engine: the tree that the Containerfile copies, with the packages that it installs, started by its own command.
+// The image without a container engine: the tree that the Containerfile copies, with the packages that it installs,
+// started by its command.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -15,7 +16,7 @@ import { until } from '../kit/processes.ts';
 
 const { copied, entrypoint, health } = readContainerfile();
 
-/** With SLOW=1 as npm makes it, else with links to the packages that npm would install. */
+/** With SLOW=1 as npm installs it, otherwise with links to the packages that npm would install. */
 function makeTree(scope: Scope): string {
   const tree = temporaryDirectory(scope);
   for (const { from, to } of copied) cpSync(join(ROOT, from), join(tree, to), { recursive: true });

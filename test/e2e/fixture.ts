@@ -11,9 +11,9 @@ export interface Target {
   keyOf(name: string): KeyObject;
   /** The audit key, as exported for auditors. */
   readonly auditKey: string;
-  /** Holds the keys of all agents and nothing else; null where several nodes have them. */
+  /** Contains the keys of all agents and nothing else; null if several nodes have them. */
   readonly agentsDir: string | null;
-  /** For the inspection alone. */
+  /** For the inspection only. */
   readonly scratchFile: string;
 }
 
@@ -43,7 +43,7 @@ export function principalOf(policyName: string): string {
   return policyName === 'temps' ? 'agent:temp-*' : 'agent:reader-*';
 }
 
-/** As it is sent, and as it is told but for its time. */
+/** The policy as it is sent, and as it is returned except for its time. */
 export function policyBody(name: string, resources: readonly string[]) {
   return { name, principal: principalOf(name), resources, actions: ['retrieve'], max_ttl: ttlMs(name) / 1000 };
 }

@@ -67,7 +67,7 @@ test('the sealed value on the page has the documented layout and can be unsealed
   shows('ciphertext       ', hex(17, end - 16), '\ntag              ', hex(end - 16, end));
   const { credential_id: credentialId, path, type, version } = example;
   shows('associated JSON  ', JSON.stringify(['leasehold-value-v1', credentialId, path, type, version]));
-  shows(`version ${version} of \`${path}\`, of type \`${type}\`, holding \`${example.value}\``);
+  shows(`version ${version} of \`${path}\`, of type \`${type}\`, with the value \`${example.value}\``);
   const boundTo = { credentialId, path, type, version } as AssociatedData;
   assert.equal(unseal(keys, bytes, boundTo)?.reveal(), example.value);
 });
@@ -116,12 +116,14 @@ test('the anchor’s MAC on the page matches the code', () => {
 
 test('the challenges on the page decode, and their nonces derive, as documented', () => {
   const examples = [
-    ...page.matchAll(/id {8}(\S{36}) +made at (\d+), for (an agent|nobody)\nbound to {2}(\S+)\nnonce {5}(\S+)\n/g),
+    ...page.matchAll(
+      /id {8}(\S{36}) +made at (\d+), for an (agent|unregistered name)\nbound to {2}(\S+)\nnonce {5}(\S+)\n/g,
+    ),
   ];
   assert.equal(examples.length, 2);
   for (const [, id, at, whom, boundTo = '', nonce] of examples) {
     const challenge = decodeChallengeId(keys.challenge, id as ChallengeId);
-    assert.deepEqual(challenge, { issuedAt: Number(at), wasIssuedToAgent: whom === 'an agent' });
+    assert.deepEqual(challenge, { issuedAt: Number(at), wasIssuedToAgent: whom === 'agent' });
     assert.equal(deriveNonce(keys.challenge, id as ChallengeId, boundTo).toString('base64'), nonce);
   }
 });
@@ -149,7 +151,7 @@ test('the entries, the head record and its header on the page have the documente
   shows(canonicalHead(head.seq, head.hmac), '\n', mac, '\n');
   shows(`Leasehold-Audit-Head: ${head.seq} ${head.hmac} ${mac}\n`);
   const [first] = entries;
-  const order = /keys\n(`.*), in this order/s.exec(page)?.[1] ?? '';
+  const order = /the keys (`.*), in this order/s.exec(page)?.[1] ?? '';
   assert.deepEqual(
     [...order.matchAll(/`(\w+)`/g)].map(([, key]) => key),
     Object.keys(first ?? {}),

@@ -6,7 +6,7 @@ import { DIRECTORIES, NAMES, PATHS, policyBody, READERS, type Target } from './f
 import { Reader, Registrar } from './load-agents.ts';
 import type { Dice } from './random.ts';
 
-/** Where everybody asks again at once, nothing else comes to its turn. */
+/** Pause after a rejection: immediate retries of all clients would starve other requests. */
 const REFUSED_PAUSE_MS = 20;
 
 /** Performs one action; resolves to false if the service has ended. */
@@ -78,7 +78,7 @@ export class Load {
     ];
   }
 
-  /** What the load stands on; the service is not killed meanwhile. */
+  /** Creates the data of the load; the service is not killed meanwhile. */
   async prepare({ admin }: Target): Promise<void> {
     const make = async (intent: Omit<Intent, 'agentName'>, path: string, body: object): Promise<void> => {
       const answer = await this.#journal.send({ ...intent, agentName: 'admin' }, () => admin.post(path, body));

@@ -1,7 +1,7 @@
 /**
- * Plays the audit log again over what the clients know, in the order of the log: what comes out is what the service must hold.
- * The log says what was decided and when; the calls say with which values. On the way each decision is held against the
- * policies as the log has them at that entry.
+ * Replays the audit log over the values that the clients know, in the order of the log; the result is the expected
+ * state of the service. The log has decisions and times, the calls have the values. Each decision is compared with the
+ * policies at that entry of the log.
  */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
@@ -23,7 +23,7 @@ export type KnownLease = Readonly<Record<string, string | number | null>>;
 /** How a response must appear in the log. */
 const RESULTS: Readonly<Record<number, string>> = { 401: 'denied', 403: 'denied', 404: 'not_found', 409: 'denied' };
 
-/** Finds the call that left each entry. Fails for an answered call that left none, and for an entry that nobody asked for. */
+/** Finds the call of each entry. Fails for a call with a response and no entry, and for an entry without a call. */
 export function explain(entries: readonly AuditEntry[], calls: readonly Call[]): Map<AuditEntry, Call> {
   const explained = new Map<AuditEntry, Call>();
   const byRequest = new Map(entries.map((entry) => [entry.request_id, entry]));
@@ -46,7 +46,7 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
   }
   for (const entry of entries) {
     if (entry.agent_name === 'service' || explained.has(entry)) continue;
-    // Of a client's calls that nobody answered, it is the one that he had sent last when it was decided.
+    // Of a client's calls without a response, it is the last one that was sent before the decision.
     const call = [...inFlight].findLast(
       ({ event, agentName, resource, startedAt }) =>
         event === entry.event_type &&
@@ -65,7 +65,7 @@ export class Replay {
   readonly credentials = new Map<string, KnownCredential>();
   /** By name: the resources. */
   readonly policies = new Map<string, readonly string[]>();
-  /** By name: the public key, where its answer came. */
+  /** By name: the public key, if the response arrived. */
   readonly agents = new Map<string, string | null>();
   readonly leases = new Map<string, KnownLease>();
   /** By token. */
@@ -122,7 +122,10 @@ export class Replay {
     }
   }
 
-  /** The policy with the smallest `max_ttl` of all that grant the agent this path, by the rules of the interface, not by our code. */
+  /**
+   * The policy with the smallest `max_ttl` of all that grant the agent this path, by the interface's rules, not by the
+   * code under test.
+   */
   #deciding(agent: string, path: string): string | null {
     const granting = [...this.policies]
       .filter(([name]) => agent.startsWith(principalOf(name).slice('agent:'.length, -1)))
@@ -165,7 +168,7 @@ export class Replay {
     });
   }
 
-  /** A session whose token nobody got is in the store too, and can't be asked for. */
+  /** A session whose token was lost with its response is in the store too, and cannot be queried. */
   #logIn(agentName: string, { answer }: Call): void {
     if (answer === null) return;
     const { session_id, expires_at } = answer.body.data;

@@ -1,4 +1,4 @@
-/** Reads the fenced blocks of a document, with the heading that they stand under. */
+/** Reads the fenced blocks of a document, with the heading of their section. */
 
 export interface Block {
   readonly heading: string;

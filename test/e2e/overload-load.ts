@@ -7,7 +7,7 @@ export interface FloodJob {
   /** Of loopback: the service takes 500 connections from each. */
   readonly fromAddresses: readonly string[];
   readonly connectionsEach: number;
-  /** Requests that a connection sends without waiting for the answer. */
+  /** Requests that a connection sends without waiting for responses. */
   readonly ahead: number;
   readonly token: string;
   readonly path: string;

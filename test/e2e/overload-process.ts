@@ -1,4 +1,4 @@
-// The handle of the overload process.
+// Starts the overload process and reads its results.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

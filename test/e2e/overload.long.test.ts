@@ -17,13 +17,16 @@ const PATH = '/api/v1/credentials/demo/key';
 /** Full load is reached with 64. More than may wait, before and in the ledger, so that rejections are surely seen. */
 const CONNECTIONS = 2000;
 const FLOOD_MS = 6000;
-/** On a busy machine the probe's few requests may all be served: the flood goes on until some were rejected. */
+/** On a busy machine the probe's few requests may all be served, so the load continues until some were rejected. */
 const MAX_WAIT_MS = 60_000;
 /** Connections open, and caches fill. */
 const SETTLE_MS = 4000;
-/** Another agent is answered before so many of the flood's are: a bound in ms would judge the machine. */
+/**
+ * Another agent gets its response before this number of the attacker's requests: a limit in ms would measure the
+ * machine.
+ */
 const SERVED_MEANWHILE = 1000;
-/** Of what is judged, seen at least: nothing at all would be as fast as can be. */
+/** Minimum number of samples: no samples at all would look infinitely fast. */
 const FEWEST_SEEN = 5;
 
 interface Scene {
@@ -80,7 +83,7 @@ test('30 times the callers of full load: rejected immediately, others served, me
     other: startProbe(t, service.address, PATH, tokens.ci),
     health: startProbe(t, service.address, '/api/v1/health', null),
   };
-  // A busy machine slows everything: limits grow with what one caller alone waits.
+  // A busy machine slows everything, so limits are relative to the latency of a single caller.
   await sleep(SETTLE_MS);
   const aloneMs = median(timesOf(probes.other, [200]));
   const flood = startFlood(t, jobFor(scene, 1));

@@ -1,4 +1,4 @@
-// One caller among many: sends a request every few milliseconds on its own connection and records the results.
+// A probe among the load: sends a request every few milliseconds on a separate connection and records the results.
 import { Agent, request } from 'node:http';
 import type { Scope } from '../kit/directory.ts';
 

@@ -1,4 +1,4 @@
-/** Choices that a seed repeats. What the machine does between them is its own: a seed repeats the load, not the interleaving. */
+/** Seeded random choices. A seed repeats the load and not the interleaving. */
 export class Dice {
   #state: number;
 

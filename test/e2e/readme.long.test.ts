@@ -1,7 +1,7 @@
 /**
- * The README and docs/http.md, executed as they are written: the README's own command starts the service in an empty home, shell
- * blocks run one after the other in one shell, and each prints what the page says. `UPDATE_TOUR=1` writes the transcript of the
- * README, docs/tour.md.
+ * The README and docs/http.md, executed as written: the README's own command starts the service in an empty home, shell
+ * blocks run one after the other in one shell, and each prints what the page shows. `UPDATE_TOUR=1` writes the
+ * transcript of the README, docs/tour.md.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { type Block, readBlocks, withPlaceholders } from './markdown.ts';
 import { Shell, startInBackground } from './shell.ts';
 
 const START = 'npm start';
-/** Runs this test: the one block that can't be executed here. */
+/** This block runs the tests themselves; it is the only one that is not executed. */
 const TEST = 'npm test';
 const TOUR = join(ROOT, 'docs/tour.md');
 
@@ -64,7 +64,7 @@ function toTour(steps: readonly Step[]): string {
   return [head, ...parts].join('\n');
 }
 
-/** A service in an empty home, started as the README says, and a shell beside it. */
+/** A service in an empty home, started as the README says, and a shell. */
 async function openScene(t: TestContext) {
   const directory = temporaryDirectory(t);
   const home = temporaryDirectory(t);
@@ -72,7 +72,7 @@ async function openScene(t: TestContext) {
   const { PATH = '' } = process.env;
   const place = {
     cwd: ROOT,
-    // The notifier asks the registry whether npm is new.
+    // npm's update notifier would call the registry.
     env: {
       PATH,
       HOME: home,
@@ -86,7 +86,7 @@ async function openScene(t: TestContext) {
     printed
       .replaceAll(home, '~')
       .replaceAll(address, '127.0.0.1:7700')
-      // Only a terminal shows the token; here nothing is one.
+      // Only a terminal shows the token; these streams are not terminals.
       .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // Where the vault lies is said where that is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
@@ -94,7 +94,7 @@ async function openScene(t: TestContext) {
   const service = await startInBackground(t, START, 'Ctrl-C stops', place);
   const startupBanner = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
   const shell = new Shell(t, directory, place);
-  /** Runs the steps; what they printed is held against what the page says. Resolves to them, as they ran. */
+  /** Runs the steps and compares their output with the page. Resolves to the steps as executed. */
   const play = async (steps: readonly Step[]): Promise<Step[]> => {
     const ran: Step[] = [];
     for (const { heading, commands, output } of steps) {

@@ -20,10 +20,13 @@ export class Shell {
   #isReady = false;
   #seen = 0;
 
-  /** `directory` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
+  /**
+   * `directory` is private to the shell. WHY a terminal: programs ask only on a terminal, and a page must show their
+   * questions.
+   */
   constructor(scope: Scope, directory: string, { cwd, env }: Place) {
     this.#blockFile = join(directory, 'block.sh');
-    // What paints and what is cut to a width differs; all else is what a person sees.
+    // Without colours and progress bars; all other output is what a person sees.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     const bash = ['bash', '--noprofile', '--norc', '--noediting'];
     this.#terminal = openPseudoTerminal(scope, bash, { cwd, environment, columns: 200 });
@@ -37,7 +40,7 @@ export class Shell {
     return (await this.#type(`. '${this.#blockFile}'`)).replaceAll('\r\n', '\n').trimEnd();
   }
 
-  /** Resolves to what stands on the screen behind it. */
+  /** Resolves to the output after the line. */
   async #type(line: string): Promise<string> {
     // In two pieces, so that it is not found in what was typed.
     this.#terminal.type(`${line}; printf '%s of the block\\n' end\n`);
@@ -50,7 +53,7 @@ export class Shell {
   }
 }
 
-/** Runs the command in the background, as in a terminal of its own, until it prints `readyText`. */
+/** Runs the command in the background, as in a separate terminal, until it prints `readyText`. */
 export async function startInBackground(scope: Scope, command: string, readyText: string, place: Place) {
   const child = spawn('bash', ['--noprofile', '--norc', '-c', command], {
     ...place,

@@ -1,5 +1,5 @@
 // No request data appears in an error, the service log or the audit log, and no secret is stored in plaintext.
-// SOURCE: decisions, "HTTP"; security, P4, P9 and "Secrets echoed by error texts and debug modes" (CVE-2025-4166, CVE-2024-8365).
+// SOURCE: docs/decisions.md, "Requests"; SECURITY.md, P4, P9; CVE-2025-4166 and CVE-2024-8365, secrets in error texts.
 
 import assert from 'node:assert/strict';
 import { randomBytes, sign } from 'node:crypto';

@@ -178,7 +178,7 @@ test('a body over the limit is 413 immediately, with or without Content-Length, 
 
 test('pipelined requests are answered in order, including rejected ones', () =>
   fixture.assertUnchangedBy(async () => {
-    // More than nine at once: see pipelining.test.ts.
+    // For more than nine, see pipelining.test.ts.
     for (const token of [null, 'wrong']) {
       const asked = [
         fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),

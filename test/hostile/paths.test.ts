@@ -198,7 +198,7 @@ const IN_A_BODY = [
   ...['abc/'.repeat(128).concat('d'), 'a'.repeat(100_000)],
 ];
 
-/** Every entryPoint that takes a path, and the field that its refusal names. */
+/** Every entry point that takes a path, and the field that its error names. */
 const ENTRY_POINTS: Readonly<Record<string, { field: string; send: (path: string) => ReturnType<typeof admin.get> }>> =
   {
     'a store': { field: 'path', send: (path) => admin.post(CREDENTIALS, { path, value: 'v' }) },

@@ -18,7 +18,7 @@ function send(address: string, bytes: string): Socket {
   return socket.on('error', () => undefined).resume();
 }
 
-/** Asks for a challenge in chunks; resolves to the status, or to null if there is none in time. */
+/** Asks for a challenge in chunks; resolves to the status, or to null if none arrives in time. */
 function askInChunks(address: string): Promise<number | null> {
   return new Promise((resolve) => {
     const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };

@@ -1,4 +1,4 @@
-// Request lines and Hosts that other servers normalise or trust. SOURCE: decisions, "HTTP"; security, "Node's HTTP defaults".
+// Request lines and Hosts that other servers normalise or trust. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -25,7 +25,10 @@ export function temporaryDirectory(scope: Scope): string {
 
 const users: (readonly [place: string, close: () => unknown])[] = [];
 
-/** Calls `close` before the temporary directory of the path, or the database at the URL, is removed, so that a service stops first. */
+/**
+ * Calls `close` before the temporary directory of the path, or the database at the URL, is removed, so that a service
+ * stops first.
+ */
 export function closeBeforeRemoval(place: string, close: () => unknown): void {
   users.push([place, close]);
 }

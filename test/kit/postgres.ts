@@ -28,7 +28,8 @@ async function initialize(directory: string, password: string, tell: (pid: numbe
   // WHY these: PostgreSQL contains them, so that no locale has to be installed.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-  // Many tests connect and few are about passwords: PostgreSQL's 4,096 iterations cost each connection milliseconds on both sides.
+  // Many tests connect and few test passwords: PostgreSQL's 4,096 iterations cost milliseconds per connection on both
+  // sides.
   const passwords = ['--set', 'scram_iterations=1'];
   const data = ['--pgdata', join(directory, 'data'), '--no-sync'];
   await runInitdb(directory, [...data, ...access, ...passwords, ...locale], tell);

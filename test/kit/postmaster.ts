@@ -49,8 +49,8 @@ export class PostgresServer {
   }
 
   /**
-   * `makeData` puts a data directory there, and tells of a process that must not outlive this one; the settings come
-   * after those that it has. Running, or nothing is left of it.
+   * `makeData` creates the data directory, and reports processes that must not outlive this one; the settings are
+   * appended to its own. Resolves to a running server, or rejects and leaves nothing behind.
    */
   static async create(
     settings: Settings,

@@ -10,8 +10,8 @@ import { prepareDatabases } from './stores.ts';
 
 export interface TestClock {
   /**
-   * Sets the clock forward, or back with a negative number. A service in this process knows at once; with a database it
-   * is told by its next turn.
+   * Sets the clock forward, or back with a negative number. A service in this process sees it immediately; with a
+   * database it sees it in its next batch.
    */
   move(milliseconds: number): Promise<void>;
   /** Sets it to the timestamp. */

@@ -15,13 +15,13 @@ import { STORE } from '../kit/stores.ts';
 
 interface Tampering {
   readonly what: string;
-  /** `last` is the ordinal of the log's last entry then. */
+  /** `last` is the sequence number of the log's last entry then. */
   readonly sql: (last: number) => string;
   /** Where the break is from then on. */
   readonly breakAt: (last: number) => number;
   /**
-   * The last entry is missing, or another one. A node of a shared log does not start on that unless it is told to; nor
-   * does the embedded store where the head record does not name that entry either.
+   * The last entry is missing or replaced. A node of a shared log then starts only with an explicit flag; so does the
+   * embedded store if the head record does not name that entry either.
    */
   readonly takesEnd?: 'rows alone' | 'rows and head';
 }
@@ -92,7 +92,7 @@ async function lastEntry(dataDir: string): Promise<number> {
   return Number(last?.['seq']);
 }
 
-/** A vault with some entries, stopped; resolves to its directory and the ordinal of its last entry. */
+/** A stopped vault with some entries; resolves to its directory and the sequence number of its last entry. */
 async function stoppedVault(t: TestContext, retrievals = 4): Promise<{ dataDir: string; last: number }> {
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });

@@ -1,4 +1,4 @@
-// Values that are painted: what highlighting puts between their letters does not keep the masker from them.
+// Highlighted values: escape sequences between their characters do not prevent masking.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -26,21 +26,21 @@ function inPieces(masking: Masking, text: string, cuts: readonly number[], isQui
   return Buffer.concat([...out, masker.end()]).toString();
 }
 
-test('what grep highlights in a value is masked with the rest of it', () => {
+test('a value that grep highlights is masked completely', () => {
   const value = 'S3cr3t-value-of-mine';
   const { stdout } = spawnSync('grep', ['--color=always', 'value'], { input: `<${value}>\n`, encoding: 'utf8' });
   assert.match(stdout, new RegExp(`S3cr3t-(?:${SEQUENCE})+value`));
   assert.equal(bare(maskingOf(value).maskText(stdout)), '<[secret]>\n');
 });
 
-test('sequences around a value are left alone, and so are those inside what is no value', () => {
+test('escape sequences around a value and inside other text are unchanged', () => {
   const masking = maskingOf('hunter2');
   assert.equal(masking.maskText('\x1b[31mhunter2\x1b[0m'), '\x1b[31m[secret]\x1b[0m');
   assert.equal(masking.maskText('hun\x1b[1mter3 hun\x1b[2Jter2'), 'hun\x1b[1mter3 hun\x1b[2Jter2');
   assert.equal(masking.maskText('hun\x1b[\x1b[31mter2 hu\x1b[1;31m\x1b[Knter2'), 'hun\x1b[\x1b[31mter2 [secret]');
 });
 
-test('values that hold such sequences themselves are found as they are', () => {
+test('values that contain escape sequences are found', () => {
   for (const value of ['ab\x1b[31mcd', '\x1b[31mred', 'abc\x1b[', 'abc\x1b[3', '31mabc'])
     assert.equal(maskingOf(value).maskText(`<${value}1m>`), '<[secret]1m>', JSON.stringify(value));
 });
@@ -55,14 +55,14 @@ const SEQUENCES = [
   '',
 ] as const;
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
-/** A value, painted: for each of its letters what stands before it. */
+/** A highlighted value: each character with the sequence before it. */
 const painted = (value: string) =>
   fc
     .array(fc.constantFrom(...SEQUENCES), { minLength: value.length, maxLength: value.length })
     .map((all) => [...value].map((letter, at) => (at === 0 ? '' : (all[at] ?? '')) + letter).join(''));
 
 for (const value of ['abcd', 'hunter2-correct-horse', `${'0123456789abcdef'.repeat(14)}-long`]) {
-  test(`fuzzed: a value of ${value.length} bytes is masked wherever sequences stand in it and the stream is cut`, () => {
+  test(`fuzzed: a value of ${value.length} bytes is masked wherever it contains sequences and the stream is split`, () => {
     for (const form of [value, Buffer.from(value).toString('hex')]) {
       fc.assert(
         fc.property(painted(form), cuts, (text, places) => {
@@ -75,7 +75,7 @@ for (const value of ['abcd', 'hunter2-correct-horse', `${'0123456789abcdef'.repe
   });
 }
 
-test('fuzzed: what comes out does not depend on the cuts, and what is no match comes out unchanged', () => {
+test('fuzzed: the output does not depend on how the stream is split, and other text is unchanged', () => {
   const words = fc.array(
     fc.constantFrom('a', 'b', 'c', '\n', '\x1b', '[', '3', 'm', 'K', '\x1b[m', '\x1b[31m', '\x1b[2J'),
     { maxLength: 60 },
@@ -93,9 +93,10 @@ test('fuzzed: what comes out does not depend on the cuts, and what is no match c
       const [masking, text] = [maskingOf(...all), letters.join('')];
       const masked = inPieces(masking, text, places);
       assert.equal(masked, masking.maskText(text));
-      // Whatever sequences do, what is a match as it stands is one.
+      // Whatever sequences it contains, a verbatim match is masked.
       for (const value of all) assert.equal(masked.includes(value), false);
-      // And where none is, neither as it stands nor as it is shown, all is left alone. Those that may begin inside a sequence are more.
+      // Without a match, verbatim or without sequences, the text is unchanged. Matches may also begin inside a
+      // sequence.
       const seen = [text, bare(text)].map((each) => each.replaceAll('\n', ''));
       if (all.every((value) => /^[ab]+$/.test(value) && !seen.some((each) => each.includes(value))))
         assert.equal(masked, text);
@@ -104,7 +105,7 @@ test('fuzzed: what comes out does not depend on the cuts, and what is no match c
   );
 });
 
-test('fuzzed: however often the stream goes quiet, a painted value does not come out', () => {
+test('fuzzed: however often the stream is idle, a highlighted value is not shown', () => {
   const value = 'hunter2-correct-horse';
   fc.assert(
     fc.property(painted(value), cuts, (text, places) => {
@@ -115,7 +116,7 @@ test('fuzzed: however often the stream goes quiet, a painted value does not come
   );
 });
 
-test('a beginning that sequences follow without end is not held for ever', () => {
+test('a partial match that is followed by endless escape sequences is released', () => {
   const masker = maskingOf('hunter2').masker();
   const shown = masker.write(Buffer.from(`hunt${'\x1b[31m'.repeat(1000)}`));
   assert.equal(shown.length > 4000, true);

@@ -9,7 +9,7 @@ const STEERING =
 const CREDENTIALS =
   'PASSWORD PGPASSWORD DATABASE_URL NPM_TOKEN NODE_AUTH_TOKEN GIT_PASSWORD GIT_TOKEN npm_config__auth NPM_CONFIG__AUTHTOKEN SSH_PRIVATE_KEY JAVA_KEYSTORE_PASSWORD GITHUB_TOKEN AWS_SECRET_ACCESS_KEY PATH_TOKEN HOMEBREW_GITHUB_API_TOKEN RUBYGEMS_API_KEY';
 
-test('variables that steer programs are told from credentials, by one table', () => {
+test('one table distinguishes variables that steer programs from credentials', () => {
   assert.deepEqual(
     STEERING.split(' ').filter((name) => !isLoaderVariable(name)),
     [],

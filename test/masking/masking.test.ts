@@ -1,4 +1,4 @@
-// The masker: it finds values in all their forms, wherever the stream is cut, and leaves everything else as it is.
+// The masker: it finds values in all encodings, wherever the stream is split, and leaves everything else unchanged.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -13,7 +13,7 @@ const maskingOf = (...values: string[]): Masking =>
   createMasking(values.map((value, at) => [`V${at}`, new Secret(value)] as const));
 const mask = (value: string, text: string): string => maskingOf(value).maskText(text);
 
-/** Cuts at each of the places; null stands for a moment of quiet. */
+/** Splits the text at each position; null is a moment without output. */
 function inPieces(masking: Masking, bytes: Buffer, cuts: readonly number[], isQuiet = false): Buffer {
   const masker = masking.masker();
   const places = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
@@ -26,13 +26,13 @@ function inPieces(masking: Masking, bytes: Buffer, cuts: readonly number[], isQu
   return Buffer.concat(out);
 }
 
-test('a value is masked wherever it stands, and what stands around it is left alone', () => {
+test('a value is masked at any position, and the text around it is unchanged', () => {
   assert.equal(mask('hunter2', 'hunter2'), '[secret]');
   assert.equal(mask('hunter2', 'a hunter2, hunterhunter22 hunter'), 'a [secret], hunter[secret]2 hunter');
   assert.equal(mask('pässwörd', 'das pässwörd!'), 'das [secret]!');
 });
 
-test('values that overlap are masked as one, and none shows its rest', () => {
+test('overlapping values are masked as one, and no rest of either is shown', () => {
   const masking = maskingOf('abcdef', 'defghi', 'abcdefgh');
   assert.equal(masking.maskText('-abcdefghi-'), '-[secret]-');
   assert.equal(masking.maskText('-abcdefgh-'), '-[secret]-');
@@ -66,7 +66,7 @@ for (const [form, text] of FORMS) {
   });
 }
 
-test('a value inside a longer text is masked in its base64, at each of the three places, in both alphabets', () => {
+test('a value inside a longer text is masked in base64, at each of the three offsets, in both alphabets', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 7 }),
@@ -89,7 +89,7 @@ test('a value inside a longer text is masked in its base64, at each of the three
 
 const PEM = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n'.repeat(3)}Zm9vYmFyYmF6\n-----END PRIVATE KEY-----\n`;
 
-test('a value of several lines is masked whole, with the line ends of a terminal, by the line, and wrapped in base64', () => {
+test('a value of several lines is masked as a whole, with terminal line endings, by line, and in wrapped base64', () => {
   assert.equal(mask(PEM, `<${PEM}>`), '<[secret]\n>');
   assert.equal(mask(PEM, `<${PEM.replaceAll('\n', '\r\n')}>`), '<[secret]\r\n>');
   assert.equal(mask(PEM, `<${PEM.split('\n')[1]}>`), '<[secret]>');
@@ -99,14 +99,14 @@ test('a value of several lines is masked whole, with the line ends of a terminal
   assert.equal(mask(PEM, '-----BEGIN PRIVATE KEY-----'), '-----BEGIN PRIVATE KEY-----');
 });
 
-test('a line break in the middle of a short value is no match, in a long one it is', () => {
+test('a line break inside a short value prevents a match, and inside a long one it does not', () => {
   assert.equal(mask('1234', '1\n2\n3\n4\n'), '1\n2\n3\n4\n');
   assert.equal(mask('0123456789abcdefghij', '0123456789\r\nabcdefghij\n'), '[secret]\n');
   assert.equal(mask('bob\nhunter2\n', 'bob\r\nhunter2\r\n'), '[secret]\r\n');
   assert.equal(maskingOf('xxab12', 'ab12').maskText('xx\nab12'), 'xx\n[secret]');
 });
 
-test('values under four bytes are not masked, and named', () => {
+test('values under four bytes are not masked, and are named', () => {
   const masking = createMasking([
     ['PIN', new Secret('123')],
     ['LONG', new Secret('1234')],
@@ -131,7 +131,7 @@ function slowly(values: readonly string[], text: string): string {
   return [...text].map((letter, at) => (covered[at] ? (covered[at - 1] ? '' : '[secret]') : letter)).join('');
 }
 
-test('fuzzed: what comes out is the same wherever the stream is cut', () => {
+test('fuzzed: the output is the same however the stream is split', () => {
   fc.assert(
     fc.property(secrets, letters(0, 80), cuts, (values, text, places) => {
       const masking = maskingOf(...values);
@@ -141,7 +141,7 @@ test('fuzzed: what comes out is the same wherever the stream is cut', () => {
   );
 });
 
-test('fuzzed: every occurrence is masked, and every other byte comes out, in its order', () => {
+test('fuzzed: every occurrence is masked, and every other byte is output in order', () => {
   const plain = fc.array(fc.constantFrom('!', '?', '.'), { minLength: 4, maxLength: 7 }).map((all) => all.join(''));
   const texts = fc.array(fc.constantFrom('!', '?', '.', ' ', '\n'), { maxLength: 120 }).map((all) => all.join(''));
   fc.assert(
@@ -153,7 +153,7 @@ test('fuzzed: every occurrence is masked, and every other byte comes out, in its
   );
 });
 
-test('fuzzed: bytes that are no match come out unchanged', () => {
+test('fuzzed: bytes without a match are unchanged', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), cuts, (bytes, places) => {
       assert.deepEqual(
@@ -165,7 +165,7 @@ test('fuzzed: bytes that are no match come out unchanged', () => {
   );
 });
 
-test('fuzzed: however often the stream goes quiet, no value comes out, nor more of its beginning than a quarter', () => {
+test('fuzzed: however often the stream is idle, no value is shown, and at most a quarter of its beginning', () => {
   const value = 'hunter2-correct-horse';
   const most = value.slice(0, Math.floor(value.length / 4));
   const others = [most, 'hunt', 'h', 'x', 'e', '\n'];
@@ -181,7 +181,7 @@ test('fuzzed: however often the stream goes quiet, no value comes out, nor more 
   );
 });
 
-test('a quiet stream shows a short beginning of a value at once, and a long one when it is known what follows', () => {
+test('an idle stream shows a short partial match immediately, and a long one when the next bytes are known', () => {
   const masker = maskingOf('hunter2-correct-horse').masker();
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
   assert.equal(text(masker.write(Buffer.from('name: hun'))), 'name: ');
@@ -193,7 +193,7 @@ test('a quiet stream shows a short beginning of a value at once, and a long one 
   assert.equal(text(masker.write(Buffer.from('hunter2-corr!'))), 'hunter2-corr!');
 });
 
-test('a value of the largest size is masked, and a long stream takes time by its length', () => {
+test('a value of the maximum size is masked, and a long stream takes linear time', () => {
   const value = Array.from({ length: 32_768 }, (_, at) => `x${((at * 7919) % 99_991).toString(36)}`)
     .join('')
     .slice(0, 100_000);
@@ -202,11 +202,11 @@ test('a value of the largest size is masked, and a long stream takes time by its
   assertGrowth((length) => masking.maskText('a'.repeat(length)), { small: 100_000, times: 10, limit: 40 });
 });
 
-test('equal values take the memory of one, and each shows as itself', () => {
+test('equal values share memory, and each is masked', () => {
   const value = randomBytes(12 * 1024).toString('base64');
   const before = process.memoryUsage().arrayBuffers;
   const masking = maskingOf(...Array.from({ length: 64 }, () => value));
-  // Each by itself would take some 6 MB.
+  // Separate patterns would take about 6 MB each.
   assert.equal(process.memoryUsage().arrayBuffers - before < 30_000_000, true);
   assert.equal(masking.maskText(`-${value}-`), '-[secret]-');
   assert.deepEqual(maskingOf('abc', 'long enough', 'abc').tooShort, ['V0', 'V2']);

@@ -1,4 +1,4 @@
-// The secret parts of structured values: which are found, which are left alone, and that they are masked in output.
+// The secret parts of structured values: which are found, which are not, and that they are masked in output.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -81,7 +81,7 @@ const PARTS: readonly [what: string, value: string, parts: readonly string[]][] 
 ];
 
 for (const [what, value, parts] of PARTS) {
-  test(`${what}: its secret parts are found, and what is not secret is not`, () => {
+  test(`${what}: its secret parts are found, and other parts are not`, () => {
     const found = secretParts(value);
     for (const part of parts) assert.equal(found.includes(part), true, `${part} of ${JSON.stringify(found)}`);
     const output =
@@ -93,7 +93,7 @@ for (const [what, value, parts] of PARTS) {
   });
 }
 
-test('parts that are short, common or small numbers are left to the value as a whole', () => {
+test('parts that are short, common or small numbers are masked only with the whole value', () => {
   for (const value of [
     '{"password":"admin"}',
     '{"password":"Password"}',
@@ -108,7 +108,7 @@ test('parts that are short, common or small numbers are left to the value as a w
     assert.deepEqual(secretParts(value), [], value);
 });
 
-test('a part is masked in the forms of any value', () => {
+test('a part is masked in every encoding', () => {
   const masking = createMasking([['V', new Secret('{"password":"p@ss/w0rd+"}')]]);
   for (const text of [
     encodeURIComponent('p@ss/w0rd+'),
@@ -119,7 +119,7 @@ test('a part is masked in the forms of any value', () => {
   }
 });
 
-test('what a value may take is bounded, however it is nested', () => {
+test('the parts of a value are bounded, however it is nested', () => {
   const many = JSON.stringify(
     Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`token${at}`, `value-${at}`])),
   );
@@ -147,7 +147,7 @@ test('what a value may take is bounded, however it is nested', () => {
   }
 });
 
-test('a comment behind a long gap, and a key with a long list of headings, are read in linear time', () => {
+test('a comment after a long gap, and a key with many headers, are parsed in linear time', () => {
   assert.deepEqual(secretParts('token=hunter22   # a comment'), ['hunter22   # a comment', 'hunter22']);
   const gap = (length: number) => secretParts(`token=a${' '.repeat(length)}b #c`);
   assertGrowth(gap, { small: 4 * 1024, times: 8, limit: 30, what: 'a gap' });
@@ -156,7 +156,7 @@ test('a comment behind a long gap, and a key with a long list of headings, are r
   assertGrowth(headings, { small: 3, times: 8, limit: 30, what: 'headings' });
 });
 
-test('the body of an encrypted key is found behind its headings, on lines of its own, escaped, or on one line', () => {
+test('the body of an encrypted key is found after its headers, on separate lines, escaped, or on one line', () => {
   const body = 'MIIEpAIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt';
   const key = ['-----BEGIN RSA PRIVATE KEY-----', 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: AES-128-CBC,3F17F5316E2BAC89'];
   for (const separator of ['\n', '\r\n', String.raw`\n`, ' ', '",\n"', '\n\n']) {

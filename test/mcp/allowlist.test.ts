@@ -1,4 +1,5 @@
-// The operator's list of commands: what is misspelt, too wide or somebody else's to change is refused before anything is served.
+// The operator's list of commands: typos, overly wide entries, and files that other users may change are rejected at
+// the start.
 
 import assert from 'node:assert/strict';
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -27,7 +28,7 @@ pattern = "v[0-9.]+"
 most = 2
 `;
 
-test('a list is read as it was written', () => {
+test('a list is parsed with all its fields', () => {
   const [deploy, ...others] = parseAllowList(WHOLE);
   assert.deepEqual(others, []);
   assert.deepEqual(deploy, {
@@ -47,7 +48,7 @@ test('a list is read as it was written', () => {
   });
 });
 
-test('left out: no arguments, no variables, no extra arguments, a minute and 64 KiB', () => {
+test('defaults: no arguments, no variables, no extra arguments, a minute and 64 KiB', () => {
   const [command] = parseAllowList(
     '[commands.a]\ndescription="A"\nprogram="/bin/a"\ndirectory="/"\n[commands.a.credentials]\nA="a"',
   );
@@ -97,7 +98,7 @@ const BROKEN: readonly [from: string, to: string, says: RegExp][] = [
 ];
 
 for (const [from, to, says] of BROKEN) {
-  test(`refused, naming field and rule: ${to === '' ? `without ${from}` : to}`, () => {
+  test(`rejected with field and rule: ${to === '' ? `without ${from}` : to}`, () => {
     const text = WHOLE.replaceAll(from, to);
     assert.notEqual(text, WHOLE);
     assert.throws(
@@ -107,7 +108,7 @@ for (const [from, to, says] of BROKEN) {
   });
 }
 
-test('a list without a command is a mistake', () => {
+test('a list without a command is a usage error', () => {
   for (const text of ['', '[commands]']) assert.throws(() => parseAllowList(text), UsageError);
 });
 
@@ -121,7 +122,7 @@ credentials = { A = "a" }
 ${more}`);
 }
 
-test('a program or a folder that is missing, or that others may change, is refused', async (t) => {
+test('a program or a directory that is missing, or that other users may change, is rejected', async (t) => {
   const folder = temporaryDirectory(t);
   const program = join(folder, 'program');
   writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
@@ -143,7 +144,7 @@ test('a program or a folder that is missing, or that others may change, is refus
   await refused(listOf(program, folder), /^commands\.a\.program: must be executable$/);
 });
 
-test('a shell or an interpreter takes no arguments of the model, unless it is given a program of the operator', async (t) => {
+test('a shell or an interpreter accepts no arguments from the model, unless it has a program of the operator', async (t) => {
   const folder = temporaryDirectory(t);
   const extra = 'extra_arguments = { pattern = ".*" }';
   for (const program of ['/bin/sh', '/usr/bin/env']) {

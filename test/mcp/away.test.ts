@@ -1,4 +1,5 @@
-// The service is away when the MCP server starts: it serves all the same, and its tools say so until the service answers.
+// The service is unreachable when the MCP server starts: the server starts, and its tools report it until the service
+// responds.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { startTestService } from '../kit/service.ts';
 import { connect, EVERYTHING } from './fixture.ts';
 import { prepare, start, until } from './process.ts';
 
-/** The first two requests get no answer. */
+/** The first two requests get no response. */
 async function startAway(t: TestContext, as: 'agent' | 'administrator') {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
@@ -27,7 +28,7 @@ async function startAway(t: TestContext, as: 'agent' | 'administrator') {
   return { service, mcp, logged, ...(await connect(t, mcp, 'http')) };
 }
 
-test('tools answer UNAVAILABLE until the service answers, and then work as the agent', async (t) => {
+test('tools return UNAVAILABLE until the service responds, and then work as the agent', async (t) => {
   const { service, mcp, logged, use, refusal } = await startAway(t, 'agent');
   await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
   assert.equal(mcp.agent, null);
@@ -38,7 +39,7 @@ test('tools answer UNAVAILABLE until the service answers, and then work as the a
   assert.equal((await use('retrieve_credential', { path: 'prod/a' }))['value'], 'v');
 });
 
-test('an administrator that shows late gets nothing', async (t) => {
+test('an administrator’s token that is detected late is rejected', async (t) => {
   const { service, refusal } = await startAway(t, 'administrator');
   await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
   assert.match(await refusal('retrieve_credential', { path: 'prod/a' }), /^UNAVAILABLE: /);
@@ -49,7 +50,7 @@ test('an administrator that shows late gets nothing', async (t) => {
   assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0);
 });
 
-test('the command serves without the service', async (t) => {
+test('the command starts without the service', async (t) => {
   const { words, home } = await prepare(t, {}, {});
   const nowhere = `http://127.0.0.1:${await findPort()}`;
   const { stderr } = start(t, words.with(words.indexOf('--address') + 1, nowhere), home);

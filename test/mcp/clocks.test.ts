@@ -1,4 +1,4 @@
-// The service's clock decides when a lease ends, however wrong the clock of the machine is on which the MCP server runs.
+// The service's clock decides when a lease ends, even if the clock of the MCP server's machine is wrong.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -10,14 +10,14 @@ import { startServerProcess } from './process.ts';
 const PATH = 'prod/db/password';
 const HOUR_MS = 3_600_000;
 
-/** As a module that Node loads first: the wall clock is off, and the monotonic one goes on. */
+/** A module that Node loads first: the wall clock is off, and the monotonic one is not. */
 const clockOffBy = (milliseconds: number): string[] => [
   '--import',
   `data:text/javascript,const now=Date.now.bind(Date);Date.now=()=>now()+(${milliseconds})`,
 ];
 
 for (const hours of [48, -48]) {
-  test(`by a clock that is off by ${hours} hours every lease is revoked when the server stops`, async (t) => {
+  test(`with a clock that is off by ${hours} hours every lease is revoked when the server stops`, async (t) => {
     const lines = 'touch begun; sleep 30';
     const work = { lines, credentials: { A: PATH } };
     const { use, close, statuses, filesDir, made } = await startServerProcess(
@@ -38,7 +38,7 @@ for (const hours of [48, -48]) {
   });
 }
 
-test('at most 500 leases are held: those make room that the service says have ended, and no other', async (t) => {
+test('at most 500 leases are held: only those that the service reports as ended are dropped', async (t) => {
   const { mcp, service, agent } = await startStage(t, { allowsValues: true });
   const { use, refusal } = await connect(t, mcp, 'http');
   const retrieve = (ttl_seconds: number) => use('retrieve_credential', { path: PATH, ttl_seconds });

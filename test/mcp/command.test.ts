@@ -1,4 +1,4 @@
-// `leasehold mcp` as a process, called by the SDK's own client as the usual clients call it.
+// `leasehold mcp` as a process, called by the SDK's client as usual clients call it.
 
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { ask, INITIALIZE, start, until } from './process.ts';
 
 const PATH = 'prod/db/password';
 
-/** A service with an agent, a folder for files, and a list of one command: `show` prints the value. */
+/** A service with an agent, a directory for files, and a list with one command: `show` prints the value. */
 async function begin(t: TestContext) {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
@@ -79,7 +79,7 @@ for (const era of ['auto', 'legacy'] as const) {
   });
 }
 
-test('on standard output there is nothing but the protocol, whatever is sent', async (t) => {
+test('standard output contains only the protocol, whatever is sent', async (t) => {
   const { words, home, folder } = await begin(t);
   const { child, stdout, stderr, ended } = start(t, words, home.path);
   child.stdin?.write(`no json at all\n{"a":1}\n${INITIALIZE}`);
@@ -88,14 +88,14 @@ test('on standard output there is nothing but the protocol, whatever is sent', a
   await until(() => stdout().includes('"id":2') && stdout().includes('"id":3'));
   for (const line of stdout().trimEnd().split('\n')) assert.equal(JSON.parse(line).jsonrpc, '2.0');
   assert.equal(shows(stdout() + stderr()), false);
-  // The client goes while a command runs.
+  // The client disconnects while a command runs.
   child.stdin?.write(ask(4, 'tools/call', { ...call, arguments: { command: 'show', extra_arguments: ['wait'] } }));
   await until(() => existsSync(join(folder, 'begun')));
   child.stdin?.end();
   assert.equal(await ended, 0);
 });
 
-test('SIGTERM ends the command that runs, removes the files, revokes the leases, and it ends with 0', async (t) => {
+test('SIGTERM ends the running command, removes the files, revokes the leases, and the exit code is 0', async (t) => {
   const { words, home, folder, filesDir, statuses } = await begin(t);
   const { child, stdout, ended } = start(t, words, home.path);
   child.stdin?.write(INITIALIZE);
@@ -110,7 +110,7 @@ test('SIGTERM ends the command that runs, removes the files, revokes the leases,
   assert.deepEqual(await statuses(), ['revoked', 'revoked']);
 });
 
-test('over HTTP it prints its address and a token, or takes the token of a file and prints none', async (t) => {
+test('over HTTP it prints its address and a token, or reads the token from a file and prints none', async (t) => {
   const { words, home, folder } = await begin(t);
   const made = start(t, [...words, '--http', '127.0.0.1:0'], home.path);
   await until(() => made.stderr().includes('token: '));
@@ -132,7 +132,7 @@ test('over HTTP it prints its address and a token, or takes the token of a file 
   assert.equal(given.stderr().includes('aaa'), false);
 });
 
-test('what cannot be served is said in a line, and ends with 1', async (t) => {
+test('an invalid configuration is reported in one line, and the exit code is 1', async (t) => {
   const { words, home, folder, filesDir, service } = await begin(t);
   const assertRejected = (ended: Awaited<ReturnType<typeof home.leasehold>>, says: RegExp): void => {
     assert.deepEqual([ended.code, ended.stdout], [1, ''], ended.stderr);

@@ -1,4 +1,4 @@
-// Commands that the operator allowed: the value reaches them and not the model, and nothing else is run or passed on.
+// Commands that the operator allowed: they receive the value, the model does not, and nothing else is run or passed on.
 
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ interface Row {
   readonly credentials?: string;
 }
 
-/** The command `work`, a script of the operator's in a folder of its own. */
+/** The command `work`, a script of the operator in a separate directory. */
 async function begin(t: TestContext, { script, toml = '', credentials }: Row, over: TransportName = 'http') {
   const folder = temporaryDirectory(t);
   const program = join(folder, 'work.sh');
@@ -41,7 +41,7 @@ ${toml.startsWith('[') ? toml : ''}
 const work = { command: 'work' };
 
 for (const over of TRANSPORTS) {
-  test(`over ${over} a command has the value, and the model its masked output and exit code`, async (t) => {
+  test(`over ${over} a command receives the value, and the model its masked output and exit code`, async (t) => {
     const script = 'printf %s "$PASSWORD" > seen; echo "it is $PASSWORD."; echo "no: $PASSWORD" >&2; exit 7';
     const { use, folder, statuses, transcript } = await begin(t, { script }, over);
     const ran = await use('run_with_credential', work);
@@ -61,7 +61,7 @@ for (const over of TRANSPORTS) {
   });
 }
 
-test('what a command prints of its environment is its own, and masked in every usual form', async (t) => {
+test('a command can print only its own environment, and values in it are masked in every usual encoding', async (t) => {
   const script = [
     'env | sort; printf %s "$PASSWORD" | base64; printf %s "x$PASSWORD" | base64; printf %s "$PASSWORD" | od -An -tx1 | tr -d " \\n"',
     'i=1; while [ $i -le 20 ]; do printf %s "$PASSWORD" | cut -c1-$i >/dev/null; i=$((i+1)); done',
@@ -80,7 +80,7 @@ test('what a command prints of its environment is its own, and masked in every u
   assert.equal(shows(transcript()), false);
 });
 
-test('a command that prints a part of a structured value shows none of its secret parts', async (t) => {
+test('output with a part of a structured value shows none of its secret parts', async (t) => {
   const password = 'hunter22-of-the-config';
   const { use, service, transcript } = await begin(t, {
     script: `printf %s "$CONFIG" | sed 's/.*"password":"\\([^"]*\\)".*/as app-user: \\1/'`,
@@ -93,7 +93,7 @@ test('a command that prints a part of a structured value shows none of its secre
   assert.equal(transcript().includes(password), false);
 });
 
-test('the tool describes the commands, and none is there without them', async (t) => {
+test('the tool describes the commands, and does not exist without them', async (t) => {
   const { client } = await begin(t, { script: 'true', credentials: 'PASSWORD = "prod/db/*"' });
   const { tools } = await client.listTools();
   const tool = tools.find(({ name }) => name === 'run_with_credential');
@@ -103,7 +103,7 @@ test('the tool describes the commands, and none is there without them', async (t
   await assert.rejects(plain.use('run_with_credential', work), /not found/);
 });
 
-test('a variable with a pattern gets the path that the model chose, within the pattern', async (t) => {
+test('a variable with a pattern receives the path that the model chose within the pattern', async (t) => {
   const { use, refusal, folder, service, statuses } = await begin(t, {
     script: 'printf %s "$PASSWORD" > seen',
     credentials: 'PASSWORD = "prod/db/*"\nOTHER = "prod/fixed"',
@@ -132,7 +132,7 @@ test('a command that is not on the list is not run', async (t) => {
   assert.match(await refusal('run_with_credential', { command: '/bin/sh' }), /^Input validation error/);
 });
 
-test('no argument is added where the operator allows none, and none that is not his pattern', async (t) => {
+test('no argument is added unless the operator allows it and it matches the operator’s pattern', async (t) => {
   const strict = await begin(t, { script: 'true' });
   assert.match(
     await strict.refusal('run_with_credential', { ...work, extra_arguments: ['x'] }),
@@ -162,7 +162,7 @@ test('no argument is added where the operator allows none, and none that is not 
   assert.equal((await statuses()).length, before);
 });
 
-test('a command that takes too long is ended with all that it started, and its leases end', async (t) => {
+test('a command that exceeds its time limit is killed with its processes, and its leases end', async (t) => {
   const { use, folder, statuses } = await begin(t, {
     script: '(trap "" TERM; sleep 6; touch late) & trap "" TERM; echo "$PASSWORD" | head -c 20; sleep 30',
     toml: 'time_limit_seconds = 2',
@@ -173,12 +173,12 @@ test('a command that takes too long is ended with all that it started, and its l
   // It was stopped in the middle of the value: none of it is shown.
   assert.equal(ran['stdout'], '[secret]');
   assert.deepEqual(await statuses(), ['revoked']);
-  // It would be there six seconds from the beginning; the end was asked for after two, and made after four.
+  // The process would create the file after six seconds; it got SIGTERM after two, and SIGKILL after four.
   await sleep(2500);
   assert.equal(existsSync(join(folder, 'late')), false);
 });
 
-test('output is masked before it is cut at the limit', async (t) => {
+test('output is masked before it is truncated at the limit', async (t) => {
   const { use, transcript } = await begin(t, {
     script: 'i=0; while [ $i -lt 200 ]; do printf %s "$PASSWORD"; printf 0123456789; i=$((i+1)); done',
     toml: 'output_limit_bytes = 1000',
@@ -203,7 +203,7 @@ test('a process that left the command’s group does not delay the response', as
   assert.equal(existsSync(join(folder, 'late')), false);
 });
 
-test('a command that can be made to read a file of a value shows it masked', async (t) => {
+test('a command that can be made to read a file with a value shows it masked', async (t) => {
   const { use, transcript, service } = await begin(t, {
     script: 'cat "$2"',
     toml: '[commands.work.extra_arguments]\npattern = "/.*"',
@@ -216,7 +216,7 @@ test('a command that can be made to read a file of a value shows it masked', asy
   assert.equal(shows(transcript()), false);
 });
 
-test('a denied path, a missing one, and one of several: nothing is run, and no lease is left', async (t) => {
+test('a denied path, a missing one, and one of several: nothing is run, and no lease stays active', async (t) => {
   const script = 'touch ran';
   for (const credentials of ['A = "other/x"', 'A = "prod/none"', 'A = "prod/db/password"\nB = "other/x"']) {
     const { refusal, folder, statuses } = await begin(t, { script, credentials });
@@ -226,7 +226,7 @@ test('a denied path, a missing one, and one of several: nothing is run, and no l
   }
 });
 
-test('a value that no variable can hold, or that is too short to be masked, is refused without being shown', async (t) => {
+test('a value that no variable can contain, or that is too short to be masked, is rejected without being shown', async (t) => {
   const { refusal, service, statuses, transcript } = await begin(t, { script: 'true', credentials: 'A = "prod/bad"' });
   await service.admin.post('/api/v1/credentials', { path: 'prod/bad', value: `${VALUE}\0` });
   assert.match(await refusal('run_with_credential', work), /^FAILED: A: the value contains a NUL/);
@@ -236,7 +236,7 @@ test('a value that no variable can hold, or that is too short to be masked, is r
   assert.equal(shows(transcript()), false);
 });
 
-test('a call that is cancelled, or whose client goes, ends its command and its lease', async (t) => {
+test('a call that is cancelled, or whose client disconnects, ends its command and its lease', async (t) => {
   const { client, folder, statuses } = await begin(t, { script: 'touch begun; sleep 30; touch late' });
   const cancelling = new AbortController();
   const call = client.callTool({ name: 'run_with_credential', arguments: work }, { signal: cancelling.signal });
@@ -247,7 +247,7 @@ test('a call that is cancelled, or whose client goes, ends its command and its l
   assert.deepEqual(await statuses(), ['revoked']);
 });
 
-test('when the server stops, what runs is ended first, and no lease is left', async (t) => {
+test('when the server stops, running commands are ended first, and no lease stays active', async (t) => {
   const { use, mcp, folder, statuses } = await begin(t, { script: 'touch begun; sleep 30' });
   const call = use('run_with_credential', work);
   while (!existsSync(join(folder, 'begun'))) await sleep(20);
@@ -256,7 +256,7 @@ test('when the server stops, what runs is ended first, and no lease is left', as
   assert.deepEqual(await statuses(), ['revoked']);
 });
 
-test('four commands run at once, and a fifth is refused', async (t) => {
+test('four commands run concurrently, and a fifth is rejected', async (t) => {
   const { use, refusal, folder, mcp } = await begin(t, { script: 'touch "begun.$$"; sleep 30' });
   const calls = Array.from({ length: 4 }, () => use('run_with_credential', work));
   const begun = () => readdirSync(folder).filter((name) => name.startsWith('begun')).length;

@@ -1,4 +1,4 @@
-// docs/mcp.md: every configuration in it is read, and those that start the server are started, with this test's own paths in them.
+// docs/mcp.md: every configuration in it is parsed, and those that start the server are started with this test's paths.
 
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -31,14 +31,14 @@ const entries = documents.flatMap(({ read }): Entry[] =>
   ['mcpServers', 'servers', 'context_servers', 'mcp_servers'].flatMap((name) => Object.values(read[name] ?? {})),
 );
 
-test('there are configurations of both kinds, in the forms of all clients', () => {
+test('the page has configurations of both kinds, in the forms of all clients', () => {
   assert.equal(entries.filter(({ command }) => command !== undefined).length, 4);
   assert.equal(entries.filter(({ url }) => url !== undefined).length, 3);
 });
 
 for (const [index, { command, args = [], env = {} }] of entries.entries()) {
   if (command === undefined) continue;
-  test(`the configuration starts the server that it says: ${index + 1}`, async (t) => {
+  test(`the configuration starts the server that it describes: ${index + 1}`, async (t) => {
     assert.equal(command, 'leasehold');
     const service = await startTestService(t);
     await service.agent('coder', { 'dev/*': ['retrieve', 'list'] });
@@ -84,7 +84,7 @@ for (const [index, { command, args = [], env = {} }] of entries.entries()) {
   });
 }
 
-test('the configurations over HTTP go to an address that is served, with a token that is not in them', () => {
+test('the configurations over HTTP name the address of the server, and contain no token', () => {
   for (const { url, headers, bearer_token_env_var: variable } of entries) {
     if (url === undefined) continue;
     const { host, pathname } = new URL(url);
@@ -95,7 +95,7 @@ test('the configurations over HTTP go to an address that is served, with a token
   }
 });
 
-test('the list of commands is one, and every field of one is described', () => {
+test('the list of commands on the page is valid, and every field is described', () => {
   const lists = documents.filter(({ read }) => 'commands' in read);
   assert.equal(lists.length, 1);
   const names = parseAllowList(lists[0]?.text ?? '').map(({ name }) => name);

@@ -1,11 +1,11 @@
-// What the MCP server tells on standard error holds texts of the service, which may be anybody's: they move no cursor.
+// Standard error of the MCP server may contain texts from other users: none of them controls the terminal.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { standBetween } from '../client/fault-proxy.ts';
 import { prepare, start, until } from './process.ts';
 
-test('a name that paints and starts a line is shown, and does nothing', async (t) => {
+test('a name with colours and a line break is printed escaped', async (t) => {
   const { service, words, home } = await prepare(t, {}, {});
   const between = await standBetween(t, service);
   const session = {

@@ -1,4 +1,5 @@
-// Values in files: where the operator said, under names that are no paths, for as long as the lease lasts, and never in an answer.
+// Values in files: in the operator's directory, under names that are not paths, until the lease ends, and never in a
+// response.
 
 import assert from 'node:assert/strict';
 import {
@@ -38,7 +39,7 @@ async function begin(t: TestContext, over: (typeof TRANSPORTS)[number] = 'http')
 }
 
 for (const over of TRANSPORTS) {
-  test(`over ${over} a value is written into a private file, and only where it is comes back`, async (t) => {
+  test(`over ${over} a value is written to a private file, and only the path is returned`, async (t) => {
     const { use, transcript, filesDir, agent } = await begin(t, over);
     const { file, lease_id, path } = await use('write_credential_to_file', write);
     assert.equal(file, join(filesDir, 'password'));
@@ -49,7 +50,7 @@ for (const over of TRANSPORTS) {
     assert.equal(shows(transcript()), false);
   });
 
-  test(`over ${over} remove_file removes it, and ends its lease`, async (t) => {
+  test(`over ${over} remove_file removes the file and ends its lease`, async (t) => {
     const { use, refusal, filesDir, statuses } = await begin(t, over);
     await use('write_credential_to_file', write);
     await use('remove_file', { name: 'password' });
@@ -59,7 +60,7 @@ for (const over of TRANSPORTS) {
   });
 }
 
-test('when the server stops its files are gone and its leases revoked', async (t) => {
+test('when the server stops its files are removed and its leases revoked', async (t) => {
   const { use, filesDir, statuses, mcp, refusal } = await begin(t);
   await use('write_credential_to_file', write);
   await use('write_credential_to_file', { ...write, name: 'another' });
@@ -69,22 +70,22 @@ test('when the server stops its files are gone and its leases revoked', async (t
   assert.match(await refusal('write_credential_to_file', write), /^STOPPING: /);
 });
 
-test('a file goes when its lease ends', async (t) => {
+test('a file is removed when its lease ends', async (t) => {
   const { use, filesDir } = await begin(t);
   await use('write_credential_to_file', { ...write, ttl_seconds: 2 });
   assert.deepEqual(readdirSync(filesDir), ['password']);
-  // By the clock, before the service is asked for the lease's status.
+  // By the local clock, before the service is asked for the lease's status.
   await until(() => readdirSync(filesDir).length === 0);
 });
 
-test('a file goes soon after somebody revoked its lease', async (t) => {
+test('a file is removed soon after its lease was revoked', async (t) => {
   const { use, filesDir, service } = await begin(t);
   await use('write_credential_to_file', write);
   await service.admin.post('/api/v1/leases/revoke', { agent: 'builder' });
   await until(() => readdirSync(filesDir).length === 0);
 });
 
-test('a second value under the same name takes the place of the first, whose lease ends', async (t) => {
+test('a second value under the same name replaces the first, whose lease ends', async (t) => {
   const { use, service, filesDir, statuses } = await begin(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/other', value: 'another value' });
   await use('write_credential_to_file', write);
@@ -94,7 +95,7 @@ test('a second value under the same name takes the place of the first, whose lea
   assert.deepEqual((await statuses()).toSorted(), ['active', 'revoked']);
 });
 
-test('a moved or linked file is emptied when its time is over', async (t) => {
+test('a moved or linked file is emptied when its lease ends', async (t) => {
   const { use, filesDir } = await begin(t);
   const away = temporaryDirectory(t);
   const { file } = await use('write_credential_to_file', write);
@@ -124,7 +125,7 @@ for (const name of [
   'ä',
   'a'.repeat(65),
 ]) {
-  test(`no file is named ${JSON.stringify(name)}`, async (t) => {
+  test(`a file cannot be named ${JSON.stringify(name)}`, async (t) => {
     const { refusal, filesDir, statuses, transcript } = await begin(t);
     assert.match(await refusal('write_credential_to_file', { path: PATH, name }), /^Input validation error/);
     assert.deepEqual(readdirSync(filesDir), []);
@@ -133,7 +134,7 @@ for (const name of [
   });
 }
 
-test('what the server did not write is neither overwritten nor removed nor followed, and its lease ends', async (t) => {
+test('files that the server did not write are neither overwritten, removed nor followed, and the lease ends', async (t) => {
   const { refusal, filesDir, statuses, transcript } = await begin(t);
   const outside = join(temporaryDirectory(t), 'outside');
   writeFileSync(join(filesDir, 'file'), 'mine');
@@ -149,7 +150,7 @@ test('what the server did not write is neither overwritten nor removed nor follo
   assert.equal(shows(transcript()), false);
 });
 
-test('a directory that was exchanged or opened to others meanwhile gets no value', async (t) => {
+test('a directory that was replaced or opened to others receives no value', async (t) => {
   const { refusal, filesDir, statuses } = await begin(t);
   chmodSync(filesDir, 0o755);
   assert.match(await refusal('write_credential_to_file', write), /^FAILED: /);
@@ -176,7 +177,7 @@ test('a denied or missing path leaves no file', async (t) => {
   assert.deepEqual(readdirSync(filesDir), []);
 });
 
-test('there are 64 files at most', async (t) => {
+test('at most 64 files exist', async (t) => {
   const { use, refusal, filesDir } = await begin(t);
   for (let n = 0; n < 64; n++) await use('write_credential_to_file', { path: PATH, name: `n${n}` });
   assert.match(await refusal('write_credential_to_file', { path: PATH, name: 'more' }), /^BUSY: /);
@@ -184,7 +185,7 @@ test('there are 64 files at most', async (t) => {
   assert.equal(readdirSync(filesDir).length, 64);
 });
 
-test('a directory that is not private, not ours to use, or a link is refused at the start', async (t) => {
+test('a directory that is not private, belongs to another user, or is a link is rejected at the start', async (t) => {
   const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'open'), { mode: 0o755 });
   mkdirSync(join(folder, 'private'), { mode: 0o700 });

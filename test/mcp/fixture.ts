@@ -1,5 +1,5 @@
-// A real service, an agent with grants, the server that acts as it, and the SDK's own client over either transport. Everything that
-// crosses the transport is kept, so that a test can look for a value in it.
+// A real service, an agent with grants, an MCP server that acts as it, and the SDK's client over either transport. All
+// messages are recorded, so that a test can search them for a value.
 
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export interface Stage {
   readonly service: TestService;
   readonly mcp: Mcp;
   readonly filesDir: string;
-  /** What the operator was told. */
+  /** The messages for the operator. */
   readonly logged: string[];
   readonly agent: Leasehold;
   /** Ends the session that the server uses, behind its back. */
@@ -74,7 +74,7 @@ export async function startStage(scope: Scope, options: StageOptions = {}): Prom
 }
 
 export interface Calls {
-  /** The call's answer, which is no error: its data. */
+  /** The data of the call's response, which must not be an error. */
   use(tool: string, input?: Record<string, unknown>): Promise<Record<string, unknown>>;
   /** The sentence of the call's error. */
   refusal(tool: string, input?: Record<string, unknown>): Promise<string>;

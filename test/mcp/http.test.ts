@@ -1,4 +1,4 @@
-// Streamable HTTP: on loopback alone, with a token of its own, not for a web page, and bounded before anything is parsed.
+// Streamable HTTP: on loopback only, with a separate token, not for web pages, and bounded before anything is parsed.
 
 import assert from 'node:assert/strict';
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function begin(t: TestContext, commands?: string) {
   return { ...stage, url: serving.url, token, authorization: `Bearer ${token}` };
 }
 
-test('only the whole token opens it', async (t) => {
+test('only the complete token is accepted', async (t) => {
   const { url, token, authorization, agent } = await begin(t);
   assert.equal((await send(url, { authorization })).status, 200);
   assert.equal((await send(url, { authorization: `bearer ${token}` })).status, 200);
@@ -71,7 +71,7 @@ test('only the whole token opens it', async (t) => {
   assert.equal((await send(`${url}?token=${token}`, {})).status, 404);
 });
 
-test('a page of another site gets nowhere, whatever name it has for this machine', async (t) => {
+test('a page of another site is rejected, whatever host name it uses', async (t) => {
   const { url, authorization } = await begin(t);
   const { port } = new URL(url);
   const status = async (headers: Record<string, string>) => (await send(url, { authorization, ...headers })).status;
@@ -86,7 +86,7 @@ test('a page of another site gets nowhere, whatever name it has for this machine
   }
 });
 
-test('there is one address and one method, and no answer lets another site read it', async (t) => {
+test('one address and one method exist, and no response can be read by another site', async (t) => {
   const { url, authorization } = await begin(t);
   for (const path of ['/', '/mcp/', '/mcp?x', '//mcp', '/other']) {
     assert.equal((await send(url.replace('/mcp', path), { authorization })).status, 404, path);
@@ -99,7 +99,7 @@ test('there is one address and one method, and no answer lets another site read 
   }
 });
 
-test('a body over 256 KiB is refused, and one that is no JSON of the protocol too', async (t) => {
+test('a body over 256 KiB is rejected, and so is one that is not JSON of the protocol', async (t) => {
   const { url, authorization } = await begin(t);
   const large = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { x: 'a'.repeat(300_000) } });
   assert.equal((await send(url, { authorization }, { body: large })).status, 413);
@@ -113,7 +113,7 @@ test('a body over 256 KiB is refused, and one that is no JSON of the protocol to
   assert.match(text, /"error"/);
 });
 
-test('at most 32 requests are under way at once, and the next is told to come again', async (t) => {
+test('at most 32 requests are in progress, and the next one is told to retry', async (t) => {
   const { url, authorization } = await begin(t);
   const { hostname, port } = new URL(url);
   const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`;
@@ -137,7 +137,7 @@ test('at most 32 requests are under way at once, and the next is told to come ag
   assert.equal(answer.status, 200);
 });
 
-test('more calls than 16 at once are refused one by one, and the server goes on', async (t) => {
+test('more than 16 concurrent calls are rejected one by one, and the server continues', async (t) => {
   const { url, authorization } = await begin(t);
   const call = (id: number) => ({
     jsonrpc: '2.0',
@@ -161,7 +161,7 @@ test('a value written over HTTP is in no header and no body', async (t) => {
   assert.equal(shows(text + JSON.stringify(headers)), false);
 });
 
-test('it listens on loopback, and nowhere else', async () => {
+test('the server listens on loopback only', async () => {
   assert.deepEqual(parseListenAddress('127.0.0.1:7800'), { host: '127.0.0.1', port: 7800 });
   assert.deepEqual(parseListenAddress('[::1]:0'), { host: '[::1]', port: 0 });
   for (const text of ['0.0.0.0:1', '192.168.0.1:1', 'example.org:1', '127.0.0.1', ':1', 'localhost:70000', '::1:1']) {
@@ -169,7 +169,7 @@ test('it listens on loopback, and nowhere else', async () => {
   }
 });
 
-test('a token is read from a private file of one line, and made anew each time otherwise', async (t) => {
+test('a token is read from a private file of one line, and otherwise generated at each start', async (t) => {
   const folder = temporaryDirectory(t);
   const file = join(folder, 'token');
   writeFileSync(file, `${'a'.repeat(40)}\n`, { mode: 0o600 });
@@ -188,7 +188,7 @@ test('a token is read from a private file of one line, and made anew each time o
   await assert.rejects(readToken(file), UsageError);
 });
 
-test('the check of the token takes every header for what it is', async () => {
+test('a missing or malformed Authorization header is rejected', async () => {
   const check = await createTokenCheck(new Secret(VALUE.replaceAll(/[^a-z]/g, '')));
   assert.equal(await check(`Bearer ${VALUE.replaceAll(/[^a-z]/g, '')}`), true);
   for (const header of [undefined, '', 'Bearer', 'Bearer  ', 'Bearer a b']) assert.equal(await check(header), false);

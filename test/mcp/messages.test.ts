@@ -1,4 +1,4 @@
-// Over standard input a message is a line: one that is too long is answered and forgotten, and the next one is served.
+// Over standard input a message is a line: one that is too long gets an error, and the next one is served.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ async function begin(t: TestContext) {
 const write = { name: 'write_credential_to_file', arguments: { path: PATH, name: 'kept' } };
 const explain = (path: string) => ({ name: 'explain_access', arguments: { path } });
 
-test('a message of more than 1 MiB is answered with an error, and what comes after it is served', async (t) => {
+test('a message of more than 1 MiB gets an error, and the next ones are served', async (t) => {
   const { send, answer, stderr, child, ended, filesDir, statuses } = await begin(t);
   await send(ask(2, 'tools/call', write));
   await answer(2);
@@ -63,7 +63,7 @@ test('a message of exactly 1 MiB is served', async (t) => {
   assert.equal(stderr().includes('refused'), false);
 });
 
-test('a line that never ends is not kept, and the process ends with its client or by a signal', async (t) => {
+test('an endless line is not stored, and the process ends with its client or by a signal', async (t) => {
   for (const [end, pieces] of [
     ['client', 300],
     ['SIGTERM', 3],
@@ -83,7 +83,7 @@ test('a line that never ends is not kept, and the process ends with its client o
   }
 });
 
-test('who does not read what is answered is gone: the process ends although its input stays open', async (t) => {
+test('if the client stops reading, the process ends although its input stays open', async (t) => {
   const { send, answer, child, ended, filesDir, statuses } = await begin(t);
   await send(ask(2, 'tools/call', write));
   await answer(2);
@@ -94,13 +94,13 @@ test('who does not read what is answered is gone: the process ends although its 
   assert.deepEqual(await statuses(), ['revoked']);
 });
 
-test("the SDK's client has the error of its own call", async (t) => {
+test('the SDK’s client receives the error of its call', async (t) => {
   const { use } = await startServerProcess(t, {}, {});
   await assert.rejects(use('explain_access', { path: 'x'.repeat(1_100_000) }), /a message has at most 1048576 bytes/);
   assert.equal('credentials' in (await use('list_credentials')), true);
 });
 
-test('the id of a long message is known by its edges, and no other is taken for it', async () => {
+test('the id of a long message is found at its beginning or end, and no other is mistaken for it', async () => {
   const long = `"${'x'.repeat(5000)}"`;
   const nested = '{"id":666,"jsonrpc":"2.0"}';
   const rows: readonly [line: string, id: MessageId][] = [
@@ -135,7 +135,7 @@ test('the id of a long message is known by its edges, and no other is taken for 
   }
 });
 
-/** Null where the system does not tell. */
+/** Null if the system does not report it. */
 function residentKib(pid: number | undefined): number | null {
   try {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(join('/proc', String(pid), 'status'), 'utf8')) ?? [];

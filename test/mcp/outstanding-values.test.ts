@@ -1,4 +1,5 @@
-// No value that the server lends shows in what a command prints: whenever it was lent, to whom, and wherever the output was cut.
+// No value that the server issued appears in the output of a command, whenever it was issued and wherever the output
+// was truncated.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -20,7 +21,7 @@ function large(bytes: number): string {
   return randomBytes((bytes * 3) / 4).toString('base64');
 }
 
-test('a value that is written into a file while a command runs is masked in the output of the command', async (t) => {
+test('a value that is written to a file while a command runs is masked in the output of the command', async (t) => {
   const lines = `touch begun; ${waitFor('go')}; cat "$FILES/late"; echo; base64 "$FILES/late"; cat "$FILES/late" >&2; echo "$A"`;
   const { use, touch, made } = await startServer(t, VALUES, {
     work: { lines, credentials: { A: 'prod/db/password' } },
@@ -33,7 +34,7 @@ test('a value that is written into a file while a command runs is masked in the 
   assert.deepEqual([stdout, stderr], ['[secret]\n[secret]\n[secret]\n', '[secret]']);
 });
 
-test('it is masked also where the file has gone before the command ends', async (t) => {
+test('it is masked even if the file is removed before the command ends', async (t) => {
   const lines = `touch begun; ${waitFor('go')}; cp "$FILES/late" copy; touch copied; ${waitFor('on')}; cat copy`;
   const { use, touch, made, filesDir } = await startServer(t, VALUES, { work: { lines } });
   const call = use('run_with_credential', { command: 'work' });
@@ -47,7 +48,7 @@ test('it is masked also where the file has gone before the command ends', async 
   assert.equal((await call)['stdout'], '[secret]');
 });
 
-test('the value of a command that runs at the same time is masked too', async (t) => {
+test('the value of a concurrent command is masked too', async (t) => {
   const { use, touch, made } = await startServer(t, VALUES, {
     show: { lines: `touch begun; ${waitFor('held')}; cat held; ${waitFor('on')}` },
     hold: { lines: 'printf %s "$A" > part; mv part held', credentials: { A: 'prod/late' } },
@@ -59,7 +60,7 @@ test('the value of a command that runs at the same time is masked too', async (t
   assert.equal((await call)['stdout'], '[secret]');
 });
 
-test('where more is printed than is read, what is cut off leaves no part of a value behind', async (t) => {
+test('truncated output contains no part of a value', async (t) => {
   // Some 80 KB of nothing but the value, whose beginning is moved by so many spaces.
   const lines = 'v=$A; for i in 1 2 3 4 5 6 7 8 9 10 11; do v=$v$v; done; printf "%*s%s" "$1" "" "$v"';
   const { use } = await startServer(t, VALUES, {
@@ -84,7 +85,7 @@ test('a value in many files is masked once, however large it is', async (t) => {
   assert.match(String(stdout), /^(?:\[secret\]\n?)+$/);
 });
 
-test('more than can be masked is not lent: nothing is written or run, and the rest is masked in time', async (t) => {
+test('values beyond the masking limit are not issued: nothing is written or run, and the others are masked in time', async (t) => {
   const names = Array.from({ length: 16 }, (_, n) => `n${n}`);
   const values = Object.fromEntries(names.map((name) => [`prod/${name}`, large(16 * 1024)]));
   const { use, refusal, filesDir, folder, service } = await startServer(t, values, {
@@ -115,7 +116,7 @@ test('more than can be masked is not lent: nothing is written or run, and the re
   assert.equal((await use('run_with_credential', { command: 'work' }))['stdout'], '[secret]\n');
 });
 
-test('a value that is too short to be masked goes into a file only where no command could show it', async (t) => {
+test('a value too short to be masked is written to a file only if no command could print it', async (t) => {
   const values = { 'prod/short': 'abc' };
   const write = { path: 'prod/short', name: 'short' };
   const running = await startServer(t, values, { work: { lines: 'cat "$FILES/short"' } });
@@ -126,7 +127,7 @@ test('a value that is too short to be masked goes into a file only where no comm
   assert.deepEqual(readdirSync(writing.filesDir), ['short']);
 });
 
-test('what is lent counts once while anybody holds it or it is watched, and is then forgotten', () => {
+test('a value counts once while it is issued or watched, and is then dropped', () => {
   const lent = new OutstandingValues();
   const refused = (value: string, code: string): void =>
     assert.throws(
@@ -147,7 +148,7 @@ test('what is lent counts once while anybody holds it or it is watched, and is t
     [value],
   );
   refused(large(256 * 1024), 'BUSY');
-  // It is nobody's any more: what begins now can't show it.
+  // The value is no longer issued: a command that begins now cannot print it.
   assert.deepEqual(lent.observe().values(), []);
   observation.end();
   lent.register(new Secret(large(256 * 1024)), 'x');

@@ -1,4 +1,5 @@
-// Who may write the list of commands, a program, or a directory on the way to either, decides what is run: so only the operator and root.
+// Write access to the list of commands, a program, or a directory on the path to either decides what is run: only the
+// operator and root may have it.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -18,7 +19,7 @@ const LIST = 'lists/own/commands.toml';
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/job`. */
+/** In a new directory: `lists/own/commands.toml`, and the program of its only command, `programs/own/job`. */
 function lay(t: TestContext) {
   const folder = temporaryDirectory(t);
   const at = (path: string): string => join(folder, path);
@@ -119,7 +120,7 @@ const REFUSED: readonly Row[] = [
   },
 ];
 
-/** `leasehold mcp` over standard input and output, with a client that goes at once. */
+/** `leasehold mcp` over standard input and output, with a client that disconnects immediately. */
 async function begin(t: TestContext) {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
@@ -132,7 +133,7 @@ async function begin(t: TestContext) {
 /** As the command reads the list and checks what it names, before it serves. */
 const prepare = async (list: string): Promise<void> => checkPrograms(await readAllowList(list));
 
-test('nothing is run where others can change what is run, and the error says where', async (t) => {
+test('nothing is run that other users can change, and the error names the location', async (t) => {
   for (const { says, change, list = LIST, needsRoot } of REFUSED) {
     if (needsRoot === true && !isRoot) continue;
     const laid = lay(t);
@@ -145,7 +146,7 @@ test('nothing is run where others can change what is run, and the error says whe
   }
 });
 
-test('the server does not start where others can write the list or a program, and says so in a line', async (t) => {
+test('the server does not start if other users can write the list or a program, and says so in one line', async (t) => {
   const serve = await begin(t);
   for (const path of [LIST, 'programs/own/job']) {
     const { at } = lay(t);
@@ -156,7 +157,7 @@ test('the server does not start where others can write the list or a program, an
   }
 });
 
-test('it starts where only the operator and root can, also in a sticky directory and over links', async (t) => {
+test('it starts if only the operator and root can, also in a sticky directory and over links', async (t) => {
   const serve = await begin(t);
   const { at, write } = lay(t);
   const starts = async (list: string): Promise<void> => {

@@ -1,4 +1,4 @@
-// The MCP server with a real service, scripts of the operator's, and the SDK's own client: in this process, or as the process
+// The MCP server with a real service, scripts of the operator, and the SDK's client: in this process, or as the process
 // `leasehold mcp` over standard input and output.
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -36,9 +36,9 @@ export interface Setting {
   /** Where the scripts run. */
   readonly folder: string;
   readonly filesDir: string;
-  /** Makes a file in the folder, for a script that waits for it. */
+  /** Creates a file in the directory, for a script that waits for it. */
   touch(name: string): void;
-  /** Until a script has made a file in the folder. */
+  /** Waits until a script has created a file in the directory. */
   made(name: string): Promise<void>;
   /** Of the agent's leases. */
   statuses(): Promise<string[]>;
@@ -49,7 +49,7 @@ export interface Serving extends Calls, Setting {
   close(): Promise<unknown>;
 }
 
-/** The agent `builder` may use what is in `values`, by path, all under `prod/`. */
+/** The agent `builder` may use the credentials in `values`, by path, all under `prod/`. */
 export async function prepare(
   t: Scope,
   values: Readonly<Record<string, string>>,
@@ -105,7 +105,7 @@ export async function startServer(
   return { ...setting, ...(await connect(t, mcp, 'stdio')), close: () => mcp.close() };
 }
 
-/** The server as a process. `nodeFlags` come before everything else. */
+/** The server as a process. `nodeFlags` precede all other arguments. */
 export async function startServerProcess(
   t: Scope,
   values: Readonly<Record<string, string>>,
@@ -131,7 +131,7 @@ export interface Started {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** The process alone: nobody speaks to it. */
+/** The process without a client. */
 export function start(t: Scope, words: readonly string[], home: string): Started {
   const [program, ...first] = COMMAND;
   const child = spawn(program, [...first, ...words], { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });

@@ -1,4 +1,4 @@
-// The bare value is for the model only where the operator said so, and then the tool says what that means.
+// The bare value is returned to the model only if the operator enabled it, and the tool then says what that means.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { quote } from '../../src/mcp/untrusted.ts';
 import { connect, formsOf, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
 for (const over of TRANSPORTS) {
-  test(`over ${over} there is no such tool unless it was turned on`, async (t) => {
+  test(`over ${over} the tool does not exist unless it is enabled`, async (t) => {
     const { mcp } = await startStage(t);
     const { client, use, transcript } = await connect(t, mcp, over);
     const { tools } = await client.listTools();
@@ -18,7 +18,7 @@ for (const over of TRANSPORTS) {
     assert.equal(shows(transcript()), false);
   });
 
-  test(`over ${over} turned on, it hands over the value, says so, and its lease ends with the server`, async (t) => {
+  test(`over ${over} once enabled it returns the value, says so, and its lease ends with the server`, async (t) => {
     const { mcp, agent } = await startStage(t, { allowsValues: true });
     const { client, use, refusal, transcript } = await connect(t, mcp, over);
     const { tools } = await client.listTools();
@@ -26,7 +26,7 @@ for (const over of TRANSPORTS) {
     assert.match(tool?.description ?? '', /THE VALUE BECOMES PART OF THIS CONVERSATION/);
     const { value, lease_id } = await use('retrieve_credential', { path: 'prod/db/password', ttl_seconds: 60 });
     assert.equal(value, VALUE);
-    // The search that finds nothing elsewhere finds it here.
+    // The search, which finds no value in other tests, finds this one.
     assert.equal(shows(transcript()), true);
     assert.match(await refusal('retrieve_credential', { path: 'other/x' }), /^ACCESS_DENIED: /);
     assert.equal(await mcp.close(), 0);
@@ -34,7 +34,7 @@ for (const over of TRANSPORTS) {
   });
 }
 
-test('the search for a value finds it in every form that it looks for', () => {
+test('the search for a value finds it in every encoding', () => {
   const bytes = Buffer.from(VALUE);
   for (const text of [
     VALUE,
@@ -53,7 +53,7 @@ test('the search for a value finds it in every form that it looks for', () => {
   assert.equal(new Set(formsOf(VALUE)).size > 6, true);
 });
 
-test('what others wrote is quoted: short, and without what could end the quotation', () => {
+test('texts of other users are quoted: truncated, and unable to end the quotation', () => {
   assert.equal(quote('plain ünïcode 日本'), '"plain ünïcode 日本"');
   assert.equal(quote('a"b\\c<d>`e'), '"a\\u{22}b\\u{5c}c\\u{3c}d\\u{3e}\\u{60}e"');
   assert.equal(

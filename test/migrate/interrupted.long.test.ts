@@ -105,7 +105,7 @@ test('killed on the way back, it leaves no database, and then copies every row',
   );
 });
 
-test('an interrupted migration stops, says what to do, and leaves neither rows nor a snapshot', async (t) => {
+test('an interrupted migration stops, prints the next step, and leaves neither rows nor a snapshot', async (t) => {
   const url = await newDatabase(t);
   const move = beginMove(['--from', vaultDir, '--to', url], { TMPDIR });
   await move.tells('Migrating to');

@@ -219,7 +219,7 @@ test('a value that PostgreSQL cannot store is named', async (t) => {
   database.close();
   await assertRejected(
     ['--from', dataDir, '--to', url],
-    /a text in credentials holds U\+0000, which PostgreSQL cannot hold/,
+    /a text in credentials contains U\+0000, which PostgreSQL cannot store/,
   );
   assert.equal(await countRows(url, 'vault'), 0);
 });

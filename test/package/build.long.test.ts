@@ -1,4 +1,4 @@
-/** What `npm run build` makes of src/: everything that the package needs, and nothing of the machine that made it. */
+/** The output of `npm run build`: everything that the package needs, and nothing of the machine that built it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const dist = buildInto({ after });
 const scripts = readBuilt(dist, '.js');
 const CLIENT = 'client/leasehold.js';
 
-/** The file and all that it imports in any way, and what it imports that is no file of ours. */
+/** The file, all its imports, and the imported packages and Node modules. */
 function graphOf(entry: string, sources: readonly Source[]) {
   const files = new Set<string>();
   const strangers: string[] = [];
@@ -30,7 +30,7 @@ function graphOf(entry: string, sources: readonly Source[]) {
   return { files, strangers };
 }
 
-test('every file of src has its program and its types in dist, and what is no program lies where it is read', () => {
+test('every file of src has its program and its types in dist, and other files are where the programs read them', () => {
   const wanted = globSync('**/*', { cwd: join(ROOT, 'src'), withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(join(ROOT, 'src').length + 1))
@@ -45,13 +45,13 @@ test('every file of src has its program and its types in dist, and what is no pr
   }
 });
 
-test('no program of dist names a file of TypeScript, by an import or by an address', () => {
+test('no program of dist names a TypeScript file, in an import or an address', () => {
   const namesOne = ({ literals }: Source): string[] => literals.filter((literal) => /^\.{0,2}\/.*\.ts$/.test(literal));
   assert.deepEqual(namesOne(toSource('a.js', `new Worker(new URL('./b.ts', import.meta.url))`)), ['./b.ts']);
   assert.deepEqual(scripts.flatMap(namesOne), []);
 });
 
-test('nothing in dist tells where it was made, and no map leads back to what is not in the package', () => {
+test('dist contains no path of the build machine, and no source map names a file outside of the package', () => {
   for (const { name, text, literals } of [...scripts, ...readBuilt(dist, '.d.ts')]) {
     assert.deepEqual(
       literals.filter((literal) => literal.includes(ROOT)),
@@ -62,7 +62,7 @@ test('nothing in dist tells where it was made, and no map leads back to what is 
   }
 });
 
-test('the client library needs nothing but its own files: no package, and no module of Node’s', () => {
+test('the client library needs only its own files: no package and no Node module', () => {
   const { files, strangers } = graphOf(CLIENT, scripts);
   // A key file, a Unix socket and a private certificate authority need Node: getBuiltinModule, never an import.
   const needNode = ['client/node-fetch.js', 'client/signers.js'];
@@ -80,7 +80,7 @@ test('the client library needs nothing but its own files: no package, and no mod
   assert.deepEqual(graphOf(CLIENT, broken).strangers, ['client/a.js imports node:fs']);
 });
 
-test('a build takes the place of the one before, whole, and one that fails leaves it as it was', (t) => {
+test('a build replaces the previous one atomically, and a failed one leaves it unchanged', (t) => {
   const directory = temporaryDirectory(t);
   const out = join(directory, 'dist');
   mkdirSync(out);

@@ -1,11 +1,11 @@
-/** What `npm run build` makes, in a directory of its own, once for a file of tests. */
+/** The output of `npm run build` in a separate directory, built once per test file. */
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, type Source, toSource } from '../conventions/source.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
-/** The directory that stands for dist/. */
+/** The directory used as dist/. */
 export function buildInto(scope: Scope): string {
   const dist = join(temporaryDirectory(scope), 'dist');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });

@@ -1,4 +1,4 @@
-/** The package in a project of somebody's: the command starts soon, the service runs, the library is imported, and its types hold. */
+/** The package in a user's project: the command starts fast, the service runs, and the library compiles and is imported. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ function millisecondsOf(words: readonly string[]): number {
   return performance.now() - startedAt;
 }
 
-test('the package holds what it needs to run and to be read, and nothing of the workshop', () => {
+test('the package contains what it needs to run and to be read, and no development files', () => {
   const names = globSync('**/*', { cwd: project.installed });
   for (const name of ['README.md', 'LICENSE', 'SECURITY.md', 'docs/api.md', 'scripts/verify_audit.py']) {
     assert.ok(names.includes(name), name);
@@ -35,7 +35,7 @@ test('the package holds what it needs to run and to be read, and nothing of the 
   assert.deepEqual(workshop, []);
 });
 
-test('the command starts by its link, and by npx, which asks nothing and fetches nothing', () => {
+test('the command starts by its link and by npx, which neither asks nor downloads', () => {
   const { status, stdout, stderr } = node([launcher, '--help']);
   assert.deepEqual([status, stderr], [0, '']);
   assert.match(stdout, /^Usage: leasehold COMMAND/m);
@@ -53,7 +53,7 @@ test('leasehold --help takes less than eight times what Node itself takes here',
   assert.ok(help < 8 * bare, `${help.toFixed()} ms, and Node alone ${bare.toFixed()} ms`);
 });
 
-test('what was compiled is kept where nobody else can write, and nowhere else', (t) => {
+test('compiled code is cached only where no other user can write', (t) => {
   const home = temporaryDirectory(t);
   const run = (HOME: string, more = {}) => node([launcher, '--version'], { HOME, TMPDIR: home, ...more }).status;
   assert.equal(run(home), 0);
@@ -69,7 +69,7 @@ test('what was compiled is kept where nobody else can write, and nowhere else', 
   assert.deepEqual(globSync('nowhere', { cwd: home }), []);
 });
 
-test('installed, the programs say how they are called there, and not by npm', () => {
+test('installed programs name their own commands, and not those of npm', () => {
   for (const name of ['server', 'migrate', 'schema', 'audit-key']) {
     const { status, stdout } = node([launcher, name, '--help']);
     assert.equal(status, 0, name);
@@ -80,7 +80,7 @@ test('installed, the programs say how they are called there, and not by npm', ()
   }
 });
 
-test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
+test('the service starts from the package with its tuned flags, and serves the library', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const words = [launcher, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
   const service = spawn(process.execPath, words, { cwd: project.directory, env: project.environment });
@@ -151,7 +151,7 @@ const PROJECTS = {
 };
 
 for (const [name, given] of Object.entries(PROJECTS)) {
-  test(`the library's types hold under strict checks, resolved as ${name}`, () => {
+  test(`the library's types compile under strict checks, resolved as ${name}`, () => {
     const compilerOptions = { strict: true, target: 'esnext', noEmit: true, skipLibCheck: false, ...given };
     writeFileSync(join(project.directory, 'uses.ts'), USES);
     writeFileSync(join(project.directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['uses.ts'] }));

@@ -1,6 +1,7 @@
 /**
- * The package as npm packs it, in a project of somebody's, beside the packages that it may use: those of the lock file that are not
- * for development. WHY not an install from the registry: a test needs no network. npm itself packs, and links the command.
+ * The package as npm packs it, in a user's project, with its dependencies: the packages of the lock file that are not
+ * for development. WHY not an install from the registry: a test must not need the network. npm packs, and links the
+ * command.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,9 +16,9 @@ export interface Project {
   readonly installed: string;
   /** The command, as npm links it. */
   readonly command: string;
-  /** What a shell of its own would have: a home where nothing is yet, and nothing of this machine's settings. */
+  /** The environment of a new user: an empty home, and no settings of this machine. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Runs npm there, or elsewhere; answers what it printed. */
+  /** Runs npm in the project, or in another directory; returns its output. */
   npm(words: readonly string[], directory?: string): string;
 }
 
@@ -48,7 +49,7 @@ export function installPackage(scope: Scope): Project {
   return { directory, installed, command: join(directory, 'node_modules', '.bin', 'leasehold'), environment, npm };
 }
 
-/** What `npm pack` makes of the checkout after a build, which goes elsewhere here. Answers the file. */
+/** The path of the file that `npm pack` creates from the checkout after a build into another directory. */
 function pack(scope: Scope, npm: Project['npm']): string {
   const staged = temporaryDirectory(scope);
   const { files }: { files: readonly string[] } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -65,7 +66,7 @@ function placeDependencies(directory: string): void {
   const { packages }: Locked = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   for (const [name, { dev = false, link = false }] of Object.entries(packages)) {
     const from = join(ROOT, name);
-    // Those of other platforms are not here.
+    // Packages of other platforms are not installed.
     if (name === '' || dev || link || !existsSync(from)) continue;
     const filter = (file: string) => !file.slice(from.length).includes('node_modules');
     cpSync(from, join(directory, name), { recursive: true, filter });

@@ -1,5 +1,5 @@
-// Accesses are added up beside the turns, by whoever sweeps: nothing is counted twice or left out, however many do it, and a count
-// that is asked for is exact before and after.
+// Sweeping folds retrievals into access counts, concurrently with batches: none is counted twice or lost, and a query
+// is exact before and after.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -42,7 +42,7 @@ async function countsOf(store: PostgresStore): Promise<Record<string, number>> {
   return Object.fromEntries(listed);
 }
 
-test('a sweep adds up what was retrieved so far, so that the next count has no more of the leases to look at', async (t) => {
+test('a sweep folds the retrievals so far, so that the next query reads no leases for them', async (t) => {
   const { nodes, addedUp } = await openNodes(t, 1);
   const [store] = nodes;
   await commit(store, retrievals(1, [A, B, A]));
@@ -54,7 +54,7 @@ test('a sweep adds up what was retrieved so far, so that the next count has no m
   assert.deepEqual(await countsOf(store), { a: 2, b: 2 });
 });
 
-test('over any history the counts are exact, with nodes that sweep at the same time as others retrieve', async () => {
+test('over any history the counts are exact, while some nodes sweep and others retrieve', async () => {
   const act = fc.constantFrom('get a', 'get b', 'get a', 'sweep', 'sweep together', 'look');
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 30 }), (history) =>

@@ -1,4 +1,4 @@
-/** The whole interface, used once: each call has to be answered as a service answers that may do all that it needs. */
+/** Every call of the interface, once: a service with its required privileges must accept each one. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { parseAddress } from '../../src/store/postgres/address.ts';
@@ -8,7 +8,7 @@ import type { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';
 
-/** Under names of its own, so that it can be used again. @throws AssertionError at the first call that is answered otherwise */
+/** Uses new names, so that it can run again. @throws AssertionError at the first unexpected response */
 export async function useEverything(service: TestService): Promise<void> {
   const { admin } = service;
   const name = `a${randomBytes(6).toString('hex')}`;
@@ -57,7 +57,7 @@ export async function useEverything(service: TestService): Promise<void> {
   await told(admin.delete(`/api/v1/credentials/${path}`), 204);
 }
 
-/** What a node does beside its callers: when it starts, finds that others changed something, and sweeps. */
+/** The work of a node without requests: its start, changes of other nodes, and sweeping. */
 export async function useBesides(store: PostgresStore, url: string): Promise<void> {
   const connection = await Connection.open(parseAddress(url), 'reading');
   await readSchema(connection).finally(() => connection.close());
@@ -71,7 +71,7 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   } finally {
     await turn.rollback();
   }
-  // It was made already, which is found out only by whoever may make it.
+  // It exists already, which only a role that may create it can find out.
   const head = { seq: 0, hmac: '', mac: '', epoch: 0 };
   await assert.rejects(store.initialise('', head, Date.now()), /pkey \(23505\)/);
   const { isDone } = await store.sweep(Date.now(), 100);

@@ -1,4 +1,4 @@
-// Migrations, where several nodes share a database: one at a time, whole or not at all, and older nodes go on where they can.
+// Migrations of a shared database: one at a time, atomic, and older nodes continue where the migration allows.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -21,17 +21,17 @@ import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
 
 const SCHEMA = 'src/bin/schema.ts';
 
-test('--no-migrate refuses an empty database and leaves it empty, and works on one that is up to date', async (t) => {
+test('--no-migrate rejects an empty database without changing it, and accepts one that is up to date', async (t) => {
   const url = await newDatabase(t);
   await assert.rejects(open(url, false), {
-    message: `the database has no schema of Leasehold, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
+    message: `the database has no Leasehold schema, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
   });
   assert.equal((await querySql(url, `SELECT 1 FROM pg_namespace WHERE nspname = 'leasehold'`)).length, 0);
   await open(url);
   await open(url, false);
 });
 
-test('ten nodes that find an empty database at once all start, on one schema', async (t) => {
+test('ten nodes that start concurrently on an empty database all start, on one schema', async (t) => {
   const url = await newDatabase(t);
   await Promise.all(Array.from({ length: 10 }, () => open(url)));
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
@@ -40,7 +40,7 @@ test('ten nodes that find an empty database at once all start, on one schema', a
   assert.deepEqual(await shapeOf(url), await shapeOf(alone));
 });
 
-test('a start waits until another node’s migration has ended, however long other answers may take', async (t) => {
+test('a start waits until another node’s migration has ended, longer than other time-outs', async (t) => {
   const url = await newDatabase(t);
   const seconds = RESPONSE_TIMEOUT_MS / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
@@ -51,7 +51,7 @@ test('a start waits until another node’s migration has ended, however long oth
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
 });
 
-test('a newer schema that older nodes can work with is worked with', async (t) => {
+test('a node works with a newer schema that is compatible with it', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   await querySql(
     owner,
@@ -63,7 +63,7 @@ test('a newer schema that older nodes can work with is worked with', async (t) =
   await node.stop();
 });
 
-test('a node that runs while the schema gains columns goes on by itself', async (t) => {
+test('a running node continues while the schema gains columns', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
   await useEverything(node);
@@ -81,13 +81,13 @@ test('a node that runs while the schema gains columns goes on by itself', async 
   await node.stop();
 });
 
-test('a newer schema that takes a newer node is refused, and what it needs is said', async (t) => {
+test('a newer schema that requires a newer node is rejected, and the error names the requirement', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   for (const number of [1, 2]) {
     const values = `${NEWEST + number}, 'newer', ${NEWEST + 1}`;
     await querySql(owner, `INSERT INTO leasehold.migrations (number, name, needs) VALUES (${values})`);
   }
-  const message = `the database has schema ${NEWEST + 2}, which a Leasehold must know up to ${NEWEST + 1}, and this one knows up to ${NEWEST}: start a newer Leasehold`;
+  const message = `the database has schema ${NEWEST + 2}, which requires a Leasehold that knows schema ${NEWEST + 1}; this one knows ${NEWEST}. Start a newer Leasehold`;
   for (const mayMigrate of [true, false]) await assert.rejects(open(service, mayMigrate), { message });
 });
 
@@ -104,7 +104,7 @@ async function isHeldUp(url: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-test('a node that is killed within a migration leaves the old schema or the new one, and the next start finishes', async (t) => {
+test('a node that is killed during a migration leaves the old or the new schema, and the next start completes it', async (t) => {
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
   // In the middle of it: a table of the same name is being made.
@@ -136,7 +136,7 @@ test('a node that is killed within a migration leaves the old schema or the new 
   assert.deepEqual(await shapeOf(url), await shapeOf(alone));
 });
 
-test('a migration that waits for somebody’s long transaction gives up, changes nothing, and says so', async (t) => {
+test('a migration that waits for another client’s long transaction times out, changes nothing, and reports it', async (t) => {
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
   const table = `relname FROM pg_class WHERE relnamespace = 'leasehold'::regnamespace`;
@@ -153,7 +153,7 @@ test('a migration that waits for somebody’s long transaction gives up, changes
   assert.equal((await querySql(url, `SELECT ${table}`)).length, 0);
 });
 
-test('a migration takes newer nodes, unless it says that it leaves older ones working', () => {
+test('a migration requires nodes that know it, unless it declares older ones compatible', () => {
   const migration = { number: 7, name: '0007_more', sql: 'CREATE TABLE more (id text);\n-- It -- needs 2 words.\n' };
   assert.equal(minCompatible(migration), 7);
   assert.equal(minCompatible({ ...migration, sql: `-- Of more.\n-- needs 5\n${migration.sql}` }), 5);

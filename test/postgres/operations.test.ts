@@ -1,5 +1,5 @@
-// docs/operations.md, executed: its SQL and shell blocks make a vault on a PostgreSQL of its own, in their order, and its tables
-// are held against the server and the source.
+// docs/operations.md, executed: its SQL and shell blocks create a vault on a separate PostgreSQL, in order, and its
+// tables are compared with the server and the source.
 
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
@@ -28,7 +28,7 @@ function only(language: string, words: string): Block {
   return block;
 }
 
-/** The first cells of a table's rows, and what stands beside them. */
+/** The first cell of each row of a table, and the other cells. */
 function tableUnder(heading: string, title: string): string[][] {
   const section = PAGE.split(/^## /m).find((part) => part.startsWith(heading)) ?? '';
   const [, rows = ''] = section.split(`| ${title} |`);
@@ -36,13 +36,13 @@ function tableUnder(heading: string, title: string): string[][] {
   return lines.map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
 }
 
-test('the page’s roles are those of deploy, and every block is of a language that says whether it is run', () => {
+test('the page’s roles are those of deploy, and every block has a language that says whether it is executed', () => {
   const words = (text: string): string => text.replaceAll(/^--.*\n/gm, '').trim();
   assert.equal(words(only('sql', 'CREATE ROLE').text), words(ROLES));
   assert.deepEqual(new Set(blocks.map(({ language }) => language)), new Set(['console', 'sh', 'sql']));
 });
 
-test('the page’s commands make a vault that a role uses which owns nothing, and an agent with a key of its own', async (t) => {
+test('the page’s commands create a vault whose service role owns nothing, and an agent with its own key', async (t) => {
   const server = await startPostgres(t);
   const etc = temporaryDirectory(t);
   const home = temporaryDirectory(t);
@@ -89,7 +89,7 @@ test('the page’s commands make a vault that a role uses which owns nothing, an
   assert.equal(await service.end('SIGTERM'), 0);
 });
 
-test('the settings that the page says each connection has are those that it has', async (t) => {
+test('each connection has the settings that the page lists', async (t) => {
   const rows = tableUnder('Settings that matter', 'setting | value | so that');
   assert.ok(rows.length >= 5);
   const connection = await Connection.open(parseAddress(await newDatabase(t)), 'reading');
@@ -100,7 +100,7 @@ test('the settings that the page says each connection has are those that it has'
   connection.close();
 });
 
-test('every refusal of a start that the page lists is one that the source can say', () => {
+test('the source contains every start error that the page lists', () => {
   const source = globSync('src/{server,store,vault,ledger,platform}/**/*.ts', { cwd: ROOT })
     .map((name) => readFileSync(join(ROOT, name), 'utf8'))
     .join('\n');
@@ -117,7 +117,7 @@ test('every refusal of a start that the page lists is one that the source can sa
   }
 });
 
-test('every flag that the page names is one that a program has', () => {
+test('every flag that the page names is a flag of a program', () => {
   const programs = globSync('{src/server,src/cli,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
     readFileSync(join(ROOT, name), 'utf8'),
   );

@@ -1,5 +1,6 @@
-// No look and no removal goes through a table, however often it was made: PostgreSQL counts what it reads, and is asked afterwards.
-// WHY counted: a plan that is shown is not always the one that runs, since a statement gets another one when it was made often.
+// Every query and deletion finds its rows by an index, however often it ran: PostgreSQL counts the rows that it reads.
+// WHY counted: PostgreSQL may change the plan of a statement after several executions, so EXPLAIN may show a plan that
+// is not used.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -14,11 +15,11 @@ import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { until } from '../kit/processes.ts';
 
-/** Of leases, credentials, entries and the rest: more than a step looks at, and far more than any look is about. */
+/** Rows of leases, credentials, entries and other tables: more than a step reads, and far more than any query needs. */
 const ROWS = 40_000;
-/** After five times a statement may get a plan that fits all values: each is made more often than that. */
+/** After five executions PostgreSQL may choose a generic plan, so each statement runs more often than that. */
 const TIMES = 12;
-/** What a step may look at. */
+/** The number of rows that a step may read. */
 const STEP_ROWS = 5000;
 /** With one row, or read whole when a node starts. */
 const SMALL = ['vault', 'audit_head', 'access_count_progress', 'migrations', 'agents', 'policies', 'control_removals'];
@@ -56,7 +57,7 @@ const FILL = [
   `UPDATE leasehold.access_count_progress SET through_seq = ${ROWS - 100}; ANALYZE;`,
 ].join('\n');
 
-/** Rows that were read of each table, and how often one was gone through from end to end. */
+/** The rows that were read of each table, and the number of its sequential scans. */
 interface Reading {
   readonly table: string;
   readonly scans: number;
@@ -90,7 +91,7 @@ async function untilNobodyElseIsThere(): Promise<void> {
   );
 }
 
-/** What a store of its own reads, from its opening to its end, by the work: of each table that is not a small one. */
+/** The rows that a separate store reads during the work, for each table that is not small. */
 async function readBy(work: (store: PostgresStore) => Promise<unknown>): Promise<Reading[]> {
   await untilNobodyElseIsThere();
   const before = new Map((await readSoFar()).map((reading) => [reading.table, reading]));
@@ -161,7 +162,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
 ];
 
 for (const [what, atMost, look] of LOOKS) {
-  test(`no statement goes through a whole table: ${what}`, async () => {
+  test(`no statement scans a whole table: ${what}`, async () => {
     const readings = await readBy(look);
     assert.ok(readings.some(({ rows }) => rows > 0) || what === 'the end of the log', 'nothing was read at all');
     for (const { table, scans, rows } of readings) {
@@ -171,7 +172,7 @@ for (const [what, atMost, look] of LOOKS) {
   });
 }
 
-test('a whole table that is gone through is seen', async () => {
+test('a scan of a whole table is detected', async () => {
   const query = { agentName: null, resource: null, action: null, eventType: null, result: null };
   const readings = await readBy((store) => store.matchEntries(query, 1, ROWS, 'asc'));
   assert.ok(readings.some(({ table, rows }) => table === 'audit_entries' && rows >= STEP_ROWS * TIMES));

@@ -1,4 +1,4 @@
-// The role of the service: it owns nothing, may do exactly what a node needs, and a node that may do less says what is missing.
+// The role of the service: it owns nothing and has exactly the privileges that a node needs; errors name missing ones.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { startTestService } from '../kit/service.ts';
 import { useBesides, useEverything } from './full-vault.ts';
 import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
 
-test('a role that owns nothing can do all that a node does, and again after a restart', async (t) => {
+test('a role that owns nothing suffices for everything a node does, also after a restart', async (t) => {
   const { service } = await newGrantedDatabase(t);
   const first = await startTestService(t, ['--database', service, '--no-migrate']);
   await useEverything(first);
@@ -24,7 +24,7 @@ test('a role that owns nothing can do all that a node does, and again after a re
   await again.stop();
 });
 
-test('the role can change nothing of the log but add to it, and nothing of the schema', async (t) => {
+test('the role may only append to the log and may not change the schema', async (t) => {
   const { superuser, service, ownerRole } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
   await node.admin.post('/api/v1/credentials', { path: 'a', value: 'one' });
@@ -67,7 +67,7 @@ test('the role can change nothing of the log but add to it, and nothing of the s
   await node.stop();
 });
 
-test('a start without one of its rights names that one, and no other', async (t) => {
+test('a start without one privilege names exactly that one', async (t) => {
   const { owner, service, serviceRole } = await newGrantedDatabase(t);
   const role = quote(serviceRole);
   const tables = GRANTS.map(({ table, right }) => ({ right, on: `leasehold.${table}` }));
@@ -80,7 +80,7 @@ test('a start without one of its rights names that one, and no other', async (t)
   await (await PostgresStore.open(parseAddress(service))).close();
 });
 
-test('a start that lacks several rights names them all', async (t) => {
+test('a start without several privileges names them all', async (t) => {
   const { owner, service, serviceRole } = await newGrantedDatabase(t);
   await querySql(owner, `REVOKE SELECT, DELETE ON leasehold.leases, leasehold.sessions FROM ${quote(serviceRole)}`);
   const named =
@@ -88,13 +88,13 @@ test('a start that lacks several rights names them all', async (t) => {
   await assert.rejects(PostgresStore.open(parseAddress(service)), named);
 });
 
-test('a start on a schema of which a table was dropped says so', async (t) => {
+test('a start on a schema without one of its tables reports it', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   await querySql(owner, 'DROP TABLE leasehold.idempotency_records');
   await assert.rejects(PostgresStore.open(parseAddress(service)), /the database lacks leasehold.idempotency_records,/);
 });
 
-test('what a role had beyond its needs is taken from it when it is granted them', async (t) => {
+test('granting revokes privileges that the role does not need', async (t) => {
   const { owner, service, serviceRole } = await newGrantedDatabase(t);
   await querySql(owner, `GRANT ALL ON ALL TABLES IN SCHEMA leasehold TO ${quote(serviceRole)}`);
   await querySql(owner, `GRANT CREATE ON SCHEMA leasehold TO ${quote(serviceRole)}`);

@@ -1,4 +1,4 @@
-// The command that makes the schema of a shared database: for its owner, with what it says, prints and refuses.
+// The command that creates the schema of a shared database: for its owner; its effects, its output and its errors.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
 
 const SCHEMA = 'src/bin/schema.ts';
 
-test('the command makes the schema, lets a role use it, and says what comes next', async (t) => {
+test('the command creates the schema, grants a role its privileges, and prints the next step', async (t) => {
   const { owner, service, serviceRole } = await newOwnedDatabase(t);
   const file = join(temporaryDirectory(t), 'owner.url');
   writeFileSync(file, `${owner}\n`);
@@ -32,7 +32,7 @@ test('the command makes the schema, lets a role use it, and says what comes next
   await node.stop();
 });
 
-test('what the command prints is what it does', async (t) => {
+test('the printed statements are those that the command executes', async (t) => {
   const [byCommand, byHand] = [await newGrantedDatabase(t), await newOwnedDatabase(t)];
   const { code, output } = await runCommand(SCHEMA, ['--print', '--grant', byHand.serviceRole]);
   assert.equal(code, 0, output);
@@ -43,7 +43,7 @@ test('what the command prints is what it does', async (t) => {
   assert.deepEqual(left, { code: 0, output: '\n' });
 });
 
-test('a command that was called wrongly, or may not, says why in one line and changes nothing', async (t) => {
+test('a usage error or a missing privilege is reported in one line and changes nothing', async (t) => {
   const { owner, service, ownerRole, serviceRole } = await newOwnedDatabase(t);
   const rows: readonly [flags: readonly string[], code: number, said: RegExp][] = [
     [[], 2, /^leasehold: Give --database URL or --database-file FILE\.\n$/],
@@ -54,7 +54,7 @@ test('a command that was called wrongly, or may not, says why in one line and ch
     [
       ['--database', service],
       1,
-      /^leasehold: the database has no schema of Leasehold,.*run npm run schema with the role that may.*\n$/,
+      /^leasehold: the database has no Leasehold schema,.*run npm run schema with a role that may.*\n$/,
     ],
     [
       ['--database', owner, '--grant', 'x'.repeat(64)],
@@ -82,22 +82,22 @@ test('a command that was called wrongly, or may not, says why in one line and ch
   await open(owner, false);
 });
 
-test('a role that may not make the schema is told who can', async (t) => {
+test('without the privilege to create the schema, the start names the command that creates it', async (t) => {
   const { service } = await newOwnedDatabase(t);
   await assert.rejects(open(service), {
     message:
-      'the database has no schema of Leasehold, or an old one, and this role may not make it: run npm run schema with the role that may; docs/operations.md tells how',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/operations.md',
   });
 });
 
-test('a role that may use the schema is told so where it is old, and changes nothing', async (t) => {
+test('an old schema is rejected when the role may not migrate it, and nothing changes', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   await querySql(owner, `DELETE FROM leasehold.migrations WHERE number = ${NEWEST}`);
-  await assert.rejects(open(service), /no schema of Leasehold, or an old one, and this role may not make it/);
+  await assert.rejects(open(service), /no Leasehold schema, or an old one, and this role may not create it/);
   assert.deepEqual(await migrationsOf(owner), MIGRATIONS.slice(0, -1));
 });
 
-test('an owner of an empty schema that somebody else made for it can fill it', async (t) => {
+test('a role that owns an empty schema that another role created can create the tables', async (t) => {
   const { superuser, owner, ownerRole } = await newOwnedDatabase(t);
   await querySql(superuser, `ALTER DATABASE ${new URL(superuser).pathname.slice(1)} OWNER TO CURRENT_USER`);
   await querySql(superuser, `GRANT CONNECT ON DATABASE ${new URL(superuser).pathname.slice(1)} TO ${quote(ownerRole)}`);

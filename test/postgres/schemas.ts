@@ -1,4 +1,4 @@
-/** What the tests of the schema share: a store that is opened and closed, and what a schema looks like. */
+/** Shared by the tests of the schema: opens and closes a store, and describes a schema. */
 import { readMigrations } from '../../src/store/migrations.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';

@@ -1,4 +1,4 @@
-// Each right of the service's role is one that a node uses.
+// Each privilege of the service's role is used by a node.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { startTestService } from '../kit/service.ts';
 import { useBesides, useEverything } from './full-vault.ts';
 import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
 
-test('of what the role may do, nothing can be spared', async (t) => {
+test('no privilege of the role can be removed', async (t) => {
   const { owner, service, serviceRole } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
   const store = await PostgresStore.open(parseAddress(service));

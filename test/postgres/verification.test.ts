@@ -1,4 +1,4 @@
-/** Verification in threads of a log whose connections are cut while they read. */
+/** Verification in threads of a log whose connections are lost during reads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GENESIS_MAC } from '../../src/core/audit.ts';
@@ -15,7 +15,7 @@ import { lengthenLog } from '../vault/verification-log.ts';
 
 const ENTRIES = 200_500;
 
-test('a thread whose connection is lost ends the others, whatever they have before them', async (t) => {
+test('a thread with a lost connection ends the others, whatever their remaining work', async (t) => {
   const url = await newDatabase(t);
   const store = await PostgresStore.open(parseAddress(url));
   t.after(() => store.close());
@@ -50,7 +50,7 @@ test('a thread whose connection is lost ends the others, whatever they have befo
   await querySql(url, `SELECT pg_terminate_backend(${one})`);
   await ended;
   assert.equal(checked < ENTRIES / 2, true, `${checked} were checked all the same`);
-  // The server takes a moment to see that one has gone.
+  // The server notices a closed connection after a moment.
   await until(
     async () => (await pids()).every((pid) => before.includes(pid)),
     5000,

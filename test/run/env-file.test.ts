@@ -1,4 +1,4 @@
-// .env files and references: what is read, where it stands to the byte, and that mistakes name the line and nothing of it.
+// .env files and references: parsing with byte positions, and errors that name the line and nothing of its content.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -99,7 +99,7 @@ for (const [claim, text, expected] of ROWS) {
   test(`a file is read with ${claim}`, () => assert.deepEqual(pairs(text), expected));
 }
 
-test('a value does not show itself when it is printed', () => {
+test('a value is not shown when it is printed', () => {
   assert.equal(JSON.stringify(read('A=hunter2')).includes('hunter2'), false);
 });
 
@@ -110,13 +110,13 @@ const BROKEN: readonly [text: string, message: string][] = [
   ['A-B C=hunter2', '.env, line 1: must be NAME=value or a comment'],
   ['1A=hunter2', '.env, line 1: must be NAME=value or a comment'],
 ];
-test('a mistake names the file, the line and the rule, never what stands there', () => {
+test('an error names the file, the line and the rule, never the content', () => {
   for (const [text, message] of BROKEN) assert.throws(() => read(text), { name: 'UsageError', message });
   const bytes = Buffer.concat([Buffer.from('A=1\nB='), Buffer.from([0xff, 0xfe])]);
   assert.throws(() => parseEnvFile(bytes, '.env'), { message: '.env, line 2: is not UTF-8' });
 });
 
-test('spans are bytes: a value is replaced and every other byte stays', () => {
+test('spans are byte offsets: a value is replaced and every other byte stays', () => {
   const text = '\ufeff# ä\r\nexport A = "grüß\r\ngott" # c\r\nB=ü # d\nC=3';
   const bytes = Buffer.from(text);
   const [a, b, c] = parseEnvFile(bytes, '.env');
@@ -129,7 +129,7 @@ test('spans are bytes: a value is replaced and every other byte stays', () => {
   assert.equal(bytes.subarray(...(b?.lineSpan ?? [0, 0])).toString(), 'B=ü # d\n');
 });
 
-test('fuzzed: what is written in quotes is read back, and any text is read or refused', () => {
+test('fuzzing: quoted text is read back, and any text is parsed or rejected', () => {
   const value = anyText(20).map((text) => text.toWellFormed().replaceAll('\r', ''));
   fc.assert(
     fc.property(fc.array(value), (values) => {
@@ -160,7 +160,7 @@ test('fuzzed: what is written in quotes is read back, and any text is read or re
   );
 });
 
-test('a file that is not there, or has no end, is refused in a line', async (t) => {
+test('a file that is missing or has no end is rejected in one line', async (t) => {
   const directory = temporaryDirectory(t);
   await assert.rejects(readEnvFile(join(directory, 'none')), {
     message: `${join(directory, 'none')}: cannot be read (ENOENT)`,
@@ -171,7 +171,7 @@ test('a file that is not there, or has no end, is refused in a line', async (t) 
   assert.equal((await readEnvFile(join(directory, '.env')))[0]?.name, 'A');
 });
 
-test('a reference is the whole of a value, with a version or without', () => {
+test('a reference is a complete value, with a version or without', () => {
   const both = ['leasehold://prod/db/password', 'leasehold://a@b:c+d=e~f?version=12'];
   for (const text of both) assert.equal(writeReference(parseReference(text, 'A')), text);
   assert.deepEqual(parseReference('leasehold://a?version=12', 'A'), { path: 'a', version: 12 });
@@ -181,7 +181,7 @@ test('a reference is the whole of a value, with a version or without', () => {
   assert.equal(isReference('postgres://u:leasehold://a@h'), false);
 });
 
-test('what looks like a reference and is none is refused, and not repeated', () => {
+test('a malformed reference is rejected and not repeated', () => {
   const texts = [
     'leasehold:/a',
     'LEASEHOLD://a',

@@ -1,4 +1,4 @@
-// What a program inherits, and values as private files.
+// The environment that a program inherits, and values as private files.
 
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
@@ -18,7 +18,7 @@ const SECRET_NAMES =
 const HARMLESS_NAMES =
   'PATH HOME TERM LANG LC_ALL TZ PWD OLDPWD SHELL USER TMPDIR DISPLAY XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS HTTPS_PROXY http_proxy TOKENIZERS_PARALLELISM KEYBOARD KEYMAP MONKEY AUTHOR PASSAGE COMPASS EDITOR NODE_ENV KUBECONFIG AUTH_URL COMPASS_HOME BYPASS SYSTEMD_ASKPASS CONN_STRATEGY ALL_PROXY NO_PROXY FORBEARER PWD_CHECK';
 
-test('variables are told by their names', () => {
+test('secret variables are detected by name', () => {
   const named = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, 'x']));
   assert.deepEqual(leftOut(named(SECRET_NAMES)), SECRET_NAMES.split(' ').sort());
   assert.deepEqual(leftOut(named(HARMLESS_NAMES)), []);
@@ -66,7 +66,7 @@ const HARMLESS_VALUES = [
   '',
 ];
 
-test('variables are told by what their values look like', () => {
+test('secret variables are detected by value', () => {
   for (const value of SECRET_VALUES) assert.deepEqual(leftOut({ X: value }), ['X'], value);
   for (const value of HARMLESS_VALUES) assert.deepEqual(leftOut({ X: value }), [], value);
   for (const name of ['HTTPS_PROXY', 'http_proxy', 'ALL_PROXY']) {
@@ -75,7 +75,7 @@ test('variables are told by what their values look like', () => {
   }
 });
 
-test('no family of names hides a value, and what programs need goes whatever its value looks like', () => {
+test('no family of names exempts a value, and variables that programs need are always passed on', () => {
   const key = `ghp_${letters(36)}`;
   for (const name of [
     'LC_X',
@@ -106,7 +106,7 @@ test('no family of names hides a value, and what programs need goes whatever its
     assert.deepEqual(leftOut({ [name]: directory }), [], name);
 });
 
-test('a large variable takes time by its length', () => {
+test('checking a large variable takes time linear in its length', () => {
   for (const part of [
     'a.',
     'eyJ-',
@@ -122,7 +122,7 @@ test('a large variable takes time by its length', () => {
     assertGrowth((count) => leftOut({ X: part.repeat(count) }), { small: 10_000, times: 8, limit: 30, what: part });
 });
 
-test('what is kept by name is passed on, and with * everything but the vault’s own, which only its name keeps', () => {
+test('--keep passes variables on by name, and * passes all but the vault’s own, which must be named', () => {
   const parent = { GH_TOKEN: 'x', API_KEY: 'y', LEASEHOLD_TOKEN: 'z', leasehold_addr: 'w', A: '1' };
   const kept = (...keep: string[]) => Object.keys(inheritEnvironment(parent, keep).variables).sort();
   assert.deepEqual(kept(), ['A']);
@@ -132,7 +132,7 @@ test('what is kept by name is passed on, and with * everything but the vault’s
   assert.deepEqual(leftOut(parent), ['API_KEY', 'GH_TOKEN']);
 });
 
-test('files are private, hold values byte for byte, and are removed with their directory', (t) => {
+test('files are private, contain values byte for byte, and are removed with their directory', (t) => {
   const runtime = temporaryDirectory(t);
   const files = makePrivateFiles(runtime);
   t.after(() => files.remove());
@@ -145,7 +145,7 @@ test('files are private, hold values byte for byte, and are removed with their d
   assert.equal(existsSync(files.directory), false);
 });
 
-test('a place that others can enter or that is a link is not used, nor does a file follow one', (t) => {
+test('a directory that others can enter or that is a link is not used, and a file does not follow a link', (t) => {
   const directory = temporaryDirectory(t);
   mkdirSync(join(directory, 'open'));
   chmodSync(join(directory, 'open'), 0o755);

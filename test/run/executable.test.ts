@@ -1,4 +1,5 @@
-// What can be run, looked up before anything is lent: in the path as a shell does it, and with the interpreter that a script names.
+// Executables, looked up before a lease is issued: in the path as a shell does it, and with the interpreter of a
+// script.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -35,7 +36,7 @@ const SCRIPTS: readonly [text: string | Uint8Array, code: number | null][] = [
   [`#!/bin/sh -${'e'.repeat(1000)}`, null],
 ];
 
-test('a script whose interpreter is missing is a fault, with the code that bash ends with', (t) => {
+test('a missing interpreter is an error with the exit code of bash', (t) => {
   const directory = temporaryDirectory(t);
   for (const [at, [text, code]] of SCRIPTS.entries()) {
     const file = join(directory, `script${at}`);
@@ -48,7 +49,7 @@ test('a script whose interpreter is missing is a fault, with the code that bash 
   }
 });
 
-test('the next in the path serves where the first has no interpreter, and a file that nobody may read is left to the system', (t) => {
+test('if the first match in the path has no interpreter the next one is used, and an unreadable file is left to the system', (t) => {
   const [one, other] = [join(temporaryDirectory(t), 'one'), join(temporaryDirectory(t), 'other')];
   for (const directory of [one, other]) mkdirSync(directory);
   writeFileSync(join(one, 'tool'), '#!/no/such\n', { mode: 0o755 });

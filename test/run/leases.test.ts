@@ -1,4 +1,5 @@
-// Borrowing through the narrow port that the client library satisfies: all or nothing, once each, a few at a time, and given back.
+// Leases through the narrow interface that the client library satisfies: all or nothing, once each, with bounded
+// concurrency, and revoked.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +27,7 @@ interface Book extends LeaseClient {
   readonly most: { atOnce: number };
 }
 
-/** A lender that takes its time, and refuses by the path. */
+/** A lease client with delays, which rejects certain paths. */
 function openBook(refusals: Readonly<Record<string, string>> = {}): Book {
   const [lent, revoked, most]: [string[], string[], { atOnce: number }] = [[], [], { atOnce: 0 }];
   let atOnce = 0;
@@ -53,7 +54,7 @@ function openBook(refusals: Readonly<Record<string, string>> = {}): Book {
 
 const options = (signal = new AbortController().signal) => ({ ttlSeconds: null, signal });
 
-test('each version of each path is lent once, eight at a time, whatever the names', async () => {
+test('each version of each path is leased once, eight at a time, whatever the names', async () => {
   const book = openBook();
   const many = Array.from({ length: 30 }, (_, at) => want(`V${at}`, `p${at % 20}`, at < 20 ? null : 2));
   const { values, leaseIds } = await acquireLeases(book, [...many, want('AGAIN', 'p0')], options());
@@ -65,7 +66,7 @@ test('each version of each path is lent once, eight at a time, whatever the name
   assert.equal(book.most.atOnce, 8);
 });
 
-test('where paths are refused all refusals are told, in order, and the rest is given back', async () => {
+test('if paths are rejected all rejections are reported, in order, and the other leases are revoked', async () => {
   const book = openBook({ b: 'ACCESS_DENIED', d: 'NOT_FOUND' });
   const wanted = ['a', 'b', 'c', 'd'].map((path) => want(path.toUpperCase(), path));
   await assert.rejects(acquireLeases(book, wanted, options()), (error) => {
@@ -79,14 +80,14 @@ test('where paths are refused all refusals are told, in order, and the rest is g
   assert.deepEqual(book.revoked.toSorted(), ['a#', 'c#']);
 });
 
-test('a service that does not answer is not asked for the rest', async () => {
+test('an unreachable service is not called for the rest', async () => {
   const book = openBook({ p0: 'UNREACHABLE' });
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
   await assert.rejects(acquireLeases(book, wanted, options()), LeaseAcquisitionError);
   assert.equal(book.lent.length < 10, true);
 });
 
-test('who is interrupted gives back what was lent by then', async () => {
+test('an interrupt revokes the leases issued so far', async () => {
   const book = openBook();
   const interruption = new AbortController();
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
@@ -98,7 +99,7 @@ test('who is interrupted gives back what was lent by then', async () => {
   assert.equal(book.lent.length < 40, true);
 });
 
-test('leases that have ended are no failure, and those that can’t be revoked hold nobody up for more than 5 seconds', async () => {
+test('leases that have ended are not a failure, and those that cannot be revoked delay the exit by 5 seconds at most', async () => {
   const book = openBook();
   assert.equal(await releaseLeases(book, ['a', 'ended']), null);
   assert.equal(
@@ -108,7 +109,7 @@ test('leases that have ended are no failure, and those that can’t be revoked h
   assert.deepEqual(book.revoked, ['a', 'b']);
 });
 
-/** Lends whatever happens to its caller, as a service does whose answer is under way. */
+/** Issues leases even after the caller was interrupted, as a service does whose response is in flight. */
 function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
   const book = openBook();
   return {
@@ -126,7 +127,7 @@ function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
   };
 }
 
-test('what is under way when somebody interrupts, or when a path fails, is awaited and given back', async () => {
+test('requests in flight at an interrupt or a rejection are awaited and their leases revoked', async () => {
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
   const interrupted = openSlowBook();
   await assert.rejects(acquireLeases(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
@@ -139,7 +140,7 @@ test('what is under way when somebody interrupts, or when a path fails, is await
   }
 });
 
-test('an answer that does not come holds an interruption up for five seconds, and no longer', async () => {
+test('a missing response delays an interrupt by five seconds at most', async () => {
   const stuck: LeaseClient = {
     ...openBook(),
     retrieve: (_path, { signal }) => sleep(60_000, null, { signal }).then(() => assert.fail()),

@@ -7,7 +7,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { MaskingStream } from '../../src/run/output-pump.ts';
 
-test('a masking stream releases a prompt when the source is quiet, and passes on everything at its end', async () => {
+test('a masking stream shows a prompt when the source is idle, and passes on everything at its end', async () => {
   const stream = new MaskingStream(createMasking([['V', new Secret(': hunter2')]]));
   let shown = '';
   stream.on('data', (chunk) => (shown += chunk));

@@ -1,4 +1,4 @@
-// References inside a value: which there are, what is refused, and what comes out.
+// References inside a value: which ones exist, which are rejected, and the result.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ test('each reference is replaced by its value, and everything else stays', () =>
   assert.deepEqual(parsed?.wanted, [{ name: 'A[1]', path: 'a/b', version: 2 }]);
 });
 
-test('a text without references is none of ours, and one that is misspelt is refused', () => {
+test('a text without references is returned as null, and a malformed reference is rejected', () => {
   for (const text of ['', 'plain', '{{x}}', '{{ lease }}']) assert.equal(parseTemplate('A', text, 'here'), null);
   for (const text of [
     '{{leasehold:/a}}',

@@ -1,6 +1,6 @@
 // Altered databases: the service refuses to start with one line, or starts and warns; it never crashes.
-// SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10. What a damaged log does to verification is held in
-// test/spec and test/vault, what a damaged file of SQLite does in test/sqlite.
+// SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10. test/spec and test/vault verify damaged logs,
+// and test/sqlite tests damaged SQLite files.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

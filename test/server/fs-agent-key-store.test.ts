@@ -1,6 +1,6 @@
 // Recovery of agents' key directories after a crash: pending keys are published or deleted, directories of deregistered
-// agents are deleted, and unknown files are left unchanged. SOURCE: interface 2.5; design, "Key files"; security, "Half-done
-// deletes (CVE-2020-7220)".
+// agents are deleted, and unknown files are left unchanged. SOURCE: docs/api.md, "Agents";
+// CVE-2020-7220, half-done deletes.
 
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -34,7 +34,7 @@ const openMany = (address: string, localAddress: string, count: number): Promise
 
 const isServed = (answer: string): boolean => answer.startsWith('HTTP/1.1 200 ');
 
-test('1,000 authenticated connections at once are served, 500 of one address, and its next one is 503', async (t) => {
+test('1,000 concurrent authenticated connections are served, 500 of one address, and its next one is 503', async (t) => {
   const service = await startTestService(t);
   const session = ['GET /api/v1/agents HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${service.adminToken}`];
   const sockets: Socket[] = [];

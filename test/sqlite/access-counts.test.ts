@@ -1,4 +1,4 @@
-// Counts of accesses in SQLite: written a few with each commit, and exact wherever the process ended.
+// Access counts in SQLite: written a few with each commit, and exact wherever the process ended.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ function written(file: string): { readonly counts: number[]; readonly throughSeq
   }
 }
 
-test('counts are written when there are many, some with each commit, and then the log is counted', async (t) => {
+test('above the threshold a pass writes counts, some with each commit, and then records the last counted entry', async (t) => {
   const { file, store } = await newVault(t);
   const credentials = PATHS.map((path) => aCredential(path));
   await commit(store, { changes: credentials.map(stored) });
@@ -67,7 +67,7 @@ test('counts are written when there are many, some with each commit, and then th
   assert.deepEqual(written(file), { counts: [2, 2, 1, 1, 1, 1], throughSeq: 8 });
 });
 
-test('a commit that fails takes no step and counts nothing', async (t) => {
+test('a failed commit does not advance the pass and counts nothing', async (t) => {
   const { file, store } = await newVault(t);
   const credentials = PATHS.map((path) => aCredential(path));
   const accesses = new Map(credentials.map(({ id }) => [id, 1]));
@@ -83,7 +83,7 @@ test('a commit that fails takes no step and counts nothing', async (t) => {
   assert.deepEqual(written(file), { counts: [1, 1, 1, 1, 1, 1], throughSeq: 6 });
 });
 
-test('while a start counts what the log holds, counts wait for it, retrievals and passes do not spoil it', async (t) => {
+test('during the recovery of counts readers wait for it, and retrievals and passes do not change its result', async (t) => {
   const file = join(temporaryDirectory(t), 'vault.db');
   const first = new SqliteStore(file);
   await first.initialise(KEY_CHECK, headAt(0), T0);
@@ -137,7 +137,7 @@ const ALTERED: Readonly<Record<string, string>> = {
 };
 
 for (const [what, sql] of Object.entries(ALTERED)) {
-  test(`whoever alters counts outside spoils that count, and nothing else: ${what}`, async (t) => {
+  test(`a count row altered outside changes that count only: ${what}`, async (t) => {
     const { file, open, store } = await newVault(t);
     const credentials = PATHS.map((path) => aCredential(path));
     const retrieveAll = async (to: SqliteStore, firstSeq: number): Promise<void> => {
@@ -171,7 +171,7 @@ for (const [what, sql] of Object.entries(ALTERED)) {
   });
 }
 
-test('over any history the counts are exact, wherever the process ended in a pass', async () => {
+test('over any history the counts are exact, wherever in a pass the process ended', async () => {
   const act = fc.oneof(
     { weight: 10, arbitrary: fc.record({ kind: fc.constant('get' as const), path: fc.constantFrom(...PATHS) }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('put' as const), path: fc.constantFrom(...PATHS) }) },

@@ -1,4 +1,4 @@
-// The write-ahead log stays short, whatever is written and whoever reads.
+// The write-ahead log stays short, whatever is written and read.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -26,7 +26,7 @@ async function openVault(t: TestContext) {
   return { file, store, write, pagesOfLog };
 }
 
-test('the write-ahead log is written into the database beside the turns, and begins anew', async (t) => {
+test('the write-ahead log is checkpointed while batches continue, and restarts', async (t) => {
   const { file, store, write, pagesOfLog } = await openVault(t);
   await write(600);
   assert.ok(pagesOfLog() < 8 * WORTH_FRAMES, `${pagesOfLog()} pages`);
@@ -39,7 +39,7 @@ test('the write-ahead log is written into the database beside the turns, and beg
   assert.equal(Object.values(database.prepare('PRAGMA integrity_check').get() ?? {})[0], 'ok');
 });
 
-test('whoever holds a look at the log open from outside makes it longer, and stops nothing', async (t) => {
+test('a snapshot that another program keeps open makes the log longer and stops nothing', async (t) => {
   const { file, write, pagesOfLog } = await openVault(t);
   await write(10);
   const other = new DatabaseSync(file);
@@ -59,7 +59,7 @@ test('whoever holds a look at the log open from outside makes it longer, and sto
   assert.ok(frames < 8 * WORTH_FRAMES, `${frames} pages are in the log still`);
 });
 
-test('a process that runs out of file descriptors goes on, and writes the log into the database when it has some again', async (t) => {
+test('a process without file descriptors continues, and checkpoints the write-ahead log when it has some again', async (t) => {
   const file = join(temporaryDirectory(t), 'vault.db');
   const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
   const command = 'ulimit -n 80 && exec "$@"';
@@ -72,7 +72,7 @@ test('a process that runs out of file descriptors goes on, and writes the log in
   assert.equal(seq, 600);
 });
 
-/** How many entries the database has without its write-ahead log, as somebody finds who copies it alone. */
+/** How many entries the database file has without its write-ahead log, as in a copy of that file alone. */
 function entriesAlone(t: TestContext, file: string): number {
   const alone = join(temporaryDirectory(t), 'alone.db');
   copyFileSync(file, alone);
@@ -85,7 +85,7 @@ function entriesAlone(t: TestContext, file: string): number {
   }
 }
 
-test('a store that is idle has everything in the database itself', async (t) => {
+test('an idle store has everything in the database file', async (t) => {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file, { checkpoints: { idleMs: 50 } });
   t.after(() => store.close());
@@ -96,7 +96,7 @@ test('a store that is idle has everything in the database itself', async (t) => 
   assert.equal(entriesAlone(t, file), 30);
 });
 
-test('a store that was closed has everything in the database itself, while another program has it open too', async (t) => {
+test('a closed store has everything in the database file, even while another program has it open', async (t) => {
   const { file, store, write } = await openVault(t);
   await write(5);
   const other = new DatabaseSync(file);

@@ -1,4 +1,4 @@
-// The count of accesses in memory and in SQLite's rows: written by itself, so that a start has little of the log to count.
+// Access counts in memory and in SQLite's rows: written automatically, so that a start has little of the log to count.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ async function looked(vault: OpenedVault, path: string): Promise<number> {
   return (await readCredentialMetadata(vault, admin(), toPath(path))).credential.accessCount;
 }
 
-test('counts are written by themselves after so many accesses, so that the next start has no more of the log to count', async (t) => {
+test('counts are written automatically after a number of retrievals, so that the next start counts only the later ones', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let i = 0; i < 505; i++) await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));

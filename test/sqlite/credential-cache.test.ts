@@ -1,4 +1,4 @@
-// Credentials that are kept in memory: whoever changes them, the next turn sees it.
+// The credential cache: every change of a credential is visible to the next batch.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ async function openVault(t: TestContext) {
   return { file, store, look, credential };
 }
 
-test('what this process changes is seen by the next turn: a new version, a count, a removal, another credential', async (t) => {
+test('the next batch sees changes by this process: a new version, a count, a deletion, another credential', async (t) => {
   const { store, look, credential } = await openVault(t);
   await commit(store, { changes: [stored({ ...credential, version: 2 }), versioned(credential, 2, bytes(2))] });
   assert.deepEqual(await look(), [0, [2]]);
@@ -58,7 +58,7 @@ test('what this process changes is seen by the next turn: a new version, a count
   assert.deepEqual(await look(), [0, [9]]);
 });
 
-test('what another program changes in the database is seen by the next turn', async (t) => {
+test('the next batch sees changes by another program', async (t) => {
   const { file, look } = await openVault(t);
   const other = new DatabaseSync(file);
   t.after(() => other.close());

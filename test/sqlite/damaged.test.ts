@@ -1,5 +1,5 @@
-// A file of SQLite that is damaged, or another program's: a clear line and no start, or a start that goes on; never a
-// crash. SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10.
+// SQLite files that are damaged or belong to another program: the service refuses to start with one line, or starts and
+// continues; it never crashes. SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '
 
 const PAGE = 8192;
 
-test('a database of a newer schema is refused by the program in one line, and not changed by a byte', async (t) => {
+test('a database with a newer schema is rejected in one line and not changed', async (t) => {
   const dataDir = await copyVault(t);
   await executeSql(dataDir, 'PRAGMA user_version = 999');
   await assertProgramRefuses(
@@ -21,20 +21,20 @@ test('a database of a newer schema is refused by the program in one line, and no
   );
 });
 
-test('a database of another program is refused, and not changed by a byte', async (t) => {
+test('a database of another program is rejected and not changed', async (t) => {
   const dataDir = await copyVault(t);
   await executeSql(dataDir, 'PRAGMA application_id = 7');
   await assertNoStart(t, dataDir, /is a database of another program/);
 });
 
-test('a file that is no database any more is one clear line of the program, and no crash', async (t) => {
+test('a file that is not a database any more is reported in one line', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'leasehold.db');
   writeFileSync(file, Buffer.concat([Buffer.alloc(100, 'x'), readFileSync(file).subarray(100)]));
   await assertProgramRefuses(dataDir, /not a database/);
 });
 
-test('a damaged schema is one line, also where SQLite’s own words have several', async (t) => {
+test('a damaged schema is reported in one line, even if SQLite’s message has several', async (t) => {
   const dataDir = await copyVault(t);
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'), { defensive: false });
   database.exec(`PRAGMA writable_schema = ON;
@@ -43,11 +43,11 @@ test('a damaged schema is one line, also where SQLite’s own words have several
   await assertProgramRefuses(dataDir, /malformed database schema/);
 });
 
-test('whichever page is damaged, the start is refused in one line or goes on', async (t) => {
+test('with any damaged page the start is rejected in one line or succeeds', async (t) => {
   const dataDir = await copyVault(t);
   const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
   copyFileSync(file, good);
-  // A start that goes on anchors what it wrote: the database that is put back is older.
+  // A successful start anchors what it wrote, so the restored database is older than its anchor.
   const [anchor, anchored] = [join(dataDir, 'log.anchor'), readFileSync(join(dataDir, 'log.anchor'))];
   const pages = Math.floor(statSync(good).size / PAGE);
   const outcomes = new Set<string>();
@@ -64,7 +64,7 @@ test('whichever page is damaged, the start is refused in one line or goes on', a
   assert.equal(await outcomeOfStart(t, dataDir), 'started');
 });
 
-test('a database that was cut short is refused in one line', async (t) => {
+test('a truncated database is rejected in one line', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'leasehold.db');
   const size = statSync(file).size;
@@ -74,7 +74,7 @@ test('a database that was cut short is refused in one line', async (t) => {
   }
 });
 
-test('a write-ahead log that is no log is as none, and the vault is as it was at its last checkpoint', async (t) => {
+test('an invalid write-ahead log is ignored, and the vault is that of its last checkpoint', async (t) => {
   const dataDir = await copyVault(t);
   const wal = join(dataDir, 'leasehold.db-wal');
   assert.equal(existsSync(wal), false);

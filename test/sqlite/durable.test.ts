@@ -1,4 +1,4 @@
-// Decide, lend, record, commit, then speak, where the disk is slow or fails: turns go on, and nobody is told what may be lost.
+// Durability on a slow or failing disk: batches continue, and no response precedes the sync of its batch.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { get, newGate, openVault, outcomeOf, put, SILENT, settle, until, verify } from '../vault/fixture.ts';
 
-/** Operations for which a turn is written while another one waits for the disk. */
+/** The number of operations for which a batch is written during a sync. */
 const WORTH_A_TURN = 32;
 
 /** A vault whose next syncs wait at a gate, or fail there. */
@@ -46,7 +46,7 @@ function countWritten(directory: string): number {
   return Number(row?.['n']);
 }
 
-test('while the disk works the next turns are decided and written; nobody is answered before it is done', async (t) => {
+test('during a sync the next batches are decided and written, and no response is sent before its sync', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key', 'old');
   disk.hold();
@@ -66,7 +66,7 @@ test('while the disk works the next turns are decided and written; nobody is ans
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('idle is when all is answered, not when all is written', async (t) => {
+test('the vault is idle when every operation has its response, not when every batch is written', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   disk.hold();
   const asked = put(vault, 'prod/key');
@@ -81,7 +81,7 @@ test('idle is when all is answered, not when all is written', async (t) => {
   await Promise.all([asked, idle]);
 });
 
-test('a sync that fails: everybody who waits is refused, the process is told to stop, and nothing is done any more', async (t) => {
+test('after a failed sync all waiting operations are rejected, the process is told to stop, and nothing is executed', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();
@@ -100,7 +100,7 @@ test('a sync that fails: everybody who waits is refused, the process is told to 
   assert.equal(countWritten(vault.directory), written);
 });
 
-test('a slow disk is not outrun: what is written and not answered is bounded, the rest waits in the queue', async (t) => {
+test('on a slow disk the number of pending batches is bounded, and the other operations wait in the queue', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();
@@ -113,7 +113,7 @@ test('a slow disk is not outrun: what is written and not answered is bounded, th
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a few operations wait for the disk with the turn before them, and then go together', async (t) => {
+test('a few operations wait for the sync of the previous batch and then form one batch', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();
@@ -127,7 +127,7 @@ test('a few operations wait for the disk with the turn before them, and then go 
   assert.equal(countWritten(vault.directory), 1 + WORTH_A_TURN);
 });
 
-test('idle is also when a failed sync refused all that waited for it', { timeout: 120_000 }, async (t) => {
+test('the vault is also idle after a failed sync rejected all waiting operations', { timeout: 120_000 }, async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();

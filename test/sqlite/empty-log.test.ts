@@ -1,5 +1,5 @@
-// A log that somebody emptied under the service, head record and all: where several nodes share it none of them goes on with that,
-// and each start leaves an entry; what is said of a log without entries is held in test/vault.
+// A log that was emptied under the service, including the head record. With several nodes no node continues, and each
+// start writes an entry; test/vault checks the messages about a log without entries.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
-  // The start is recorded: the head record of before it is made here.
+  // The start was recorded, so the test restores the head record of the empty log.
   const mac = headMac(auditKeyOf(other), 0, GENESIS_MAC);
   const head = `UPDATE audit_head SET seq = 0, hmac = '${GENESIS_MAC}', mac = '${mac}'`;
   await executeSql(other.dataDir, `DELETE FROM audit_entries; ${head}`);

@@ -1,6 +1,6 @@
 /**
- * A program: a store whose process runs out of file descriptors for a while. `node exhausted.ts FILE`. Prints how many pages are in
- * the write-ahead log at the end of that while, and later.
+ * A program: a store whose process temporarily has no file descriptors. `node exhausted.ts FILE` prints the number of
+ * pages in the write-ahead log at the end of that time and later.
  */
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,4 +1,5 @@
-// A process without file descriptors: agents are deregistered, none is half registered, and the log names the system's code.
+// A process without file descriptors: agents are deregistered, none is partly registered, and the log contains the
+// system's error code.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
- * A program: a service whose process runs out of file descriptors while agents are registered and deregistered.
- * `node file-descriptors.ts`. Prints the statuses of both requests during that time, and the names of key files then and later; the
- * service's log goes to standard error.
+ * A program: a service that temporarily has no file descriptors while agents are registered and deregistered. `node
+ * file-descriptors.ts` prints the statuses of both requests during that time, and the names of the key files then and
+ * later; the service's log goes to standard error.
  */
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const agents = (): string[] => [
 const send = (method: string, path: string, body?: unknown) => call(method, path, adminToken, body);
 
 await send('POST', '/api/v1/agents', { name: 'first' });
-// The connection is open, and what is loaded on a first request is loaded.
+// The connection is open, and modules that the first request loads are loaded.
 await send('DELETE', '/api/v1/agents/first');
 await send('POST', '/api/v1/agents', { name: 'first' });
 const taken: number[] = [];

@@ -1,4 +1,4 @@
-// What is SQLite's own: its settings, its files, its migrations, and the lock between processes.
+// Properties of the SQLite store: its settings, its files, its migrations, and the lock between processes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -47,7 +47,7 @@ async function vaultFile(t: TestContext): Promise<string> {
   return file;
 }
 
-/** As somebody would who has the file and another program. */
+/** As another program with access to the file does. */
 function outside(file: string, sql: string): void {
   const database = new DatabaseSync(file);
   database.exec(sql);
@@ -59,28 +59,28 @@ const settings = (database: DatabaseSync, name: string): unknown =>
 
 for (const [pragma, expected] of [
   ['journal_mode', 'wal'],
-  // Each commit is synced beside the loop: see walsync.test.ts.
+  // Commits are synced outside the event loop; see wal-sync.test.ts.
   ['synchronous', 1],
   ['fullfsync', 1],
   ['trusted_schema', 0],
   ['cell_size_check', 1],
   ['temp_store', 2],
 ] as const) {
-  test(`the setting is really on: ${pragma} = ${expected}`, (t) => {
+  test(`the setting is in effect: ${pragma} = ${expected}`, (t) => {
     const database = openDatabase(newFile(t));
     t.after(() => database.close());
     assert.equal(settings(database, pragma), expected);
   });
 }
 
-test('the schema can’t be written to, and a text in double quotes is no text', (t) => {
+test('the schema cannot be written, and text in double quotes is not a string', (t) => {
   const database = openDatabase(newFile(t));
   t.after(() => database.close());
   assert.throws(() => database.exec("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ''"), /may not be/);
   assert.throws(() => database.prepare('SELECT "nothing"'), /no such column/);
 });
 
-test('every table is strict, and refuses what has another type', (t) => {
+test('every table is strict and rejects values of another type', (t) => {
   const database = openDatabase(newFile(t));
   t.after(() => database.close());
   const tables = database.prepare("SELECT name, strict FROM pragma_table_list WHERE type = 'table'").all();
@@ -93,7 +93,7 @@ test('every table is strict, and refuses what has another type', (t) => {
   assert.throws(() => database.exec("INSERT INTO spent_challenges VALUES ('c', 'soon')"), /cannot store/);
 });
 
-test('migrations are numbered 1, 2, 3 … without gap, and the file says which was the last', (t) => {
+test('migrations are numbered 1, 2, 3 … without gaps, and the file stores the last one', (t) => {
   const migrations = readMigrations('sqlite');
   const files = readdirSync(join(ROOT, 'src/store/migrations/sqlite')).sort();
   assert.deepEqual(
@@ -159,7 +159,7 @@ const REFUSED: readonly (readonly [what: string, make: (t: TestContext) => Promi
   ];
 
 for (const [what, make, line] of REFUSED) {
-  test(`refused with one clear line, and not changed by a byte: ${what}`, async (t) => {
+  test(`rejected with one line and not changed: ${what}`, async (t) => {
     const file = await make(t);
     const before = readFileSync(file);
     assert.throws(
@@ -176,7 +176,7 @@ for (const [what, make, line] of REFUSED) {
   });
 }
 
-test('a vault that was copied while it was open is whole, with its write-ahead log beside it', async (t) => {
+test('a copy of an open vault is complete with its write-ahead log', async (t) => {
   const file = newFile(t);
   const store = new SqliteStore(file);
   t.after(() => store.close());
@@ -191,7 +191,7 @@ test('a vault that was copied while it was open is whole, with its write-ahead l
   assert.equal(statSync(`${copy}-wal`).size, 0);
 });
 
-test('a damaged page is told as broken storage, never as an absent row', async (t) => {
+test('a damaged page is reported as a storage error, never as a missing row', async (t) => {
   const file = await vaultFile(t);
   const database = new DatabaseSync(file);
   const root = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'credential_versions'").get();
@@ -208,7 +208,7 @@ test('a damaged page is told as broken storage, never as an absent row', async (
   });
 });
 
-test('a vault that another connection is writing to is unavailable for the moment, and nothing is written', async (t) => {
+test('while another connection writes to a vault, it is unavailable, and nothing is written', async (t) => {
   const file = await vaultFile(t);
   const store = new SqliteStore(file);
   t.after(() => store.close());
@@ -221,7 +221,7 @@ test('a vault that another connection is writing to is unavailable for the momen
   assert.equal((await store.readHead()).last?.seq, 2);
 });
 
-/** Takes the lock in a process of its own; resolves to whether it has it. */
+/** Takes the lock in a separate process; resolves to whether that process holds it. */
 async function lockElsewhere(t: TestContext, file: string) {
   const module = pathToFileURL(join(ROOT, 'src/store/sqlite/lock.ts')).href;
   const script = `import { DatabaseLock } from ${JSON.stringify(module)};
@@ -242,7 +242,7 @@ async function lockElsewhere(t: TestContext, file: string) {
   };
 }
 
-test('one process has the lock; it is free when that is killed, and when it is given back', async (t) => {
+test('one process holds the lock; it is free after that process is killed or releases it', async (t) => {
   const file = join(temporaryDirectory(t), 'lock');
   const elsewhere = await lockElsewhere(t, file);
   assert.equal(elsewhere.isHeld, true);
@@ -257,7 +257,7 @@ test('one process has the lock; it is free when that is killed, and when it is g
   assert.equal(again.isHeld, true);
 });
 
-test('a lock on a file that is no database is an error, not a lock', (t) => {
+test('locking a file that is not a database is an error', (t) => {
   const file = join(temporaryDirectory(t), 'lock');
   writeFileSync(file, 'x'.repeat(5000));
   assert.throws(() => DatabaseLock.take(file), StoreError);

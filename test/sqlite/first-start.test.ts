@@ -1,5 +1,5 @@
-// The first start, killed at each of its steps: the directory that is left starts. SOURCE: docs/decisions.md, "The
-// process"; SECURITY.md, P10.
+// The first start, killed at each of its steps: the remaining directory can be started.
+// SOURCE: docs/decisions.md, "The process"; SECURITY.md, P10.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
@@ -38,7 +38,7 @@ async function assertStarts(t: TestContext, dataDir: string): Promise<void> {
   await service.stop();
 }
 
-test('a kill at any step of the first start, or of its stop, leaves a directory that starts', async (t) => {
+test('a kill at any step of the first start or its stop leaves a directory that can be started', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const copies = await copyEveryStep(t, dataDir);
   assert.ok(copies.length >= 15, `${copies.length} copies`);

@@ -1,4 +1,4 @@
-// A disk without room: SQLite says so, what finds no room is refused, and nothing is lost.
+// A full disk: SQLite reports it, writes without room are rejected, and nothing is lost.
 
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
@@ -15,7 +15,7 @@ import {
   verify,
 } from '../vault/fixture.ts';
 
-/** Opens the vault, and its own connection to the file beside it: SQLite limits the pages of a connection, not of a file. */
+/** Opens the vault, and gives access to its connection: SQLite limits the pages per connection, not per file. */
 async function openTapped(t: TestContext): Promise<{ vault: OpenedVault; connection: DatabaseSync }> {
   const opened: DatabaseSync[] = [];
   const { exec } = DatabaseSync.prototype;
@@ -30,7 +30,7 @@ async function openTapped(t: TestContext): Promise<{ vault: OpenedVault; connect
   return { vault, connection };
 }
 
-test('a full disk refuses what finds no room, loses nothing, and is over when there is room again', async (t) => {
+test('a full disk rejects writes without room, loses nothing, and recovers when there is room again', async (t) => {
   const { vault, connection } = await openTapped(t);
   await put(vault, 'small', 'v');
   connection.exec('PRAGMA max_page_count = 1');

@@ -1,4 +1,5 @@
-// Where the leases of a name lie: found across spans, whatever became of the turn that wrote first, and swept behind them.
+// The blocks in which a name has leases: queries find them across blocks and after rolled-back batches, and sweeping
+// deletes them.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ const [CI, DEPLOY] = ['ci', 'deploy'] as ActorName[] as [ActorName, ActorName];
 const lease = (agentName: ActorName, seq: number, fields: Partial<Lease> = {}): Lease =>
   aLease(seq, { agentName, issuedAt: T0 - 1000, expiresAt: T0 + 1000, ...fields });
 
-test('the leases of a name are found in every span, newest first, at its borders too; nobody else’s are', async (t) => {
+test('the leases of a name are found in every block, newest first, also at the borders; other names’ leases are not', async (t) => {
   const { add, seqsOf, spans } = await openVault(t);
   const own = [1, 2, BLOCK_SEQS - 1, BLOCK_SEQS, BLOCK_SEQS + 1, 5 * BLOCK_SEQS, 40 * BLOCK_SEQS - 1];
   const others = [3, BLOCK_SEQS + 2, 7 * BLOCK_SEQS, 41 * BLOCK_SEQS];
@@ -52,7 +53,7 @@ test('the leases of a name are found in every span, newest first, at its borders
   assert.equal(spans(), 4 + 4);
 });
 
-test('a turn that was not written leaves no gap: the next lease of the name in that span is found', async (t) => {
+test('a rolled-back batch leaves no gap: the next lease of the name in that block is found', async (t) => {
   const { add, seqsOf } = await openVault(t);
   await add(lease(DEPLOY, 1));
   await assert.rejects(add(lease(CI, 2), lease(CI, 1)), { name: 'StoreError' });
@@ -61,7 +62,7 @@ test('a turn that was not written leaves no gap: the next lease of the name in t
   assert.deepEqual(await seqsOf(CI), [3]);
 });
 
-test('spans that lie before all leases are swept; those with leases stay', async (t) => {
+test('blocks before the first lease are swept; those with leases stay', async (t) => {
   const { store, add, seqsOf, spans } = await openVault(t);
   const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * BLOCK_SEQS + 5), 100 * BLOCK_SEQS];
   const ended = { issuedAt: T0 - 2 * ENDED_LEASE_RETENTION_MS, expiresAt: T0 - 2 * ENDED_LEASE_RETENTION_MS + 1 };

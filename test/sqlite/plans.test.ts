@@ -1,4 +1,4 @@
-// No look and no removal goes through a table: each finds its rows by a key or an index, as SQLite itself tells.
+// Every query and deletion finds its rows by a key or an index, according to SQLite's query plan.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.
 import { temporaryDirectory } from '../kit/directory.ts';
 
 /**
- * A database that keeps what was prepared. It has a lease of each status: some statements are made when something is found, and
- * not before.
+ * A database that records its prepared statements. It has a lease of each status, because some statements are prepared
+ * only if a row is found.
  */
 async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; prepared: Set<string> }> {
   const file = join(temporaryDirectory(t), 'vault.db');
@@ -115,7 +115,7 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
 ];
 
 for (const [what, look] of LOOKS) {
-  test(`no statement goes through a whole table: ${what}`, async (t) => {
+  test(`no statement scans a whole table: ${what}`, async (t) => {
     const { database, prepared } = await newRecording(t);
     look(database);
     const statements = [...prepared].filter((sql) => !sql.startsWith('EXPLAIN'));
@@ -124,7 +124,7 @@ for (const [what, look] of LOOKS) {
   });
 }
 
-test('the look at plans sees a scan', async (t) => {
+test('the check of query plans detects a scan', async (t) => {
   const { database } = await newRecording(t);
   assert.equal(scansOf(database, 'SELECT * FROM effective_leases WHERE path = ?').length, 1);
   assert.equal(scansOf(database, 'DELETE FROM bulk_revocations WHERE revoked_at < 9').length, 1);

@@ -1,6 +1,6 @@
-// The loss of power at any moment. What was written and not yet synced may have come to the disk, or not, or in part, sector by
-// sector, in any order; what was told to anybody must be there, and a turn is there wholly or not at all.
-// The disk is played: at every cut an image is put together from what the last sync made sure of and what was written since.
+// A loss of power at any moment. Writes that were not synced may be on disk completely, partly or not at all, sector by
+// sector, in any order. Acknowledged changes must survive, and a batch must be complete or absent. The disk is
+// simulated: at every cut an image is built from the last sync and the writes since.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -36,12 +36,12 @@ function torn(old: Buffer, now: Buffer, blockBytes: number, dice: Dice): Buffer 
 type Torn = Pick<Files, 'database' | 'wal'>;
 
 interface Image extends Torn {
-  /** The last entry that was written before the cut, and the last that somebody was told of. */
+  /** The last entry that was written before the cut, and the last one that was acknowledged. */
   readonly writtenSeq: number;
   readonly toldSeq: number;
 }
 
-/** Writes turns until enough images were taken by `look`, which is called while a sync is under way and after it. */
+/** Writes batches until `look`, which is called during and after each sync, has taken enough images. */
 async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look: (files: Files) => Torn | null) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const images: Image[] = [];
@@ -53,7 +53,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
   const readFiles = (): Torn => {
     const [database, wal] = [readFileSync(file), readFileSync(`${file}-wal`)];
     const saltNow = wal.subarray(16, 24).toString('hex');
-    // A log that began anew: all that stood in it before is in the database, and synced.
+    // The log was restarted: its previous frames are in the database, and synced.
     if (saltNow !== salt) databaseAtRestart = database;
     salt = saltNow;
     return { database, wal };
@@ -84,7 +84,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
       toldSeq = Math.max(toldSeq, seq);
     });
     if (dice.chance(0.3)) take();
-    // Sometimes the next turn is written while the disk works.
+    // Sometimes the next batch is written during a sync.
     if (dice.chance(0.5)) await durable;
   }
   return images;
@@ -95,7 +95,7 @@ interface Files {
   readonly wal: Buffer;
   /** The write-ahead log as the last sync made sure of it. */
   readonly synced: Buffer;
-  /** The database when the write-ahead log began anew. */
+  /** The database when the write-ahead log was restarted. */
   readonly databaseAtRestart: Buffer;
 }
 
@@ -138,7 +138,7 @@ function newDice(t: TestContext): Dice {
   return new Dice(seed);
 }
 
-test('power goes while the write-ahead log is written and synced: what was told is there, and no half turn', async (t) => {
+test('after a power loss while the write-ahead log is written and synced, acknowledged changes survive and no partial batch does', async (t) => {
   const dice = newDice(t);
   const images = await writeUnder(t, dice, 1e9, ({ database, wal, synced }) => ({
     database,
@@ -151,7 +151,7 @@ test('power goes while the write-ahead log is written and synced: what was told 
   assert.ok(lost > 0, 'no cut took anything away, so that it showed nothing');
 });
 
-test('power goes while the log is written into the database: what was told is there, and no half turn', async (t) => {
+test('after a power loss during a checkpoint, acknowledged changes survive and no partial batch does', async (t) => {
   const dice = newDice(t);
   const images = await writeUnder(t, dice, 40, ({ database, wal, databaseAtRestart }) =>
     database.equals(databaseAtRestart) ? null : { database: torn(databaseAtRestart, database, PAGE_BYTES, dice), wal },

@@ -1,5 +1,5 @@
-// Files of the data directory that are removed under a running service: nothing is acknowledged that the next start would not find, and
-// no second service gets in.
+// Files of the data directory that are removed under a running service: no change is acknowledged that the next start
+// would not find, and no second service starts.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
@@ -33,7 +33,7 @@ const REMOVALS: Readonly<Record<string, (dataDir: string) => void>> = {
 };
 
 for (const [what, remove] of Object.entries(REMOVALS)) {
-  test(`where ${what}, the next change is 503, and the service ends with 1 and one line`, async (t) => {
+  test(`after ${what}, the next change is 503, and the service exits with 1 and one line`, async (t) => {
     const { dataDir, service, ended, store } = await runningVault(t);
     const before = service.output().length;
     remove(dataDir);
@@ -53,13 +53,13 @@ for (const [what, remove] of Object.entries(REMOVALS)) {
   });
 }
 
-test('a service without callers notices too', async (t) => {
+test('a service without callers detects it too', async (t) => {
   const { dataDir, ended } = await runningVault(t);
   rmSync(dataDir, { recursive: true });
   assert.equal(await ended, 1);
 });
 
-test('where the lock is removed, the database still keeps a second service out, and the first one goes on', async (t) => {
+test('after the lock file is removed, the database still keeps a second service out, and the first one continues', async (t) => {
   const { dataDir, store } = await runningVault(t);
   for (const name of ['lock', 'lock-journal']) rmSync(join(dataDir, name), { force: true });
   const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);

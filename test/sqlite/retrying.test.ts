@@ -1,4 +1,4 @@
-// Retries while the disk works: what is written and not synced was told to nobody, a repeat of it neither.
+// Retries during a sync: neither a request nor its repeat is answered before its batch is durable.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { keyed } from '../vault/retry-fixture.ts';
 const versionsOf = async (vault: Vault, path: string): Promise<number> =>
   (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;
 
-test('a repeat is not answered before the first one is on disk', async (t) => {
+test('a repeat is not answered before the first request is durable', async (t) => {
   const { promise: disk, resolve: release } = Promise.withResolvers<void>();
   let isHeld = false;
   t.after(() => release());
@@ -20,7 +20,7 @@ test('a repeat is not answered before the first one is on disk', async (t) => {
   const answered: string[] = [];
   const first = put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('first'));
   await settle();
-  // As many as are worth a turn of their own while the disk works.
+  // The number of operations that form a separate batch during a sync.
   const repeats = Array.from({ length: 40 }, () =>
     put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('repeat')),
   );
@@ -32,7 +32,7 @@ test('a repeat is not answered before the first one is on disk', async (t) => {
   assert.equal(await versionsOf(vault, 'a'), 1);
 });
 
-test('a repeat of what the disk then failed to keep is told, like the first one, that nobody knows', async (t) => {
+test('if the sync then fails, the outcome of the repeat and of the first request is unknown', async (t) => {
   const { promise: disk, reject: fail } = Promise.withResolvers<void>();
   let isHeld = false;
   const vault = await openVault(t, { syncFile: () => (isHeld ? disk : Promise.resolve()) });

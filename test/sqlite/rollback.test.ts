@@ -1,5 +1,6 @@
-// What was acknowledged is there at the next start, or the start is refused: whatever became of the files of the database while no
-// service had them. A bit of the write-ahead log is enough for SQLite to drop all that follows it.
+// Acknowledged changes exist at the next start, or the start is rejected, whatever happened to the files of the
+// database while no service had them open. One damaged bit of the write-ahead log makes SQLite drop everything after
+// it.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +41,9 @@ function isWholeAlone(t: TestContext, dataDir: string): boolean {
   return found !== undefined;
 }
 
-/** Where the last frame that counts begins. SOURCE: sqlite.org/fileformat2.html#walformat: frames of the header's salts. */
+/**
+ * The offset of the last valid frame. SOURCE: sqlite.org/fileformat2.html#walformat: frames with the header's salts.
+ */
 function lastFrame(wal: Buffer): number {
   const frameBytes = 24 + wal.readUInt32BE(8);
   let at = 32;
@@ -66,11 +69,11 @@ const DAMAGES: Readonly<Record<string, (dataDir: string) => void>> = {
     const bytes = readFileSync(wal);
     writeFileSync(wal, bytes.subarray(0, lastFrame(bytes) + 100));
   },
-  'the write-ahead log was removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
+  'the write-ahead log is removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
 };
 
 for (const [damage, apply] of Object.entries(DAMAGES)) {
-  test(`a start is refused, and nothing is changed, where ${damage} after a kill`, async (t) => {
+  test(`after a kill the start is rejected and changes nothing if ${damage}`, async (t) => {
     const { dataDir, session } = await killedVault(t);
     apply(dataDir);
     const files = damage.includes('removed') ? ['leasehold.db'] : ['leasehold.db', 'leasehold.db-wal'];
@@ -100,7 +103,7 @@ for (const [damage, apply] of Object.entries(DAMAGES)) {
   });
 }
 
-test('a kill alone loses nothing, and needs no flag', async (t) => {
+test('a kill alone loses nothing and needs no flag', async (t) => {
   const { dataDir, session } = await killedVault(t);
   const service = await startTestService(t, [], dataDir);
   assert.deepEqual(service.warnings, []);
@@ -114,7 +117,7 @@ async function stoppedVault(t: TestContext): Promise<string> {
   return service.dataDir;
 }
 
-test('an older copy of the whole database is refused', async (t) => {
+test('an older copy of the whole database is rejected', async (t) => {
   const dataDir = await stoppedVault(t);
   const [file, copy] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'copy.db')];
   copyFileSync(file, copy);
@@ -125,7 +128,7 @@ test('an older copy of the whole database is refused', async (t) => {
   await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
 });
 
-test('a vault without its anchor is refused in one line, and starts once it is accepted', async (t) => {
+test('a vault without its anchor is rejected in one line, and starts once that is accepted', async (t) => {
   const dataDir = await stoppedVault(t);
   const restored = join(temporaryDirectory(t), 'restored');
   mkdirSync(restored, { mode: 0o700 });
@@ -139,7 +142,7 @@ test('a vault without its anchor is refused in one line, and starts once it is a
 
 const SLOT = 4096;
 
-test('one slot of the anchor may be torn: the other one decides, and the start says so', async (t) => {
+test('if one slot of the anchor is torn the other one decides, and the start reports it', async (t) => {
   const dataDir = await stoppedVault(t);
   const anchor = join(dataDir, 'log.anchor');
   const good = readFileSync(anchor);
@@ -155,7 +158,7 @@ test('one slot of the anchor may be torn: the other one decides, and the start s
   }
 });
 
-test('an anchor that is damaged, or forged without the key of the vault, is refused', async (t) => {
+test('an anchor that is damaged, or forged without the key of the vault, is rejected', async (t) => {
   const dataDir = await stoppedVault(t);
   const anchor = join(dataDir, 'log.anchor');
   const good = readFileSync(anchor, 'latin1');

@@ -1,4 +1,4 @@
-// A disk that takes long to sync: callers wait for it, and nothing else does.
+// A disk with slow syncs: only callers that need them wait.
 
 import assert from 'node:assert/strict';
 import { fdatasync } from 'node:fs';
@@ -31,7 +31,7 @@ function slowDisk(): { sync(descriptor: number): Promise<void>; syncs(): number 
   };
 }
 
-test('with syncs of 50 to 200 ms callers wait, health checks and the event loop do not', async (t) => {
+test('with syncs of 50 to 200 ms callers wait, while health checks and the event loop do not', async (t) => {
   const disk = slowDisk();
   const service = await startTestService(t, [], undefined, disk.sync);
   const agent = await service.agent('ci', { 'demo/*': ['retrieve'] });

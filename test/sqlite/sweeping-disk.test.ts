@@ -1,4 +1,4 @@
-// Sweeping meets the disk too: a storage that failed stops the process, and whoever reads meanwhile is told so.
+// Sweeping on a failing disk: it stops the process, and concurrent readers receive an error.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync } from 'node:fs';
@@ -37,12 +37,12 @@ async function sweepOn(t: TestContext) {
   };
 }
 
-/** A sweep keeps the time that it was told. */
+/** A sweep stores the time that it was given. */
 async function swept(store: SqliteStore): Promise<void> {
   while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-test('a sync that fails under a sweep stops the process; whoever reads meanwhile is told 503, not 500', async (t) => {
+test('a failed sync during a sweep stops the process; concurrent readers receive 503, not 500', async (t) => {
   const { store, broken, sweeping, fail } = await sweepOn(t);
   await swept(store);
   fail();

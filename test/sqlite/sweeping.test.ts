@@ -1,4 +1,4 @@
-// What sweeping leaves behind in a SQLite file: room that is used again, and nothing half done where a step failed.
+// What sweeping leaves in a SQLite file: free pages that are reused, and no partial step after a failure.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function newVault(t: TestContext) {
 const STEP_ROWS = 500;
 const LATER = T0 + 2 * ENDED_LEASE_RETENTION_MS;
 
-test('the file does not grow where as much goes as comes', async (t) => {
+test('the file does not grow while as much is deleted as is added', async (t) => {
   const { store, beside } = await newVault(t);
   const sizes: number[] = [];
   for (let day = 0; day < 6; day++) {
@@ -45,7 +45,7 @@ test('the file does not grow where as much goes as comes', async (t) => {
   for (const size of others) assert.ok(size <= first * 1.1, `${sizes} pages`);
 });
 
-test('what a step that failed did not remove is removed later', async (t) => {
+test('rows of a failed step are deleted later', async (t) => {
   const { store, beside } = await newVault(t);
   await commit(store, { changes: numbers(2500).map((seq) => leased(aLease(seq, { expiresAt: T0 + 1 }))) });
   beside.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");

@@ -1,4 +1,4 @@
-/** Verification in threads of a log of which a page can't be read. */
+/** Verification in threads of a log with an unreadable page. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const ENTRIES = 100_500;
 /** The first byte of a page with rows of a table. SOURCE: the file format of SQLite, 1.6, "B-tree Pages". */
 const TABLE_LEAF = 0x0d;
 
-/** Damages the page of the file on which the entry lies, so that nobody can read it; gives back what repairs it. */
+/** Damages the page of the file on which the entry lies, so that it cannot be read; returns a function that repairs it. */
 function damagePage({ directory }: OpenedVault, seq: number): () => void {
   const path = join(directory, 'leasehold.db');
   const database = new DatabaseSync(path);
@@ -33,7 +33,7 @@ function damagePage({ directory }: OpenedVault, seq: number): () => void {
   };
 }
 
-test('a thread that fails ends the others, whatever they have before them', async (t) => {
+test('a failed thread ends the others, whatever their remaining work', async (t) => {
   const vault = await openLongVault(t, ENTRIES);
   const repair = damagePage(vault, 500);
   let checked = 0;

@@ -1,4 +1,5 @@
-// Durable means synced: when SQLite's write-ahead log is synced, for whom, and what a failed sync means.
+// Durability through syncs of SQLite's write-ahead log: when they run, what they cover, and how a failed one is
+// handled.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync, fstatSync, statSync } from 'node:fs';
@@ -44,7 +45,7 @@ async function vaultOnDisk(t: TestContext) {
   return { store, next, release, begun: () => begun };
 }
 
-/** Writes one entry; tells whether it is durable. */
+/** Writes one entry; returns whether it is durable. */
 async function write(store: SqliteStore, seq: number) {
   const turn = await store.begin([]);
   const changes = [stored(aCredential(`c${seq}`))];
@@ -63,7 +64,7 @@ async function write(store: SqliteStore, seq: number) {
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-test('a batch is durable after a sync that began when it was written, and not before', async (t) => {
+test('a batch is durable after a sync that began after it was written, and not before', async (t) => {
   const { store, next } = await vaultOnDisk(t);
   const first = await write(store, 1);
   await settle();
@@ -81,7 +82,7 @@ test('a batch is durable after a sync that began when it was written, and not be
   assert.equal(second.is, 'durable');
 });
 
-test('what is written while a sync is under way shares the next one', async (t) => {
+test('batches written during a sync share the next one', async (t) => {
   const { store, next, begun } = await vaultOnDisk(t);
   const before = begun();
   const first = await write(store, 1);
@@ -98,7 +99,7 @@ test('what is written while a sync is under way shares the next one', async (t) 
   assert.equal(begun() - before, 2);
 });
 
-test('the next turn sees what is written at once; whoever reads beside turns waits for the disk', async (t) => {
+test('the next batch sees written data immediately; reads outside batches wait for the sync', async (t) => {
   const { store, next } = await vaultOnDisk(t);
   await write(store, 1);
   const turn = await store.begin([{ credential: asPath('c1') }]);
@@ -118,7 +119,7 @@ test('the next turn sees what is written at once; whoever reads beside turns wai
   assert.equal((await store.readHead()).last?.seq, 1);
 });
 
-test('a sweep ends when it is on disk', async (t) => {
+test('a sweep resolves when it is on disk', async (t) => {
   const { store, next } = await vaultOnDisk(t);
   let isSwept = false;
   const swept = store.sweep(T0, 10).then(() => {
@@ -130,7 +131,7 @@ test('a sweep ends when it is on disk', async (t) => {
   await swept;
 });
 
-test('a sync that failed is never tried again: what was written is broken, and so is all that comes', async (t) => {
+test('a failed sync is never retried: pending and later batches fail as fatal', async (t) => {
   const { store, next, release, begun } = await vaultOnDisk(t);
   const first = await write(store, 1);
   const second = await write(store, 2);

@@ -73,7 +73,7 @@ test('for any history the counts are exact, in lists and metadata, before and af
     { weight: 2, arbitrary: fc.tuple(fc.constantFrom('put' as const, 'remove' as const), fc.constantFrom(...PATHS)) },
     { weight: 1, arbitrary: fc.tuple(fc.constant('list' as const), fc.constant('a' as const)) },
   );
-  // Each inner list is asked for at once; between them the service may be killed.
+  // The operations of an inner list are concurrent; between lists the service may be killed.
   const history = fc.array(fc.record({ acts: fc.array(act, { maxLength: 12 }), isKilled: fc.boolean() }), {
     maxLength: 10,
   });

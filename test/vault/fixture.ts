@@ -151,7 +151,7 @@ export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>
               await decide(batch, commit);
               return { durable: Promise.resolve() };
             } finally {
-              // A turn whose commit failed is over.
+              // A batch whose commit failed has ended.
               if (!isClosed) await turn.rollback();
             }
           },
@@ -192,7 +192,7 @@ export function readLog(store: Store): Promise<AuditEntry[]> {
 /** The content of memory, in the form in which the store returns it. */
 export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
   const [held, read] = [vault.ledger.memory, await readVaultState(vault.real, vault.keys)];
-  // What was read still has its MAC beside it.
+  // Rows that were read still have their MACs.
   const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
   assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
   assert.deepEqual(bare(held.control.policies.all()), bare(read.control.policies.all()));

@@ -254,7 +254,7 @@ for (const [what, sql] of ALTERED_SESSIONS) {
     await executeSql(vault.directory, sql);
     for (const shown of [token, 'lhs_forged']) {
       assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
-      // Nor where it gets as far as the turn.
+      // Nor when the session check inside the batch decides.
       assert.equal(await outcomeOf(get(vault, 'prod/key', unchecked(shown, 'ci'))), 'UNAUTHENTICATED');
     }
   });

@@ -15,7 +15,7 @@ import { admin, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
 /**
- * A step takes about 1 ms, or 16 with the slowest glob; what is 50 ms for a caller leaves room for a slower machine.
+ * A step takes about 1 ms, or 16 with the slowest glob; the limit of 50 ms for a caller allows for a slower machine.
  */
 const MAX_BLOCK_MS = 35;
 
@@ -49,7 +49,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     }),
   );
 
-  await t.test('credentials: a type that few have, or nobody', () =>
+  await t.test('credentials: a type of few credentials, or of none', () =>
     assertFlows('types', async () => {
       const { rows, total } = await credentials({ limit: 1, offset: 199 }, 'rare');
       assert.deepEqual([rows[0]?.path, rows.length, total], ['prod/team20/key200000', 1, 200]);
@@ -58,7 +58,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     }),
   );
 
-  await t.test('twenty long lists at once', () =>
+  await t.test('twenty concurrent long lists', () =>
     assertFlows('twenty', async () => {
       const pages = await Promise.all(Array.from({ length: 20 }, () => credentials({ limit: 1, offset: 0 })));
       assert.ok(pages.every(({ total }) => total === CREDENTIALS));
@@ -112,7 +112,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     await assertFlows('revoking', async () => {
       isOver = false;
       const work = others();
-      // The second ends nothing: each lease is counted once, also where both stand in one turn.
+      // The second revocation ends nothing: each lease is counted once, even if both are in one batch.
       const counts = await Promise.all([revoke(), revoke()]);
       isOver = true;
       await work;

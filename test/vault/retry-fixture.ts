@@ -7,7 +7,7 @@ import { toIdempotency } from '../../src/vault/idempotency.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { admin, openVault, withCommit } from './fixture.ts';
 
-/** The administrator in a new request that has a key. What it asks for is told apart by `request`. */
+/** The administrator in a new request with a key. `request` distinguishes the requests. */
 export function keyed(vault: Vault, key = 'k', request = 'r'): Context {
   const context = admin();
   return {
@@ -16,7 +16,7 @@ export function keyed(vault: Vault, key = 'k', request = 'r'): Context {
   };
 }
 
-/** A vault of which one commit, once it is asked for, happens without anybody being told; or doesn't. */
+/** A vault whose next commit, when armed, fails with an unknown outcome: it takes effect, or it does not. */
 export async function vaultWithLoss(t: TestContext) {
   let next: 'after' | 'before' | null = null;
   const vault = await openVault(t, {

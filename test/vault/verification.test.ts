@@ -30,7 +30,7 @@ function countThreadsAt(priority: number): number {
       return ''; // it has ended since
     }
   });
-  // The second field may hold anything, in parentheses; behind it stands the third.
+  // The second field may contain any text, in parentheses; the third field follows it.
   return stats.filter((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16] === String(priority)).length;
 }
 
@@ -45,7 +45,7 @@ async function begin(signal: AbortSignal) {
   };
   verification.then(end, end);
   while (!isOver && ((await checked()) ?? 0) === 0) await sleep(1);
-  // An object, since a promise would be awaited here.
+  // An object, because a promise would be awaited by the return.
   return { verification };
 }
 const stay = new AbortController().signal;
@@ -62,7 +62,7 @@ test('its progress is visible while it runs and grows to the total; there is no 
     assert.equal(entriesTotal, ENTRIES);
     assert.equal(startedAt >= startedAfter && startedAt <= vault.clock.now(), true);
     seen.push(entriesChecked);
-    // WHY: while somebody asks all the time the threads rest.
+    // WHY: under constant requests the threads pause.
     await sleep(LOOK_MS);
   }
   assert.equal((await verification).isValid, true);

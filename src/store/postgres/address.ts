@@ -17,7 +17,7 @@ export type SslMode = (typeof SSL_MODES)[number];
 
 /** Plain data, so that it can be passed to a thread. May contain a password: never print it. */
 export interface PostgresAddress {
-  /** At least one; tried in order. */
+  /** At least one host; they are tried in order. */
   readonly hosts: readonly Host[];
   readonly database: string;
   readonly user: string;
@@ -82,7 +82,7 @@ function parseParameters(query: string): Map<string, string> {
   for (const pair of query.split('&').filter((text) => text !== '')) {
     const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => decode(part, 'parameters'));
     if (!PARAMETERS.some((known) => known === name)) {
-      throw new UsageError(`has a parameter that is not known; there are ${PARAMETERS.join(', ')}`);
+      throw new UsageError(`has an unknown parameter; the known ones are ${PARAMETERS.join(', ')}`);
     }
     if (parameters.has(name) || value === '') throw new UsageError(`${name} must be given once, with a value`);
     parameters.set(name, value);
@@ -95,7 +95,7 @@ function parseHost(text: string): Host {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
   const port = Number(match?.[3] ?? DEFAULT_PORT);
   if (match === null || port < 1 || port > 65_535) {
-    throw new UsageError('each host must be HOST, HOST:PORT, [IPV6]:PORT or the folder of a Unix socket');
+    throw new UsageError('each host must be HOST, HOST:PORT, [IPV6]:PORT or the directory of a Unix socket');
   }
   return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
 }

@@ -17,7 +17,7 @@ const NO_TLS =
 
 type Rows = readonly Row[];
 
-/** WHY not the driver's tagged templates: it keeps an error with a stack for every template object, and here each is new. */
+/** WHY not the driver's tagged templates: it keeps an error with a stack for every template object, even a new one. */
 const PREPARED = { prepare: true, simple: false };
 
 export class Connection {
@@ -56,7 +56,7 @@ export class Connection {
       const [first] = failures;
       if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreError)) throw first;
       const reasons = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-      throw new StoreError('unavailable', `PostgreSQL: no host takes writes (${reasons})`, {
+      throw new StoreError('unavailable', `PostgreSQL: no host accepts writes (${reasons})`, {
         cause: failures[0]?.cause,
       });
     }

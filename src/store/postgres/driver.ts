@@ -4,7 +4,7 @@ import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
 import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
 
-/** Set explicitly, so that defaults of the role or the database cannot weaken them. */
+/** Session settings. They are explicit, so that defaults of the role or the database cannot weaken them. */
 const SETTINGS = {
   search_path: 'leasehold',
   /** A commit returns once it is on disk and on the synchronous standbys. */
@@ -17,7 +17,7 @@ const SETTINGS = {
   lock_timeout: 3000,
 } as const;
 
-/** What a connection is for decides how long a statement may take. */
+/** The purpose of a connection decides how long a statement may take. */
 const SETTINGS_BY_PURPOSE = {
   // INVARIANT: no time-out for a commit. A cancelled wait for a standby leaves a visible commit that failover can lose.
   writing: { statement_timeout: 0 },
@@ -31,7 +31,7 @@ const KEEP_ALIVE_S = 5;
 /** Statements of a batch that are sent without waiting: several per operation. */
 const MAX_PIPELINED = 5000;
 const MAX_BUFFERED_BYTES = 32 * 1024 * 1024;
-/** Time for the termination message before the socket is destroyed. */
+/** How long the termination message may take before the socket is destroyed. */
 const TERMINATE_GRACE_MS = 500;
 
 type Types = { number: postgres.PostgresType<number> };
@@ -61,7 +61,7 @@ export function connect(request: ConnectRequest, listeners: Listeners): postgres
     connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_BY_PURPOSE[purpose] },
     // Sequence numbers and times are safe integers.
     types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
-    // Not from the environment.
+    // Explicit, so that the driver does not read it from the environment.
     prepare: true,
     debug: false,
     ...listeners,
@@ -91,7 +91,7 @@ function untypedOptions({ host, signal }: ConnectRequest): object {
 /** @throws system errors */
 function openSocket(host: Host, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
-  // The rows of a batch are written at once, whatever their size.
+  // The buffer holds a whole batch, so that its rows are sent without waiting for the socket.
   const options = { ...target, noDelay: true, writableHighWaterMark: MAX_BUFFERED_BYTES };
   return new Promise((resolve, reject) => {
     const socket = createConnection(options, () => {

@@ -1,5 +1,5 @@
 /**
- * Converts errors of the driver and of PostgreSQL to those of the port. SOURCE:
+ * Converts errors of the driver and of PostgreSQL to a `StoreError`. SOURCE:
  * postgresql.org/docs/current/errcodes-appendix.html.
  */
 import postgres from 'postgres';
@@ -8,7 +8,7 @@ import { StoreError } from '../errors.ts';
 /** Classes whose messages never quote data of the client. */
 const SAFE_SQLSTATE_CLASSES = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);
 
-/** Message for the operator. */
+/** Describes the error for the operator. */
 function describe(error: postgres.PostgresError): string {
   const shown = SAFE_SQLSTATE_CLASSES.has(error.code.slice(0, 2))
     ? error.message

@@ -1,4 +1,4 @@
-/** Inserts of any number of rows in one statement, which is the same for every number: the rows are a JSON parameter. */
+/** Inserts any number of rows with one statement, whose text does not depend on it: the rows are a JSON parameter. */
 import type { Column, ColumnType, Table } from '../schema.ts';
 import { type Row, raw, type Statement, sql } from '../statement.ts';
 

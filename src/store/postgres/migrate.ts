@@ -36,12 +36,12 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
   if (needs > migrations.length) {
     throw new StoreError(
       'unavailable',
-      `the database has schema ${number}, which a Leasehold must know up to ${needs}, and this one knows up to ${migrations.length}: start a newer Leasehold`,
+      `the database has schema ${number}, which requires a Leasehold that knows schema ${needs}; this one knows ${migrations.length}. Start a newer Leasehold`,
     );
   }
   if (number >= migrations.length) return [];
   if (!mayMigrate) {
-    const has = number === 0 ? 'no schema of Leasehold' : `schema ${number}`;
+    const has = number === 0 ? 'no Leasehold schema' : `schema ${number}`;
     throw new StoreError(
       'unavailable',
       `the database has ${has}, this Leasehold needs ${migrations.length}, and --no-migrate is given: run npm run schema with the role that owns it`,
@@ -115,7 +115,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StoreError(
       'unavailable',
-      'the database has no schema of Leasehold, or an old one, and this role may not make it: run npm run schema with the role that may; docs/operations.md tells how',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/operations.md',
       { cause: error },
     );
   } finally {

@@ -47,7 +47,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
     WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;
   if (owned.length > 0) {
-    throw new StoreError('unavailable', `the role ${grantee} owns the schema: the service's role must be another one`);
+    throw new StoreError('unavailable', `the role ${grantee} owns the schema: the service must use another role`);
   }
   try {
     await connection.script(script);
@@ -55,7 +55,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StoreError(
       'unavailable',
-      'this role may not grant: run npm run schema with the role that owns the schema',
+      'this role may not grant privileges: run npm run schema with the role that owns the schema',
       {
         cause: error,
       },

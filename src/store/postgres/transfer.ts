@@ -114,7 +114,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
     const epoch = hasEpoch ? (this.#metadata.head?.epoch ?? 0) : null;
     await this.run(execute(insertRows(table, rows, epoch))).catch((error: unknown) => {
       if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;
-      throw new StoreError('unavailable', `a text in ${table.name} holds U+0000, which PostgreSQL cannot hold`, {
+      throw new StoreError('unavailable', `a text in ${table.name} contains U+0000, which PostgreSQL cannot store`, {
         cause: error,
       });
     });

@@ -6,7 +6,7 @@ import type { Authenticated, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
 
-/** Larger values would spread the rows over too many pages. */
+/** A larger limit would spread the rows over too many pages. */
 const MAX_INLINE_BYTES = 1024;
 
 export class CredentialWriter {

@@ -20,9 +20,9 @@ interface WaitingBlock {
 }
 
 export class ExpiredLeaseSweeper {
-  /** Latest due time first. */
+  /** Sorted by due time, the latest first. */
   #waiting: WaitingBlock[] = [];
-  /** The first block that was not scanned. */
+  /** The first block that this process has not scanned yet. */
   #scannedThrough = 0;
 
   /** Deletes up to `limit` leases of one block. */

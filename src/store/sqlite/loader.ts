@@ -10,22 +10,22 @@ import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
-/** With mutable arrays. */
+/** The same type with mutable properties and arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
-/** What is already loaded of a credential. */
+/** Records which rows of a credential are loaded. */
 interface LoadedCredential {
   readonly id: CredentialId;
   readonly countId: CountRowId;
   readonly newest: number;
-  /** Queried, whether found or not. */
+  /** The versions that were queried, whether found or not. */
   readonly versions: number[];
   hasHistory: boolean;
 }
 
 export interface LoadResult {
   readonly found: LoadedFromStore;
-  /** Of the loaded credentials. */
+  /** The count rows of the loaded credentials. */
   readonly countIds: ReadonlyMap<CredentialId, CountRowId>;
 }
 

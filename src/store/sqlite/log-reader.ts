@@ -11,7 +11,7 @@ export class SqliteLogReader implements LogReader {
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
-    // WHY a function: reading a column of a result row locks the connection, which costs as much as the rest of the read.
+    // WHY a function: reading a column of a result row locks the connection, which doubles the cost.
     // Arguments of a function need no lock.
     this.#database.function('gather', { varargs: true, directOnly: true }, (...row) => {
       this.#gathered.push(toEntry(row));

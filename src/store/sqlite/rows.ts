@@ -1,6 +1,6 @@
 /**
- * The frequent queries, whose rows SQLite returns as arrays: these cost half as much as objects, and decoding them here,
- * position by position, a tenth of `Table.decode`.
+ * The frequent queries. SQLite returns their rows as arrays, which cost half as much as objects; decoding them here by
+ * position costs a tenth of `Table.decode`.
  */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';

@@ -8,7 +8,7 @@ import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
 import { LeaseBlockSweeper } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
-/** Without the commit, which takes about as long again. */
+/** Excludes the commit, which takes about as long again. */
 const STEP_MS = 2;
 /** Rows of sessions and challenges are at random positions, each on a separate page. */
 const CHUNK_ROWS = 32;

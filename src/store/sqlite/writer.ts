@@ -37,7 +37,10 @@ export class SqliteBatchWriter {
     this.#leaseBlocks = new LeaseBlockWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the transaction loaded. */
+  /**
+   * Writes all or nothing: written when it returns, and not yet synced. `countIds` are the count rows of the
+   * credentials that the transaction loaded.
+   */
   commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));

@@ -31,7 +31,7 @@ export type Command =
   | (By & { readonly kind: 'deregister'; readonly name: string })
   /** `lease`: 0 to 2 one under the caller's name, from 3 on one of all, counted from the one that was issued last. */
   | (By & { readonly kind: 'readLease' | 'renew' | 'revoke'; readonly lease: number })
-  /** `own`: the caller's name, as the vault fills in for an agent that names nobody. */
+  /** `own`: the caller's name, which the vault uses for an agent that gives no name. */
   | (By & { readonly kind: 'revokeMany'; readonly agent: string | null; readonly path: string | null })
   | (By & { readonly kind: 'readAudit' })
   | { readonly kind: 'challenge'; readonly name: string }

@@ -140,7 +140,7 @@ function is<K extends Command['kind']>(...kinds: K[]): fc.Arbitrary<K> {
 }
 
 function one<C extends Command>(weight: number, fields: { [Field in keyof C]: fc.Arbitrary<C[Field]> }) {
-  // Every field of a command is drawn, so that what is drawn is one.
+  // Every field of a command is generated, so the record is a command.
   const drawn = fc.record(fields) as unknown as fc.Arbitrary<C>;
   return { weight, arbitrary: drawn.map((command): readonly Command[] => [command]) };
 }

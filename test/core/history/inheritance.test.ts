@@ -31,7 +31,7 @@ test('an agent registered again does not get the sessions, challenges and leases
       const world = play(history);
       const deregister: Command = { kind: 'deregister', by: 0, name: 'a' };
       const register: Command = { kind: 'register', by: 0, name: 'a', description: '' };
-      // Some challenges are answered before and in the very turn, too.
+      // Some challenges are also answered before the batch or in the same one.
       const answers: Command[] = [0, 1, 2].map((challenge) => ({
         kind: 'verify',
         name: 'a',

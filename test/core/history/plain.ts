@@ -54,7 +54,7 @@ export interface Question {
   readonly fresh: string;
   readonly value: string;
   readonly challenge: { readonly id: string; readonly expiresAt: number; readonly wasIssuedToAgent: boolean };
-  /** The id of the agent whose key answered the challenge that it was issued, or null. */
+  /** The id of the agent whose key signed its own challenge, or null. */
   readonly provenFor: string | null;
 }
 

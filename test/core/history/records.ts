@@ -42,7 +42,7 @@ export class Records {
     return now < endedAt + WEEK && (caller === 'admin' || caller.agent === lease.holder);
   }
 
-  /** Revokes what is active of them; says how many. */
+  /** Revokes the active leases among them; returns how many. */
   protected revokeAll(isMeant: (lease: Lease) => boolean, now: number): number {
     const meant = this.leases.filter((lease) => isMeant(lease) && statusAt(lease, now) === 'active');
     for (const lease of meant) lease.revokedAt = now;

@@ -22,12 +22,12 @@ export class Shelf {
   #leases: Lease[] = [];
   readonly #marks: BulkRevocation[] = [];
 
-  /** Every lease as the marks leave it, oldest first. */
+  /** Every lease after all bulk revocations, oldest first. */
   leases(): Lease[] {
     return this.#leases.map((lease) => this.#marks.reduce(applyRevocation, lease));
   }
 
-  /** How many leases the mark ended, whatever came after it. */
+  /** How many leases the bulk revocation ended, whatever followed. */
   countEnded(mark: BulkRevocation): number {
     const earlier = this.#marks.filter(({ seq }) => seq < mark.seq);
     const before = this.#leases.map((lease) => earlier.reduce(applyRevocation, lease));
@@ -38,7 +38,7 @@ export class Shelf {
     return this.versions.filter(({ credentialId }) => credentialId === id).map(({ version }) => version);
   }
 
-  /** What the operations of a turn need. */
+  /** The rows that the operations of a batch need. */
   load(operations: readonly Operation<unknown>[]): LoadedRows {
     const loaded = new LoadedRows();
     const leases = this.leases();

@@ -18,7 +18,7 @@ import { Shelf } from './shelf.ts';
 export interface Challenge {
   readonly id: ChallengeId;
   readonly expiresAt: number;
-  /** The agent that had the name when it was issued; null for a name that was nobody's. */
+  /** The agent that had the name when it was issued; null for a name without an agent. */
   readonly boundTo: AgentId | null;
 }
 
@@ -31,14 +31,14 @@ export interface Ask {
   /** An id that nothing has yet, for whatever the command makes. */
   readonly fresh: string;
   readonly challenge: Challenge;
-  /** Whose key the signature was checked with before the turn, and whether it fitted. */
+  /** The agent whose key verified the signature before the batch, and the result. */
   readonly checked: { readonly agentId: AgentId; readonly isValid: boolean } | null;
 }
 
 export interface Happening {
   readonly ask: Ask;
   readonly code: string;
-  /** What a refusal says. */
+  /** The message of the rejection. */
   readonly message: string | null;
   readonly reply: unknown;
   readonly entry: EntryDraft | null;
@@ -70,7 +70,7 @@ export class World {
     return this.#decide([this.#resolve(command)], false)[0] as Happening;
   }
 
-  /** Lets the time pass and decides the commands, in as many turns as the queue would make of them. */
+  /** Advances the time and decides the commands, in as many batches as the queue would form. */
   play({ wait, commands }: Turn): Happening[] {
     this.now = this.#after(wait);
     const played: Happening[] = [];
@@ -85,7 +85,7 @@ export class World {
         continue;
       }
       waiting.push(this.#resolve(command));
-      // What a list holds is read when its turn is on disk.
+      // A list is read when its batch is on disk.
       if (command.kind === 'list' || command.kind === 'listLeases') take();
     }
     take();
@@ -161,7 +161,7 @@ export class World {
 
   #lease(lease: number, authentication: Authentication): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
-    // By the name, so that one who was registered again is tried with what another had.
+    // By name, so that an agent registered again also tries the leases of its predecessor.
     const name: string = authentication.kind === 'admin' ? 'admin' : authentication.agentName;
     const own = all.filter(({ agentName }) => agentName === name);
     const some = lease < 3 && own.length > 0 ? own : all;
