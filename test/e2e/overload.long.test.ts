@@ -70,6 +70,12 @@ const timesOf = (probe: Probe, statuses: readonly number[]): number[] =>
 
 const inWords = (times: readonly number[]): string => `${median(times).toFixed(1)} ms (of ${times.length})`;
 
+/** Waits until a probe has seen enough of the statuses; at most `MAX_WAIT_MS`. */
+async function seeEnough(probe: Probe, statuses: readonly number[]): Promise<void> {
+  for (let waitedMs = 0; waitedMs < MAX_WAIT_MS && timesOf(probe, statuses).length < FEWEST_SEEN; waitedMs += 500)
+    await sleep(500);
+}
+
 function assertFast(what: string, times: readonly number[], withinMs: number): void {
   assert.ok(times.length >= FEWEST_SEEN, `${what}: only ${times.length} were seen`);
   assert.ok(median(times) < withinMs, `${what}: ${inWords(times)}, and not within ${withinMs} ms`);
@@ -89,10 +95,10 @@ test('30 times the callers of full load: rejected immediately, others served, me
   const flood = startFlood(t, jobFor(scene, 1));
   await sleep(SETTLE_MS);
   for (const probe of Object.values(probes)) probe.forget();
-  const halfway = sleep(FLOOD_MS / 2).then(() => residentMiB(service.pid));
-  await sleep(FLOOD_MS);
-  for (let waited = 0; waited < MAX_WAIT_MS && timesOf(probes.flooding, [503]).length < FEWEST_SEEN; waited += 500)
-    await sleep(500);
+  await seeEnough(probes.flooding, [503]);
+  await sleep(FLOOD_MS / 2);
+  const halfway = residentMiB(service.pid);
+  await sleep(FLOOD_MS / 2);
   const end = residentMiB(service.pid);
   const seen = {
     shed: timesOf(probes.flooding, [503]),
@@ -104,7 +110,7 @@ test('30 times the callers of full load: rejected immediately, others served, me
   const { byStatus, seconds, withoutRetryAfter, lostConnections } = await flood.end();
   const rate = (status: string): number => Math.round((byStatus[status] ?? 0) / seconds);
   t.diagnostic(
-    `served ${rate('200')}/s, shed ${rate('503')}/s; shed in ${inWords(seen.shed)} (95 %: ${percentile(seen.shed, 0.95).toFixed(1)}), another agent ${inWords(seen.other)}, health ${inWords(seen.health)}; memory ${(await halfway).toFixed(0)} then ${end.toFixed(0)} MiB`,
+    `served ${rate('200')}/s, shed ${rate('503')}/s; shed in ${inWords(seen.shed)} (95 %: ${percentile(seen.shed, 0.95).toFixed(1)}), another agent ${inWords(seen.other)}, health ${inWords(seen.health)}; memory ${halfway.toFixed(0)} then ${end.toFixed(0)} MiB`,
   );
 
   assert.deepEqual(Object.keys(byStatus).toSorted(), ['200', '503'], 'every answer is one of two');
@@ -116,7 +122,7 @@ test('30 times the callers of full load: rejected immediately, others served, me
   assertFast('another agent', seen.other, (SERVED_MEANWHILE / rate('200')) * 1000);
   assert.deepEqual(seen.unhealthy, []);
   assertFast('health checks', seen.health, 50 + 20 * aloneMs);
-  assert.ok(end < (await halfway) * 1.25 + 16, `memory keeps growing: ${await halfway} MiB, then ${end} MiB`);
+  assert.ok(end < halfway * 1.25 + 16, `memory keeps growing: ${halfway} MiB, then ${end} MiB`);
 
   await sleep(500);
   probes.other.forget();
@@ -133,6 +139,7 @@ test('connections that pipeline dozens of requests are cut off or rejected, and 
   await sleep(1500);
   other.forget();
   await sleep(1500);
+  await seeEnough(other, [200]);
   const during = timesOf(other, [200]);
   const { lostConnections } = await flood.end();
   assert.ok(lostConnections > 0, 'connections are cut off');

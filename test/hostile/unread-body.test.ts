@@ -1,5 +1,5 @@
 // Unread bodies, clients that wait to send theirs, and clients that half-close first.
-// SOURCE: RFC 9112, section 9.6; RFC 9110, section 10.1.1; decisions, "HTTP".
+// SOURCE: RFC 9112, section 9.6; RFC 9110, section 10.1.1; docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-// Agents. SOURCE: interface 2.5 and 4.3; decisions, "Names and paths" and "Callers".
+// Agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Names and paths" and "Agents and sessions".
 
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LeaseStatus } from '../../src/core/lease.ts';
 import type { ActorName, CredentialType } from '../../src/core/names.ts';
 import { listEntries } from '../../src/vault/audit.ts';
@@ -14,20 +15,21 @@ import { executeSql } from '../kit/direct-db.ts';
 import { admin, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
-/**
- * A step takes about 1 ms, or 16 with the slowest glob; the limit of 50 ms for a caller allows for a slower machine.
- */
+/** A step takes about 1 ms, or 16 with the slowest glob. */
 const MAX_BLOCK_MS = 35;
+/** The limit grows by this multiple of the longest block of an idle event loop, which a busy machine causes. */
+const IDLE_FACTOR = 5;
 
 test('a vault with 200,000 credentials and more than 300,000 leases', async (t) => {
   const vault = await openLargeVault(t);
   const listed = LEASES - ENDED;
 
+  const maxBlockMs = MAX_BLOCK_MS + IDLE_FACTOR * (await longestBlock(() => sleep(2000)));
   /** An attempt may coincide with a full garbage collection, so a second one, with as much work, is allowed. */
   const assertFlows = async (what: string, work: (isSecond: boolean) => Promise<unknown>): Promise<void> => {
     const first = await longestBlock(() => work(false));
-    const block = first < MAX_BLOCK_MS ? first : await longestBlock(() => work(true));
-    assert.ok(block < MAX_BLOCK_MS, `${what}: the event loop was blocked for ${block} ms`);
+    const block = first < maxBlockMs ? first : await longestBlock(() => work(true));
+    assert.ok(block < maxBlockMs, `${what}: the event loop was blocked for ${block} ms`);
   };
   const whole = async <T>(listing: Promise<Listing<T>>): Promise<{ rows: T[]; total: number | undefined }> => {
     const { rows, meta } = await listing;
@@ -161,5 +163,5 @@ test('a lease is read as fast with 20,000 bulk revocations as with one', async (
   };
   const block = Math.min(await longestBlock(look), await longestBlock(look));
   assert.equal(seen.length, 200);
-  assert.ok(block < MAX_BLOCK_MS, `the event loop was blocked for ${block} ms`);
+  assert.ok(block < maxBlockMs, `the event loop was blocked for ${block} ms`);
 });
