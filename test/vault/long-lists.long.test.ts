@@ -19,12 +19,17 @@ import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } fro
 const MAX_BLOCK_MS = 35;
 /** The limit grows by this multiple of the longest block of an idle event loop, which a busy machine causes. */
 const IDLE_FACTOR = 5;
+const IDLE_MS = 2000;
+
+async function measureMaxBlockMs(): Promise<number> {
+  return MAX_BLOCK_MS + IDLE_FACTOR * (await longestBlock(() => sleep(IDLE_MS)));
+}
 
 test('a vault with 200,000 credentials and more than 300,000 leases', async (t) => {
   const vault = await openLargeVault(t);
   const listed = LEASES - ENDED;
 
-  const maxBlockMs = MAX_BLOCK_MS + IDLE_FACTOR * (await longestBlock(() => sleep(2000)));
+  const maxBlockMs = await measureMaxBlockMs();
   /** An attempt may coincide with a full garbage collection, so a second one, with as much work, is allowed. */
   const assertFlows = async (what: string, work: (isSecond: boolean) => Promise<unknown>): Promise<void> => {
     const first = await longestBlock(() => work(false));
@@ -163,5 +168,5 @@ test('a lease is read as fast with 20,000 bulk revocations as with one', async (
   };
   const block = Math.min(await longestBlock(look), await longestBlock(look));
   assert.equal(seen.length, 200);
-  assert.ok(block < maxBlockMs, `the event loop was blocked for ${block} ms`);
+  assert.ok(block < (await measureMaxBlockMs()), `the event loop was blocked for ${block} ms`);
 });
