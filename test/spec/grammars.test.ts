@@ -1,5 +1,6 @@
 // The schemas of the OpenAPI document and core's parsers have the same grammars: the service accepts what the schema of
-// a field accepts, and rejects what it rejects, naming the field. SOURCE: docs/decisions.md, "Requests"; "Names and paths".
+// a field accepts, and rejects what it rejects, naming the field. SOURCE: docs/decisions.md, "Requests" and "Names and
+// paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
