@@ -70,7 +70,6 @@ const SCALED = [
   'test/hostile/fuzz.test.ts',
   'test/mcp/messages.test.ts',
   'test/spec/grammars.test.ts',
-  'test/spec/verification.test.ts',
   'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
   'test/vault/long-log.test.ts',

@@ -23,8 +23,11 @@ interface Connection {
 }
 
 export class ConnectionLimits {
+  readonly #open = new Map<unknown, Connection>();
+  /** Lookups by the request's socket. WHY not by the key alone: each request would build and hash its text. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
   /** Longest idle first. */
-  readonly #unprotected = new Map<unknown, Connection>();
+  readonly #unprotected = new Set<Connection>();
   readonly #protectedByAgent = new Map<AgentName, number>();
   readonly #byAddress = new Map<string, number>();
   #total = 0;
@@ -41,9 +44,8 @@ export class ConnectionLimits {
 
   /** Marks the connection as authenticated, so that it is not closed for a new one unless its agent has too many. */
   protect(socket: Socket, authentication: Authentication): void {
-    const key = keyOf(socket);
-    const connection = this.#unprotected.get(key);
-    if (connection === undefined) return;
+    const connection = this.#find(socket);
+    if (connection === undefined || !this.#unprotected.has(connection)) return;
     if (authentication.kind === 'session') {
       const { agentName } = authentication;
       const count = this.#protectedByAgent.get(agentName) ?? 0;
@@ -51,7 +53,15 @@ export class ConnectionLimits {
       this.#protectedByAgent.set(agentName, count + 1);
       connection.agentName = agentName;
     }
-    this.#unprotected.delete(key);
+    this.#unprotected.delete(connection);
+  }
+
+  #find(socket: Socket): Connection | undefined {
+    const known = this.#bySocket.get(socket);
+    if (known !== undefined) return known;
+    const connection = this.#open.get(keyOf(socket));
+    if (connection !== undefined) this.#bySocket.set(socket, connection);
+    return connection;
   }
 
   #unprotect({ agentName }: Connection): void {
@@ -66,7 +76,7 @@ export class ConnectionLimits {
     const limit = address === 'local' ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
     const isAddressFull = (this.#byAddress.get(address) ?? 0) >= limit;
     if (!isAddressFull && this.#total < MAX_CONNECTIONS) return true;
-    for (const connection of this.#unprotected.values()) {
+    for (const connection of this.#unprotected) {
       if (isAddressFull && connection.address !== address) continue;
       connection.close();
       return true;
@@ -80,7 +90,8 @@ export class ConnectionLimits {
     const release = (): void => {
       if (!isOpen) return;
       isOpen = false;
-      this.#unprotected.delete(key);
+      this.#open.delete(key);
+      this.#unprotected.delete(connection);
       this.#unprotect(connection);
       this.#total -= 1;
       const left = (this.#byAddress.get(address) ?? 1) - 1;
@@ -94,17 +105,16 @@ export class ConnectionLimits {
     this.#total += 1;
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
     const connection: Connection = { address, agentName: null, close };
-    this.#unprotected.set(key, connection);
+    this.#open.set(key, connection);
+    this.#unprotected.add(connection);
     socket.once('close', release);
   }
 
   /** Records that a response has ended, from which on the connection is idle. */
   #idle(socket: Socket): void {
-    const key = keyOf(socket);
-    const connection = this.#unprotected.get(key);
-    if (connection === undefined) return;
-    this.#unprotected.delete(key);
-    this.#unprotected.set(key, connection);
+    const connection = this.#find(socket);
+    if (connection === undefined || !this.#unprotected.delete(connection)) return;
+    this.#unprotected.add(connection);
   }
 }
 

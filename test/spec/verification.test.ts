@@ -14,7 +14,6 @@ import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
-import { scaled } from '../kit/scale.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
@@ -249,8 +248,8 @@ test('a head record that disagrees with the last row at start is reported in one
   assert.equal(seqs.includes(entry + 2), true);
 });
 
-const LONG = scaled(60_000, 200_000);
-const LOOK_MS = scaled(5, 20);
+const LONG = 60_000;
+const LOOK_MS = 5;
 
 /** A vault with a long log, which one service after the other opens. */
 const longLog = makeLongLog({ after });
@@ -316,21 +315,27 @@ test('a verification is cancelled when its client disconnects, and is not logged
   assert.doesNotMatch(output(), /mistake|"level":[56]0/);
 });
 
-test('a stop completes a running verification, or cancels it if its client disconnected, and exits 0', async (t) => {
+test('a stop completes a running verification', async (t) => {
   const dataDir = await longLog;
-  for (const stays of [true, false]) {
-    const service = await startProcess(t, dataDir);
-    const admin = createClient(service.address, service.adminToken);
-    const leaving = new AbortController();
-    const headers = { authorization: `Bearer ${service.adminToken}` };
-    const asked = fetch(service.address + VERIFY, { headers, signal: leaving.signal });
-    asked.catch(() => undefined);
-    while (!(await admin.get(PROGRESS)).body.data.running);
-    const ended = service.end('SIGTERM');
-    if (!stays) leaving.abort();
-    assert.equal(await ended, 0);
-    if (stays) assert.equal(JSON.parse(await (await asked).text()).data.valid, true);
-    else await assert.rejects(asked);
-    assert.doesNotMatch(service.output(), /mistake/);
-  }
+  // The threads of a verification have the lowest priority: on a busy machine they take longer than the usual 10 s.
+  const service = await startTestService(t, [], dataDir, undefined, { stopMs: 120_000 });
+  const verifying = service.admin.get(VERIFY);
+  while (!(await service.admin.get(PROGRESS)).body.data.running);
+  await service.stop();
+  assert.equal(dataOf(await verifying, 200, INTACT).valid, true);
+});
+
+test('a stop cancels a verification whose client disconnected, and the exit code is 0', async (t) => {
+  const service = await startProcess(t, await longLog);
+  const admin = createClient(service.address, service.adminToken);
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${service.adminToken}` };
+  const asked = fetch(service.address + VERIFY, { headers, signal: leaving.signal });
+  asked.catch(() => undefined);
+  while (!(await admin.get(PROGRESS)).body.data.running);
+  const ended = service.end('SIGTERM');
+  leaving.abort();
+  assert.equal(await ended, 0);
+  await assert.rejects(asked);
+  assert.doesNotMatch(service.output(), /mistake/);
 });
