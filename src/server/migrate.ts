@@ -125,7 +125,7 @@ async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: M
   const keyCheck = await store.readRootKeyCheck();
   const where = describeLocation(from);
   if (keyCheck === null) {
-    const what = (await store.isEmpty()) ? 'holds no vault' : "contains rows of a vault, but not the vault's record";
+    const what = (await store.isEmpty()) ? 'contains no vault' : "contains rows of a vault, but not the vault's record";
     throw new StartupError(`${where} ${what}: there is nothing to migrate.`);
   }
   if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
