@@ -14,8 +14,8 @@ import { startFlood } from './overload-process.ts';
 import { type Probe, startProbe } from './probe.ts';
 
 const PATH = '/api/v1/credentials/demo/key';
-/** Full load is reached with 64. More than may wait, before and in the ledger, so that rejections are surely seen. */
-const CONNECTIONS = 2000;
+/** Full load is reached with 64. So many that requests are rejected, and fewer than 500 from each address. */
+const CONNECTIONS = 1800;
 const FLOOD_MS = 6000;
 /** On a busy machine the probe's few requests may all be served, so the load continues until some were rejected. */
 const MAX_WAIT_MS = 60_000;
@@ -81,7 +81,7 @@ function assertFast(what: string, times: readonly number[], withinMs: number): v
   assert.ok(median(times) < withinMs, `${what}: ${inWords(times)}, and not within ${withinMs} ms`);
 }
 
-test('30 times the callers of full load: rejected immediately, others served, memory bounded, quick recovery', async (t) => {
+test('28 times the callers of full load: rejected immediately, others served, memory bounded, quick recovery', async (t) => {
   const scene = await startScene(t);
   const { service, tokens } = scene;
   const probes = {
@@ -116,7 +116,7 @@ test('30 times the callers of full load: rejected immediately, others served, me
   assert.deepEqual(Object.keys(byStatus).toSorted(), ['200', '503'], 'every answer is one of two');
   assert.equal(withoutRetryAfter, 0, 'each rejection has Retry-After');
   assert.equal(lostConnections, 0);
-  assert.ok(rate('200') * 50 > rate('503'), 'what can be served is served');
+  assert.ok(rate('200') * 5 > rate('503'), 'what can be served is served');
   assertFast('shedding', seen.shed, 50 + 20 * aloneMs);
   assert.deepEqual(seen.otherRefused, [], 'another agent is never rejected');
   assertFast('another agent', seen.other, (SERVED_MEANWHILE / rate('200')) * 1000);
