@@ -190,7 +190,7 @@ export const LEASES = new Table<Lease>('leases', ['seq'], {
   revokedAt: 'number',
 });
 
-/** An empty text stands for any agent or any credential. */
+/** An empty text means any agent or any credential. */
 export const BULK_REVOCATIONS = new Table<{
   readonly seq: number;
   readonly agentId: string;

@@ -108,7 +108,7 @@ export const RACES: readonly Race[] = [POLICY, SESSION, AGENT, LEASE];
 /** The statuses of uses that began after the response to the deletion, and how many concurrent uses succeeded. */
 export interface Run {
   readonly late: readonly number[];
-  readonly beside: number;
+  readonly concurrent: number;
 }
 
 /** One race: `deleter` deletes while the other nodes use it; then each node uses it once more. */
@@ -120,9 +120,9 @@ export async function run(race: Race, lane: Lane, deleter: number, preparer: num
   };
   await race.prepare(lane, at(preparer));
   const others = lane.calls.map((_, node) => node).filter((node) => node !== deleter);
-  const beside = others.map((node) => race.use(lane, at(node)));
+  const concurrent = others.map((node) => race.use(lane, at(node)));
   assert.equal(await race.delete(lane, at(deleter)), 204);
   const late = await Promise.all(lane.calls.map((call) => race.use(lane, call)));
-  const came = (await Promise.all(beside)).filter((status) => status === 200).length;
-  return { late, beside: came };
+  const came = (await Promise.all(concurrent)).filter((status) => status === 200).length;
+  return { late, concurrent: came };
 }

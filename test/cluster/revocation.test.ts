@@ -29,22 +29,22 @@ test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and a use on three n
       if (race.what !== 'a policy') await grant(lane, first);
     }
     let left = RACES_OF_EACH_KIND;
-    let beside = 0;
+    let concurrent = 0;
     await Promise.all(
       lanes.map(async (lane) => {
         while (left > 0) {
           left -= 1;
-          const { late, beside: came } = await run(race, lane, left % 3, (left + 1) % 3);
+          const { late, concurrent: came } = await run(race, lane, left % 3, (left + 1) % 3);
           assert.ok(
             late.every((status) => status === 401 || status === 403 || status === 409),
             `${race.what}, deleted on node ${left % 3}, got ${late.join(', ')} afterwards`,
           );
-          beside += came;
+          concurrent += came;
         }
       }),
     );
-    t.diagnostic(`${race.what}: ${RACES_OF_EACH_KIND} races, ${beside} concurrent uses succeeded`);
-    assert.ok(beside > RACES_OF_EACH_KIND / 20, `only ${beside} uses raced with the deletion of ${race.what}`);
+    t.diagnostic(`${race.what}: ${RACES_OF_EACH_KIND} races, ${concurrent} concurrent uses succeeded`);
+    assert.ok(concurrent > RACES_OF_EACH_KIND / 20, `only ${concurrent} uses raced with the deletion of ${race.what}`);
   }
   const logs = await Promise.all(nodes.map(({ admin }) => admin.get('/api/v1/audit/verify')));
   for (const { body } of logs) assert.equal(body.data.valid, true, JSON.stringify(body));

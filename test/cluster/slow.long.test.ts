@@ -87,13 +87,13 @@ test('a latency of one second only slows a node; three seconds make it reject re
   assert.ok(far && near);
   assert.equal((await far.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
   proxy.delay(500);
-  const [slow, beside] = await Promise.all([
+  const [slow, other] = await Promise.all([
     timed(far.admin.get('/api/v1/credentials/a')),
     timed(sleep(200).then(() => near.admin.get('/api/v1/credentials/a'))),
   ]);
   assert.equal(slow.value.body.data.value, 'the value');
-  assert.equal(beside.value.status, 200);
-  t.diagnostic(`with 1 s there and back: ${Math.round(slow.ms)} ms, on the other node ${Math.round(beside.ms)} ms`);
+  assert.equal(other.value.status, 200);
+  t.diagnostic(`with 1 s there and back: ${Math.round(slow.ms)} ms, on the other node ${Math.round(other.ms)} ms`);
   proxy.delay(1500);
   const refused = await far.admin.get('/api/v1/credentials/a');
   assert.equal(refused.status, 503, refused.text);

@@ -188,9 +188,9 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       ],
     });
     const before = await everything(store);
-    const beside = await open();
-    assert.deepEqual(await everything(beside), before);
-    await beside.close();
+    const reopened = await open();
+    assert.deepEqual(await everything(reopened), before);
+    await reopened.close();
     await store.close();
     const after = await open();
     t.after(() => after.close());

@@ -1,4 +1,4 @@
-// Globs of the audit filter. SOURCE: docs/api.md, "The audit log": `*` stands for any run of characters, `?` for one.
+// Globs of the audit filter. SOURCE: docs/api.md, "The audit log": `*` matches any run of characters, `?` matches one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

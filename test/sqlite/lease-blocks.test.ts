@@ -30,9 +30,9 @@ async function openVault(t: TestContext) {
     return leases.map(({ seq }) => seq);
   };
   const spans = (): number => {
-    const beside = new DatabaseSync(file, { readOnly: true });
-    const { n } = beside.prepare('SELECT count(*) AS n FROM lease_spans').get() ?? {};
-    beside.close();
+    const direct = new DatabaseSync(file, { readOnly: true });
+    const { n } = direct.prepare('SELECT count(*) AS n FROM lease_spans').get() ?? {};
+    direct.close();
     return Number(n);
   };
   return { store, add, seqsOf, spans };

@@ -15,16 +15,16 @@ async function newVault(t: TestContext) {
   const store = new SqliteStore(file);
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);
-  const beside = new DatabaseSync(file);
-  t.after(() => beside.close());
-  return { store, beside };
+  const direct = new DatabaseSync(file);
+  t.after(() => direct.close());
+  return { store, direct };
 }
 
 const STEP_ROWS = 500;
 const LATER = T0 + 2 * ENDED_LEASE_RETENTION_MS;
 
 test('the file does not grow while as much is deleted as is added', async (t) => {
-  const { store, beside } = await newVault(t);
+  const { store, direct } = await newVault(t);
   const sizes: number[] = [];
   for (let day = 0; day < 6; day++) {
     const first = day * 3000;
@@ -39,20 +39,20 @@ test('the file does not grow while as much is deleted as is added', async (t) =>
       ]),
     });
     assert.equal(await sweepAll(store, expiresAt + ENDED_LEASE_RETENTION_MS + 1, STEP_ROWS), 9000);
-    sizes.push(Number(beside.prepare('PRAGMA page_count').get()?.['page_count']));
+    sizes.push(Number(direct.prepare('PRAGMA page_count').get()?.['page_count']));
   }
   const [first = 0, ...others] = sizes;
   for (const size of others) assert.ok(size <= first * 1.1, `${sizes} pages`);
 });
 
 test('rows of a failed step are deleted later', async (t) => {
-  const { store, beside } = await newVault(t);
+  const { store, direct } = await newVault(t);
   await commit(store, { changes: numbers(2500).map((seq) => leased(aLease(seq, { expiresAt: T0 + 1 }))) });
-  beside.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");
+  direct.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");
   await assert.rejects(sweepAll(store, LATER, STEP_ROWS), { name: 'StoreError', kind: 'unavailable' });
-  beside.exec('DROP TRIGGER held');
-  const left = Number(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n']);
+  direct.exec('DROP TRIGGER held');
+  const left = Number(direct.prepare('SELECT count(*) AS n FROM leases').get()?.['n']);
   assert.ok(left >= 700, `${left} are left`);
   assert.equal(await sweepAll(store, LATER, STEP_ROWS), left);
-  assert.equal(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n'], 0);
+  assert.equal(direct.prepare('SELECT count(*) AS n FROM leases').get()?.['n'], 0);
 });
