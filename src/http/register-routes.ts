@@ -184,14 +184,11 @@ function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, result: 
   reply.code(row.status);
   if (result === null) return reply.send();
   if ('bytes' in result) return reply.type(result.type).send(result.bytes);
-  if ('hasFailed' in result) {
-    const { data, hasFailed, headers = {} } = result;
-    const status = hasFailed && row.failureStatus !== null ? row.failureStatus : row.status;
-    return reply.headers(headers).code(status).type(JSON_TYPE).send(serializerOf(row, reply)({ data }));
-  }
   if (!('stream' in result)) {
-    const { headers = {}, ...body } = result;
-    return reply.headers(headers).type(JSON_TYPE).send(serializerOf(row, reply)(body));
+    const { data, meta, headers, hasFailed = false } = result;
+    if (headers !== undefined) reply.headers(headers);
+    if (hasFailed && row.failureStatus !== null) reply.code(row.failureStatus);
+    return reply.type(JSON_TYPE).send(serializerOf(row, reply)({ data, meta }));
   }
   const { stream, headers = {}, type } = result;
   if (result.endsWithClient === true) {

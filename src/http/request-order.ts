@@ -56,6 +56,7 @@ export class RequestOrder {
 }
 
 function startNext(entries: readonly Entry[]): void {
+  if (entries.length === 0) return;
   const ready: (() => void)[] = [];
   let isEarlierSafe = true;
   for (const [index, entry] of entries.entries()) {

@@ -14,9 +14,13 @@ const NOTHING: TObject = Nothing;
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export type Reply =
-  | { readonly data: unknown; readonly meta?: unknown; readonly headers?: Readonly<Record<string, string>> }
-  /** `data` with the row's `failureStatus`. */
-  | { readonly data: unknown; readonly hasFailed: boolean; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly data: unknown;
+      readonly meta?: unknown;
+      /** Whether the status is the row's `failureStatus`. */
+      readonly hasFailed?: boolean;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | { readonly bytes: Uint8Array; readonly type: string }
   | {
       readonly stream: Readable;
