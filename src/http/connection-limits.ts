@@ -38,8 +38,6 @@ export class ConnectionLimits {
       if (this.#makeRoom(address)) this.#add(address, socket);
       else writeError(socket, defaultError('UNAVAILABLE'), newRequestId());
     });
-    // Prepended, so that it runs before the framework's listener.
-    server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));
   }
 
   /** Marks the connection as authenticated, so that it is not closed for a new one unless its agent has too many. */
@@ -111,7 +109,7 @@ export class ConnectionLimits {
   }
 
   /** Records that a response has ended, from which on the connection is idle. */
-  #idle(socket: Socket): void {
+  recordIdle(socket: Socket): void {
     const connection = this.#find(socket);
     if (connection === undefined || !this.#unprotected.delete(connection)) return;
     this.#unprotected.add(connection);

@@ -116,7 +116,7 @@ export function createServer(parts: HttpParts): HttpServer {
   handleConnectAndExpect(app.server, newRequestId);
   const connections = new ConnectionLimits(app.server, newRequestId);
   setTimeouts(app.server, timeouts);
-  const order = new RequestOrder(app.server);
+  const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
   allowHalfOpen(app.server);
 
   app.decorateRequest('authentication', null);

@@ -19,9 +19,14 @@ interface Entry {
 export class RequestOrder {
   /** Oldest first. */
   readonly #unanswered = new WeakMap<Socket, Entry[]>();
+  readonly #onAnswered: (socket: Socket) => void;
 
-  /** Closes connections that send more requests ahead without reading responses. */
-  constructor(server: Server) {
+  /**
+   * Closes connections that send more requests ahead without reading responses. `onAnswered` is called when a response
+   * ends.
+   */
+  constructor(server: Server, onAnswered: (socket: Socket) => void) {
+    this.#onAnswered = onAnswered;
     // Before the framework's own listener.
     server.prependListener('request', (request, response) => this.#add({ request, response, start: null }));
   }
@@ -45,12 +50,15 @@ export class RequestOrder {
 
   #add(entry: Entry): void {
     const { request, response } = entry;
-    const entries = this.#unanswered.get(request.socket) ?? [];
-    if (entries.push(entry) === 1) this.#unanswered.set(request.socket, entries);
-    if (entries.length > MAX_UNANSWERED) request.socket.destroy();
-    response.once('close', () => {
+    const { socket } = request;
+    const entries = this.#unanswered.get(socket) ?? [];
+    if (entries.push(entry) === 1) this.#unanswered.set(socket, entries);
+    if (entries.length > MAX_UNANSWERED) socket.destroy();
+    // WHY not `once`: the event comes once, and removing the listener takes as long as the rest.
+    response.on('close', () => {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
+      this.#onAnswered(socket);
     });
   }
 }
