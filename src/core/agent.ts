@@ -1,9 +1,8 @@
 /**
  * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
  */
-import type { Brand } from './brand.ts';
 import { ApiError, invalidRequest } from './errors.ts';
-import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';
+import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Brand, type TokenHash } from './names.ts';
 
 /** Base64 of the 32 raw bytes of an Ed25519 public key. */
 export type PublicKey = Brand<string, 'PublicKey'>;

@@ -3,9 +3,8 @@
  * again. Only MACs of the key and of the request are stored, because the request may contain a secret value.
  * SOURCE: docs/decisions.md, "Idempotency"; docs/formats.md.
  */
-import type { Brand } from './brand.ts';
 import { type ApiError, invalidRequest } from './errors.ts';
-import type { AgentId } from './names.ts';
+import type { AgentId, Brand } from './names.ts';
 
 /** The caller's name for a request, so that the request can be sent again. */
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;

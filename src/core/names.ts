@@ -1,6 +1,9 @@
 /** The grammar of names and ids. SOURCE: docs/decisions.md, "Names and paths". */
-import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
+
+/** A nominal type: `Brand<string, 'AgentName'>` is a string that the parser of agent names has checked. */
+declare const brand: unique symbol;
+export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
 export type AgentName = Brand<string, 'AgentName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;

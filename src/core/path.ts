@@ -2,8 +2,9 @@
  * The grammar of credential paths. A path is never normalised; one that violates the grammar is rejected.
  * SOURCE: docs/decisions.md, "Names and paths".
  */
-import type { Brand } from './brand.ts';
+
 import { invalidRequest } from './errors.ts';
+import type { Brand } from './names.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;
 

@@ -2,11 +2,33 @@
  * The policies of one principal for one action, by pattern. A query costs at most as many lookups as the path has
  * segments, plus one.
  */
-import { LengthMultiset } from './length-multiset.ts';
 import type { PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { matchingPatterns, type PathRange, type Pattern, toRanges } from './pattern.ts';
 import type { Policy } from './policy.ts';
+
+/** Counts strings by length, so that a lookup can skip lengths that no string has. */
+export class LengthMultiset {
+  readonly #counts = new Map<number, number>();
+
+  has(length: number): boolean {
+    return this.#counts.has(length);
+  }
+
+  lengths(): Iterable<number> {
+    return this.#counts.keys();
+  }
+
+  add(length: number): void {
+    this.#counts.set(length, (this.#counts.get(length) ?? 0) + 1);
+  }
+
+  remove(length: number): void {
+    const count = (this.#counts.get(length) ?? 0) - 1;
+    if (count > 0) this.#counts.set(length, count);
+    else this.#counts.delete(length);
+  }
+}
 
 /** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
 function compareRestriction(a: Policy, b: Policy): number {

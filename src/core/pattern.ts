@@ -2,8 +2,9 @@
  * Resource patterns: an exact path, `prefix/*` (everything below `prefix/`, at any depth, not `prefix` itself), or `*`.
  * SOURCE: docs/decisions.md, "Policies".
  */
-import type { Brand } from './brand.ts';
+
 import { invalidRequest } from './errors.ts';
+import type { Brand } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
 
 export type Pattern = Brand<string, 'Pattern'>;

@@ -3,12 +3,10 @@
  * the patterns that match the path, so that its cost depends on the depth of the path and not on the number of
  * policies.
  */
-
-import { LengthMultiset } from './length-multiset.ts';
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { type PathRange, type Pattern, unionOf } from './pattern.ts';
-import { PatternIndex, stricterOf } from './pattern-index.ts';
+import { LengthMultiset, PatternIndex, stricterOf } from './pattern-index.ts';
 import type { Action, Policy, Principal } from './policy.ts';
 
 const MAX_CACHED_AGENTS = 10_000;

@@ -2,12 +2,12 @@
  * Policies: they grant agents actions on paths, with a maximum TTL.
  * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
-import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
 import {
   ACTOR_NAME,
   AGENT_NAME_PART,
   type AgentName,
+  type Brand,
   type PolicyName,
   parseAgentName,
   parsePolicyName,
