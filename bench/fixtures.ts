@@ -12,7 +12,7 @@ import { deriveKeys, parseRootKey, type VaultKeys } from '../src/crypto/keys.ts'
 import { newId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
-import { macAgent, macCredential, macPolicy, macSession } from '../src/ledger/authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from '../src/ledger/authenticated-rows.ts';
 import { type ChainTip, readVaultState } from '../src/ledger/vault-state.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { Store, StoredChange } from '../src/store/store.ts';
@@ -104,13 +104,18 @@ function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange
   const tokenHash = hashToken(benchToken(index));
   const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
   return [
-    { kind: 'putAgent', agent: macAgent(keys.row, agent) },
-    { kind: 'putSession', session: macSession(keys.row, session) },
+    { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, agent) },
+    { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, session) },
   ];
 }
 
 function policyChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
-  return [{ kind: 'putPolicy', policy: macPolicy(keys.row, { ...benchPolicy(index), createdAt: now }) }];
+  return [
+    {
+      kind: 'putPolicy',
+      policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, { ...benchPolicy(index), createdAt: now }),
+    },
+  ];
 }
 
 function credentialChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
@@ -120,7 +125,14 @@ function credentialChanges(keys: VaultKeys, index: number, now: number): StoredC
   return [
     {
       kind: 'putCredential',
-      credential: macCredential(keys.row, { id, path, type, description: '', ...times, version }),
+      credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, {
+        id,
+        path,
+        type,
+        description: '',
+        ...times,
+        version,
+      }),
     },
     { kind: 'addVersion', credentialId: id, version: { version, type, createdAt: now }, sealed },
   ];

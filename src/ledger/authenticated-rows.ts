@@ -4,89 +4,59 @@ import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { isRowAuthentic, type RowFields, rowMac } from '../crypto/row-mac.ts';
+import { isRowAuthentic, type RowFields, type RowKind, rowMac } from '../crypto/row-mac.ts';
 import type { Authenticated } from '../store/store.ts';
 
 type RowKey = VaultKeys['row'];
 
-const agentFields = (agent: Agent): RowFields => [
-  agent.id,
-  agent.name,
-  agent.description,
-  agent.publicKey,
-  agent.registeredAt,
-];
+interface AuthenticatedRows<Row> {
+  withMac(key: RowKey, row: Row): Authenticated<Row>;
+  isAuthentic(key: RowKey, row: Authenticated<Row>): boolean;
+}
 
-const policyFields = (policy: Policy): RowFields => [
-  policy.name,
-  policy.principal,
-  policy.resources,
-  policy.actions,
-  policy.maxTtlSeconds,
-  policy.createdAt,
-];
+function authenticatedRows<Row>(kind: RowKind, fieldsOf: (row: Row) => RowFields): AuthenticatedRows<Row> {
+  return {
+    withMac: (key, row) => ({ ...row, mac: rowMac(key, kind, fieldsOf(row)) }),
+    isAuthentic: (key, row) => isRowAuthentic(key, kind, fieldsOf(row), row.mac),
+  };
+}
 
-const sessionFields = (session: Session): RowFields => [
-  session.tokenHash,
-  session.agentId,
-  session.issuedAt,
-  session.expiresAt,
-];
-
-const credentialFields = (credential: Credential): RowFields => [
-  credential.id,
-  credential.path,
-  credential.type,
-  credential.description,
-  credential.createdAt,
-  credential.updatedAt,
-  credential.version,
-];
-
-const idempotencyRecordFields = (record: IdempotencyRecord): RowFields => [
-  record.id,
-  record.agentId,
-  record.requestMac,
-  record.reply,
-  record.expiresAt,
-];
-
-export const macAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
-  ...agent,
-  mac: rowMac(key, 'agent', agentFields(agent)),
-});
-
-export const macPolicy = (key: RowKey, policy: Policy): Authenticated<Policy> => ({
-  ...policy,
-  mac: rowMac(key, 'policy', policyFields(policy)),
-});
-
-export const macSession = (key: RowKey, session: Session): Authenticated<Session> => ({
-  ...session,
-  mac: rowMac(key, 'session', sessionFields(session)),
-});
-
-export const macCredential = (key: RowKey, credential: Credential): Authenticated<Credential> => ({
-  ...credential,
-  mac: rowMac(key, 'credential', credentialFields(credential)),
-});
-
-export const macIdempotencyRecord = (key: RowKey, record: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
-  ...record,
-  mac: rowMac(key, 'reply', idempotencyRecordFields(record)),
-});
-
-export const isAgentAuthentic = (key: RowKey, agent: Authenticated<Agent>): boolean =>
-  isRowAuthentic(key, 'agent', agentFields(agent), agent.mac);
-
-export const isPolicyAuthentic = (key: RowKey, policy: Authenticated<Policy>): boolean =>
-  isRowAuthentic(key, 'policy', policyFields(policy), policy.mac);
-
-export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>): boolean =>
-  isRowAuthentic(key, 'session', sessionFields(session), session.mac);
-
-export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
-  isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
-
-export const isIdempotencyRecordAuthentic = (key: RowKey, record: Authenticated<IdempotencyRecord>): boolean =>
-  isRowAuthentic(key, 'reply', idempotencyRecordFields(record), record.mac);
+export const AUTHENTICATED_ROWS = {
+  agent: authenticatedRows('agent', (agent: Agent) => [
+    agent.id,
+    agent.name,
+    agent.description,
+    agent.publicKey,
+    agent.registeredAt,
+  ]),
+  policy: authenticatedRows('policy', (policy: Policy) => [
+    policy.name,
+    policy.principal,
+    policy.resources,
+    policy.actions,
+    policy.maxTtlSeconds,
+    policy.createdAt,
+  ]),
+  session: authenticatedRows('session', (session: Session) => [
+    session.tokenHash,
+    session.agentId,
+    session.issuedAt,
+    session.expiresAt,
+  ]),
+  credential: authenticatedRows('credential', (credential: Credential) => [
+    credential.id,
+    credential.path,
+    credential.type,
+    credential.description,
+    credential.createdAt,
+    credential.updatedAt,
+    credential.version,
+  ]),
+  reply: authenticatedRows('reply', (record: IdempotencyRecord) => [
+    record.id,
+    record.agentId,
+    record.requestMac,
+    record.reply,
+    record.expiresAt,
+  ]),
+};

@@ -6,7 +6,7 @@ import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { ClusterView, ControlChanges, Head, LastEntry, Store } from '../store/store.ts';
-import { isAgentAuthentic, isPolicyAuthentic } from './authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { findLastTime, readControl, type VaultState } from './vault-state.ts';
 
 /**
@@ -80,10 +80,10 @@ function apply({ control }: VaultState, changes: ControlChanges, keys: VaultKeys
   for (const { id, name } of changes.removedAgents) control.apply({ kind: 'removeAgent', id, name });
   for (const name of changes.removedPolicies) control.apply({ kind: 'removePolicy', name });
   for (const agent of changes.agents) {
-    if (isAgentAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
+    if (AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
   }
   for (const policy of changes.policies) {
-    if (isPolicyAuthentic(keys.row, policy)) control.apply({ kind: 'putPolicy', policy });
+    if (AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy)) control.apply({ kind: 'putPolicy', policy });
     else control.apply({ kind: 'removePolicy', name: policy.name });
   }
 }

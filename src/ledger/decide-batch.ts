@@ -13,7 +13,7 @@ import { entryMac, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { seal, unseal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/store.ts';
-import { macAgent, macCredential, macIdempotencyRecord, macPolicy, macSession } from './authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import type { DenialBudget, Summaries } from './denial-budget.ts';
 import type { ChainTip } from './vault-state.ts';
 
@@ -127,15 +127,15 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
 function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, keys: VaultKeys): StoredChange {
   switch (change.kind) {
     case 'putAgent':
-      return { kind: 'putAgent', agent: macAgent(keys.row, change.agent) };
+      return { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, change.agent) };
     case 'putPolicy':
-      return { kind: 'putPolicy', policy: macPolicy(keys.row, change.policy) };
+      return { kind: 'putPolicy', policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, change.policy) };
     case 'putSession':
-      return { kind: 'putSession', session: macSession(keys.row, change.session) };
+      return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
     case 'putCredential':
-      return { kind: 'putCredential', credential: macCredential(keys.row, change.credential) };
+      return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
     case 'saveIdempotencyRecord':
-      return { kind: 'saveIdempotencyRecord', record: macIdempotencyRecord(keys.row, change.record) };
+      return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
     case 'addVersion': {
       const { credential, version } = change;
       const { content, ...rest } = version;

@@ -5,18 +5,11 @@
  */
 import type { EntryDraft } from '../core/audit.ts';
 import { type ActorName, ADMIN, SERVICE } from '../core/names.ts';
+import { TokenBuckets } from './token-buckets.ts';
 
 export const DENIALS_PER_MINUTE = 1200;
 /** The time from the first denial that is only counted to the summary entry. */
 const SUMMARY_AFTER_MS = 10_000;
-
-interface Bucket {
-  tokens: number;
-  /** The time at which `tokens` was computed. */
-  at: number;
-  /** Null if no denial waits for a summary. */
-  unrecorded: Unrecorded | null;
-}
 
 interface Unrecorded {
   readonly since: number;
@@ -32,57 +25,47 @@ export interface Summaries {
 }
 
 export class DenialBudget {
-  readonly #perMinute: number;
-  readonly #buckets = new Map<ActorName, Bucket>();
-  #waiting = 0;
+  readonly #buckets: TokenBuckets;
+  readonly #unrecorded = new Map<ActorName, Unrecorded>();
   #isClosing = false;
 
   constructor(perMinute: number = DENIALS_PER_MINUTE) {
-    this.#perMinute = perMinute;
+    this.#buckets = new TokenBuckets(perMinute, 60_000);
   }
 
   /** Whether a summary is still to be recorded. */
   get isWaiting(): boolean {
-    return this.#waiting > 0;
+    return this.#unrecorded.size > 0;
   }
 
   /** Whether the entry is recorded individually; if not, it is counted for the summary. */
   admits(entry: EntryDraft, now: number): boolean {
     if (!isLimited(entry)) return true;
-    const bucket = this.#buckets.get(entry.agentName) ?? { tokens: this.#perMinute, at: now, unrecorded: null };
-    this.#buckets.set(entry.agentName, bucket);
-    const earned = (Math.max(0, now - bucket.at) * this.#perMinute) / 60_000;
-    bucket.tokens = Math.min(this.#perMinute, bucket.tokens + earned);
-    bucket.at = now;
+    const { agentName } = entry;
+    const bucket = this.#buckets.at(agentName, now);
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
       return true;
     }
-    if (bucket.unrecorded === null) {
-      this.#waiting += 1;
-      bucket.unrecorded = { since: now, count: 0, last: entry };
-    }
-    bucket.unrecorded.count += 1;
-    bucket.unrecorded.last = entry;
+    const unrecorded = this.#unrecorded.get(agentName) ?? { since: now, count: 0, last: entry };
+    this.#unrecorded.set(agentName, unrecorded);
+    unrecorded.count += 1;
+    unrecorded.last = entry;
     return false;
   }
 
   /** The summaries that are due. They stay due until they are committed. */
   summarise(now: number): Summaries {
-    if (this.#waiting === 0) return { entries: [], committed: () => undefined };
-    const due = [...this.#buckets.values()].flatMap((bucket) => {
-      const { unrecorded } = bucket;
-      if (unrecorded === null || (!this.#isClosing && now - unrecorded.since < SUMMARY_AFTER_MS)) return [];
-      return [{ bucket, unrecorded, count: unrecorded.count }];
-    });
+    if (this.#unrecorded.size === 0) return { entries: [], committed: () => undefined };
+    const due = [...this.#unrecorded]
+      .filter(([, { since }]) => this.#isClosing || now - since >= SUMMARY_AFTER_MS)
+      .map(([agentName, unrecorded]) => ({ agentName, unrecorded, count: unrecorded.count }));
     return {
       entries: due.map(({ unrecorded }) => toSummary(unrecorded, now)),
       committed: () => {
-        for (const { bucket, unrecorded, count } of due) {
+        for (const { agentName, unrecorded, count } of due) {
           unrecorded.count -= count;
-          if (unrecorded.count > 0 || bucket.unrecorded !== unrecorded) continue;
-          bucket.unrecorded = null;
-          this.#waiting -= 1;
+          if (unrecorded.count === 0) this.#unrecorded.delete(agentName);
         }
       },
     };

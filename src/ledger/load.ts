@@ -4,7 +4,7 @@ import type { LoadedRows, ReadSet } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { LoadedFromStore } from '../store/store.ts';
-import { isCredentialAuthentic, isIdempotencyRecordAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import type { VaultState } from './vault-state.ts';
 
 /** The rows to load for the operation. A cached session is not loaded again, unless another node may have ended it. */
@@ -35,12 +35,13 @@ export function populate(
   for (const session of found.sessions) {
     // A session that equals the cached one was authentic when it was cached.
     const isKnown = isSameSession(sessions.get(session.tokenHash), session);
-    if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
+    if (isKnown || AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session))
+      loaded.sessions.set(session.tokenHash, session);
   }
   for (const credential of found.credentials) {
     loaded.credentials.set(credential.path, credential);
     if (authentic.has(credential)) continue;
-    if (isCredentialAuthentic(keys.row, credential)) authentic.add(credential);
+    if (AUTHENTICATED_ROWS.credential.isAuthentic(keys.row, credential)) authentic.add(credential);
     else loaded.altered.add(credential.path);
   }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
@@ -48,7 +49,7 @@ export function populate(
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const record of found.idempotencyRecords) {
-    if (isIdempotencyRecordAuthentic(keys.row, record)) loaded.idempotencyRecords.set(record.id, record);
+    if (AUTHENTICATED_ROWS.reply.isAuthentic(keys.row, record)) loaded.idempotencyRecords.set(record.id, record);
   }
 }
 

@@ -1,15 +1,12 @@
 /**
  * Caches recently used sessions, so that a batch need not load them. The commit that ends a session removes it here.
  */
+import { LRUCache } from 'lru-cache';
 import type { Session } from '../core/agent.ts';
-import { FifoCache } from '../core/fifo-cache.ts';
 import type { TokenHash } from '../core/names.ts';
 
-const MAX_SESSIONS = 10_000;
-
 export class SessionCache {
-  readonly #sessions = new FifoCache<TokenHash, Session>();
-
+  readonly #sessions = new LRUCache<TokenHash, Session>({ max: 10_000 });
   #invalidations = 0;
 
   /** The number of sessions dropped so far. A read of the store that began before the last drop may be stale. */
@@ -22,9 +19,7 @@ export class SessionCache {
   }
 
   put(session: Session): void {
-    this.#sessions.put(session.tokenHash, session);
-    // Sessions are not extended by use, so the oldest one ends first.
-    if (this.#sessions.size > MAX_SESSIONS) this.#sessions.evictOldest();
+    this.#sessions.set(session.tokenHash, session);
   }
 
   drop(tokenHash: TokenHash): void {

@@ -10,7 +10,7 @@ import type { TokenHash } from '../core/names.ts';
 import { CHAIN_START, entryMac, isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head, LastEntry, Store } from '../store/store.ts';
-import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { SessionCache } from './session-cache.ts';
 
@@ -119,8 +119,8 @@ function findTip(
 /** Rows without a valid MAC are not used, so that an edit of the database grants nothing. */
 export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<ControlState> {
   const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
-  const goodAgents = agents.filter((agent) => isAgentAuthentic(keys.row, agent));
-  const goodPolicies = policies.filter((policy) => isPolicyAuthentic(keys.row, policy));
+  const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent));
+  const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy));
   const ignored = agents.length - goodAgents.length + policies.length - goodPolicies.length;
   if (ignored > 0) {
     warnings.push(
@@ -139,7 +139,7 @@ export async function findSession(
 ): Promise<Session | null> {
   const { invalidations } = memory.sessions;
   const session = await store.readSession(tokenHash);
-  if (session === null || !isSessionAuthentic(keys.row, session)) return null;
+  if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
   // The session may have ended since it was read.
   if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
   return session;

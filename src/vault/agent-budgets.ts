@@ -4,9 +4,9 @@
  * limited.
  */
 import { ApiError } from '../core/errors.ts';
-import { FifoCache } from '../core/fifo-cache.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { TokenBuckets } from '../ledger/token-buckets.ts';
 
 export interface BudgetLimits {
   readonly sessionsPerHour: number;
@@ -22,34 +22,22 @@ export const DEFAULT_BUDGETS: BudgetLimits = {
 
 const HOUR_MS = 3_600_000;
 const BYTES_PER_MIB = 1024 * 1024;
-const MAX_AGENTS = 20_000;
-
-interface Bucket {
-  tokens: number;
-  /** The time at which `tokens` was computed. */
-  at: number;
-}
 
 class HourlyBudget {
-  readonly #perHour: number;
+  readonly #buckets: TokenBuckets;
   readonly #what: string;
-  readonly #buckets = new FifoCache<AgentName, Bucket>();
 
   constructor(perHour: number, what: string) {
-    this.#perHour = perHour;
+    this.#buckets = new TokenBuckets(perHour, HOUR_MS);
     this.#what = what;
   }
 
   /** Runs the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
   async charge<T>(agent: AgentName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
-    const bucket = this.#at(agent, now);
+    const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
-      const seconds = Math.ceil((((1 - bucket.tokens) / this.#perHour) * HOUR_MS) / 1000);
-      throw new ApiError(
-        'RATE_LIMITED',
-        `The agent has used up its hourly budget of ${this.#what}. Try again later.`,
-        seconds,
-      );
+      const message = `The agent has used up its hourly budget of ${this.#what}. Try again later.`;
+      throw new ApiError('RATE_LIMITED', message, this.#buckets.waitSeconds(bucket));
     }
     bucket.tokens -= amount;
     try {
@@ -58,19 +46,6 @@ class HourlyBudget {
       bucket.tokens += amount;
       throw error;
     }
-  }
-
-  #at(agent: AgentName, now: number): Bucket {
-    let bucket = this.#buckets.get(agent);
-    if (bucket === undefined) {
-      bucket = { tokens: this.#perHour, at: now };
-      this.#buckets.put(agent, bucket);
-      if (this.#buckets.size > MAX_AGENTS) this.#buckets.evictOldest();
-    }
-    const earned = (Math.max(0, now - bucket.at) * this.#perHour) / HOUR_MS;
-    bucket.tokens = Math.min(this.#perHour, bucket.tokens + earned);
-    bucket.at = now;
-    return bucket;
   }
 }
 

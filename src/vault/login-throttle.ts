@@ -3,60 +3,17 @@
  * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 import { ApiError } from '../core/errors.ts';
-import { FifoCache } from '../core/fifo-cache.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Clock } from '../ledger/clock.ts';
-
-interface Limit {
-  readonly burst: number;
-  readonly perSecond: number;
-}
-
-const PER_AGENT_AND_ADDRESS: Limit = { burst: 60, perSecond: 1 };
-const PER_ADDRESS: Limit = { burst: 300, perSecond: 10 };
-/** Maximum number of buckets of each kind; the least recently used one is evicted. */
-const MAX_BUCKETS = 20_000;
-
-interface Bucket {
-  /** The number of failures that are still allowed. */
-  tokens: number;
-  /** The time at which `tokens` was computed. */
-  at: number;
-  /** Attempts in progress, each of which may fail. */
-  pending: number;
-}
-
-class Buckets {
-  readonly #limit: Limit;
-  readonly #buckets = new FifoCache<string, Bucket>();
-
-  constructor(limit: Limit) {
-    this.#limit = limit;
-  }
-
-  /** The bucket with its tokens at `now`; it becomes the most recently used one. */
-  at(key: string, now: number): Bucket {
-    const { burst, perSecond } = this.#limit;
-    const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now, pending: 0 };
-    bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / 1000) * perSecond);
-    bucket.at = now;
-    this.#buckets.put(key, bucket);
-    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.evictOldest();
-    return bucket;
-  }
-
-  /** Seconds until another failure is allowed. */
-  waitSeconds({ tokens }: Bucket): number {
-    return Math.max(1, Math.ceil((1 - tokens) / this.#limit.perSecond));
-  }
-}
+import { type Bucket, TokenBuckets } from '../ledger/token-buckets.ts';
 
 /** Ends an attempt. Only a failed one is charged. */
 export type Settle = (hasFailed: boolean) => void;
 
 export class LoginThrottle {
-  readonly #byAgent = new Buckets(PER_AGENT_AND_ADDRESS);
-  readonly #byAddress = new Buckets(PER_ADDRESS);
+  /** Per pair of agent and address. */
+  readonly #byAgent = new TokenBuckets(60, 60_000);
+  readonly #byAddress = new TokenBuckets(300, 30_000);
   #settled = Promise.withResolvers<void>();
 
   /**
@@ -79,14 +36,14 @@ export class LoginThrottle {
     const ofAgent = this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
     if (ofAgent.tokens < 1) throw limited(this.#byAgent.waitSeconds(ofAgent));
     const buckets = [ofAddress, ofAgent];
-    if (buckets.some(({ tokens, pending }) => tokens - pending < 1)) return null;
-    for (const bucket of buckets) bucket.pending += 1;
+    if (buckets.some(({ tokens, reserved }) => tokens - reserved < 1)) return null;
+    for (const bucket of buckets) bucket.reserved += 1;
     return (hasFailed) => this.#settle(buckets, hasFailed);
   }
 
   #settle(buckets: readonly Bucket[], hasFailed: boolean): void {
     for (const bucket of buckets) {
-      bucket.pending -= 1;
+      bucket.reserved -= 1;
       if (hasFailed) bucket.tokens -= 1;
     }
     this.#settled.resolve();

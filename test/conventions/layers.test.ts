@@ -27,7 +27,7 @@ const LAYERS = {
   belongsTo: {
     'node:crypto': ['crypto'],
     'node:sqlite': ['store'],
-    'lru-cache': ['store'],
+    'lru-cache': ['crypto', 'store', 'ledger'],
     postgres: ['store'],
     fastify: ['http'],
     typebox: ['api', 'http', 'mcp'],

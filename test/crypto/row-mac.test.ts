@@ -6,18 +6,7 @@ import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
-import {
-  isAgentAuthentic,
-  isCredentialAuthentic,
-  isIdempotencyRecordAuthentic,
-  isPolicyAuthentic,
-  isSessionAuthentic,
-  macAgent,
-  macCredential,
-  macIdempotencyRecord,
-  macPolicy,
-  macSession,
-} from '../../src/ledger/authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 type RowVector = { readonly mac: string } & (
@@ -38,15 +27,15 @@ const keys = keysOf(vectors.root_key);
 function sign(vector: RowVector, key = keys.row): string {
   switch (vector.kind) {
     case 'agent':
-      return macAgent(key, vector.row).mac;
+      return AUTHENTICATED_ROWS.agent.withMac(key, vector.row).mac;
     case 'policy':
-      return macPolicy(key, vector.row).mac;
+      return AUTHENTICATED_ROWS.policy.withMac(key, vector.row).mac;
     case 'session':
-      return macSession(key, vector.row).mac;
+      return AUTHENTICATED_ROWS.session.withMac(key, vector.row).mac;
     case 'credential':
-      return macCredential(key, vector.row).mac;
+      return AUTHENTICATED_ROWS.credential.withMac(key, vector.row).mac;
     case 'reply':
-      return macIdempotencyRecord(key, vector.row).mac;
+      return AUTHENTICATED_ROWS.reply.withMac(key, vector.row).mac;
   }
 }
 
@@ -54,15 +43,15 @@ function isAuthentic(vector: RowVector, key = keys.row): boolean {
   const { mac } = vector;
   switch (vector.kind) {
     case 'agent':
-      return isAgentAuthentic(key, { ...vector.row, mac });
+      return AUTHENTICATED_ROWS.agent.isAuthentic(key, { ...vector.row, mac });
     case 'policy':
-      return isPolicyAuthentic(key, { ...vector.row, mac });
+      return AUTHENTICATED_ROWS.policy.isAuthentic(key, { ...vector.row, mac });
     case 'session':
-      return isSessionAuthentic(key, { ...vector.row, mac });
+      return AUTHENTICATED_ROWS.session.isAuthentic(key, { ...vector.row, mac });
     case 'credential':
-      return isCredentialAuthentic(key, { ...vector.row, mac });
+      return AUTHENTICATED_ROWS.credential.isAuthentic(key, { ...vector.row, mac });
     case 'reply':
-      return isIdempotencyRecordAuthentic(key, { ...vector.row, mac });
+      return AUTHENTICATED_ROWS.reply.isAuthentic(key, { ...vector.row, mac });
   }
 }
 

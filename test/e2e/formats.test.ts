@@ -14,13 +14,7 @@ import { decodeChallengeId, deriveNonce } from '../../src/crypto/challenges.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
 import { unseal } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import {
-  macAgent,
-  macCredential,
-  macIdempotencyRecord,
-  macPolicy,
-  macSession,
-} from '../../src/ledger/authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { ROOT } from '../conventions/source.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { startTestService } from '../kit/service.ts';
@@ -85,14 +79,14 @@ test('the row MACs on the page match the code', () => {
     const fields = Object.values(row);
     const { mac } =
       example.kind === 'agent'
-        ? macAgent(keys.row, example.row)
+        ? AUTHENTICATED_ROWS.agent.withMac(keys.row, example.row)
         : example.kind === 'policy'
-          ? macPolicy(keys.row, example.row)
+          ? AUTHENTICATED_ROWS.policy.withMac(keys.row, example.row)
           : example.kind === 'session'
-            ? macSession(keys.row, example.row)
+            ? AUTHENTICATED_ROWS.session.withMac(keys.row, example.row)
             : example.kind === 'credential'
-              ? macCredential(keys.row, example.row)
-              : macIdempotencyRecord(keys.row, example.row);
+              ? AUTHENTICATED_ROWS.credential.withMac(keys.row, example.row)
+              : AUTHENTICATED_ROWS.reply.withMac(keys.row, example.row);
     const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
     return page.includes(text) ? example.kind : null;
   });

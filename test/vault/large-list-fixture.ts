@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import { macCredential } from '../../src/ledger/authenticated-rows.ts';
+import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault, toPath } from './fixture.ts';
@@ -69,7 +69,7 @@ function authenticated(index: number, keys: VaultKeys): string {
   const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
   const type = 'generic' as CredentialType;
   const row = { id, path, type, description: 'a credential', createdAt: 1, updatedAt: 1, version: 1 };
-  return `UPDATE credentials SET mac = '${macCredential(keys.row, row).mac}' WHERE path = '${path}'`;
+  return `UPDATE credentials SET mac = '${AUTHENTICATED_ROWS.credential.withMac(keys.row, row).mac}' WHERE path = '${path}'`;
 }
 
 /** The log's head record does not match the entries written directly, which does not matter to lists. */

@@ -1,0 +1,46 @@
+/**
+ * Token buckets, one per key, in this node's memory: a key spends what it has, and earns the burst again over an
+ * interval. The least recently used bucket is forgotten, which fills it.
+ */
+import { LRUCache } from 'lru-cache';
+
+const MAX_BUCKETS = 20_000;
+
+export interface Bucket {
+  /** May be negative: the last expense may be larger than what was left. */
+  tokens: number;
+  /** Tokens that work in progress may still spend. */
+  reserved: number;
+  /** The time at which `tokens` was computed. */
+  at: number;
+}
+
+export class TokenBuckets {
+  readonly #burst: number;
+  readonly #intervalMs: number;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+
+  /** A key has `burst` tokens, and earns as many in `intervalMs`. */
+  constructor(burst: number, intervalMs: number) {
+    this.#burst = burst;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** The key's bucket with its tokens at `now`, in milliseconds. */
+  at(key: string, now: number): Bucket {
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = { tokens: this.#burst, reserved: 0, at: now };
+      this.#buckets.set(key, bucket);
+    }
+    const earned = (Math.max(0, now - bucket.at) * this.#burst) / this.#intervalMs;
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + earned);
+    bucket.at = now;
+    return bucket;
+  }
+
+  /** Seconds until the bucket has a token. */
+  waitSeconds({ tokens }: Bucket): number {
+    return Math.max(1, Math.ceil(((1 - tokens) * this.#intervalMs) / this.#burst / 1000));
+  }
+}
