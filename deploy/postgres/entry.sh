@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs as root before the entry point of PostgreSQL's image. It copies the secrets for the server's account, because only their
-# owner may read them. If the server has no data and STANDBY_OF names a primary, it creates a standby of that primary.
+# Runs as root before the entry point of PostgreSQL's image. It copies the secrets for the server's account, because
+# only their owner may read them. If the server has no data and STANDBY_OF names a primary, it creates a standby of that
+# primary.
 set -eu
 own=/run/postgres-secrets
 install -d -o postgres -g postgres -m 700 "$own" "$(dirname "$PGDATA")" "$PGDATA"

@@ -102,7 +102,7 @@ test('the agent whose key is in ssh-agent works with its value, and without the 
   const work = () =>
     shop.run(
       process.execPath,
-      [...flagsOfExample('ssh_agent.ts'), example('ssh_agent.ts'), 'ssh-bot', 'bot.pub', 'prod/db/password'],
+      [...flagsOfExample('ssh-agent.ts'), example('ssh-agent.ts'), 'ssh-bot', 'bot.pub', 'prod/db/password'],
       {
         SSH_AUTH_SOCK: socket,
       },

@@ -3,7 +3,7 @@
  *
  *   ssh-keygen -t ed25519 -f bot -N '' && ssh-add bot && rm bot
  *   npx --no-install leasehold agent add deploy-bot --public-key bot.pub
- *   node_modules/.bin/node --conditions=leasehold-source examples/ssh_agent.ts deploy-bot bot.pub prod/db/password
+ *   node_modules/.bin/node --conditions=leasehold-source examples/ssh-agent.ts deploy-bot bot.pub prod/db/password
  *
  * In the checkout the condition resolves 'leasehold/client' to src/. A project that installed the package does not need
  * it.
@@ -56,7 +56,7 @@ async function send(socket: string, request: Uint8Array): Promise<Buffer> {
 const [name, publicKeyFile, path] = process.argv.slice(2);
 const { LEASEHOLD_ADDR: address = 'http://127.0.0.1:7700', SSH_AUTH_SOCK: socket } = process.env;
 if (name === undefined || publicKeyFile === undefined || path === undefined || socket === undefined) {
-  console.error('usage: SSH_AUTH_SOCK=… node ssh_agent.ts AGENT PUBLIC_KEY_FILE PATH');
+  console.error('usage: SSH_AUTH_SOCK=… node ssh-agent.ts AGENT PUBLIC_KEY_FILE PATH');
   process.exit(1);
 }
 const sign = sshAgentSigner(readFileSync(publicKeyFile, 'utf8'), socket);
