@@ -16,7 +16,7 @@ import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
-import { beginTransaction, prepareTransactions } from './transaction.ts';
+import { beginTransaction } from './transaction.ts';
 
 /** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -109,7 +109,6 @@ export class PostgresStore extends SqlStore {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
     this.#connection = await this.#throttle.open('writing');
-    await prepareTransactions(this.#connection);
     return this.#connection;
   }
 
