@@ -107,7 +107,8 @@ export interface ClusterView {
 }
 
 /**
- * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open.
+ * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open. Within
+ * a process the ledger opens one at a time.
  * `commit` is atomic, and the next transaction sees the batch. Reads return it only once it is `durable`; later writes
  * never become durable before it.
  */

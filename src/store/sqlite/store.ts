@@ -3,7 +3,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
-import { Mutex } from '../mutex.ts';
 import type { CredentialCursor, CredentialListQuery } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
@@ -42,7 +41,6 @@ export class SqliteStore extends SqlStore {
   readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
-  readonly #mutex = new Mutex();
 
   /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
@@ -77,9 +75,7 @@ export class SqliteStore extends SqlStore {
     );
   }
 
-  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {
-    const release = await this.#mutex.acquire();
     try {
       await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
@@ -87,11 +83,10 @@ export class SqliteStore extends SqlStore {
       return {
         found,
         shared: null,
-        commit: (batch) => this.#commit(batch, countIds).finally(release),
-        rollback: async () => release(),
+        commit: (batch) => this.#commit(batch, countIds),
+        rollback: async () => undefined,
       };
     } catch (error) {
-      release();
       throw toStoreError(error);
     }
   }

@@ -32,7 +32,7 @@ const { log, auditKey }: WorkerSetup = workerData;
 // WHY only on Linux: elsewhere the priority is the whole process's.
 if (process.platform === 'linux') setPriority(0, LOWEST_PRIORITY);
 const keys = { audit: importAuditKey(auditKey) };
-const reader = await openLogReader(log);
+const reader = openLogReader(log);
 
 /** Returns the last entry of the range, or the break. */
 async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | ChainBreak> {
