@@ -179,13 +179,10 @@ export interface Store {
   /** The current epoch, without a transaction. Control state of that epoch is current. */
   readEpoch(): Promise<number>;
 
-  /**
-   * Committed retrievals of the credential; 0 if it does not exist. May wait for recovery of the counts after a start.
-   */
+  /** Committed retrievals of the credential; 0 if it does not exist. */
   readAccessCount(credentialId: CredentialId): Promise<number>;
 
-  // Steps: each takes a few milliseconds, however large the table is, and may return no rows. Steps that return access
-  // counts may wait for their recovery after a start.
+  // Steps: each takes a few milliseconds, however large the table is, and may return no rows.
 
   /** By path, from the cursor on; at most `limit` rows, at least 1. */
   listCredentials(

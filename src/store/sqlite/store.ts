@@ -3,7 +3,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
-import type { CredentialCursor, CredentialListQuery } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
@@ -91,17 +90,11 @@ export class SqliteStore extends SqlStore {
     }
   }
 
-  async readAccessCount(credentialId: CredentialId) {
-    await this.#recovered();
+  readAccessCount(credentialId: CredentialId) {
     return this.#read(() => {
       const countId = this.#countIdOf.get(credentialId)?.['count_id'];
       return typeof countId === 'number' ? this.#counts.get(countId) : 0;
     });
-  }
-
-  override async listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
-    await this.#recovered();
-    return super.listCredentials(query, from, limit);
   }
 
   override readEntries(fromSeq: number, toSeq: number, limit: number) {
@@ -119,15 +112,7 @@ export class SqliteStore extends SqlStore {
   async close() {
     await this.#walSync.close();
     await this.#checkpointer.close();
-    this.#counts.close();
     this.#database.close();
-  }
-
-  /** Resolves when the access counts match the log. */
-  #recovered(): Promise<void> {
-    return this.#counts.recovered().catch((error: unknown) => {
-      throw toStoreError(error);
-    });
   }
 
   async #commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
