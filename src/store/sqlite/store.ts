@@ -106,7 +106,10 @@ export class SqliteStore extends SqlStore {
   }
 
   sweep(now: number, limit: number) {
-    return this.#write(() => this.#sweeper.sweep(now, limit));
+    return this.#write(() => {
+      this.#writer.leaseBlocks.reset();
+      return this.#sweeper.sweep(now, limit);
+    });
   }
 
   async close() {

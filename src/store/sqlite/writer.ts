@@ -25,7 +25,7 @@ export class SqliteBatchWriter {
   readonly #credentials: CredentialWriter;
   readonly #insertEntry: StatementSync;
   readonly #insertLease: StatementSync;
-  readonly #leaseBlocks: LeaseBlockWriter;
+  readonly leaseBlocks: LeaseBlockWriter;
 
   constructor(database: DatabaseSync, counts: AccessCounts) {
     this.#database = database;
@@ -34,7 +34,7 @@ export class SqliteBatchWriter {
     this.#credentials = new CredentialWriter(this.#statements, counts);
     this.#insertEntry = database.prepare(insertText(AUDIT_ENTRIES));
     this.#insertLease = database.prepare(insertText(LEASES));
-    this.#leaseBlocks = new LeaseBlockWriter(database);
+    this.leaseBlocks = new LeaseBlockWriter(database);
   }
 
   /**
@@ -46,7 +46,7 @@ export class SqliteBatchWriter {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));
       this.#counts.committed(added, batch.head.seq);
     } catch (error) {
-      this.#leaseBlocks.reset();
+      this.leaseBlocks.reset();
       throw error;
     }
   }
@@ -152,7 +152,7 @@ export class SqliteBatchWriter {
           lease.expiresAt,
           lease.revokedAt,
         );
-        this.#leaseBlocks.add(lease.agentName, lease.seq);
+        this.leaseBlocks.add(lease.agentName, lease.seq);
         return;
       }
       case 'renewLease': {
