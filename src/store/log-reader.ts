@@ -2,15 +2,16 @@
 import { readEntries } from './audit-log.ts';
 import { Pool } from './postgres/pool.ts';
 import { ReconnectThrottle } from './postgres/reconnect-throttle.ts';
-import { SqliteLogReader } from './sqlite/log-reader.ts';
+import { SqliteLogFile } from './sqlite/log-file.ts';
 import type { LogLocation, LogReader } from './store.ts';
 
 /** @throws StoreError */
 export function openLogReader(location: LogLocation): LogReader {
-  if (location.kind === 'sqlite') return new SqliteLogReader(location.file);
+  if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
   const pool = new Pool(new ReconnectThrottle(location.address), 1);
   return {
-    entries: (fromSeq, toSeq, limit) => pool.use((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
+    readEntries: (fromSeq, toSeq, limit) =>
+      pool.use((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
     close: () => pool.close(),
   };
 }

@@ -118,9 +118,7 @@ export type LogLocation =
   | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
 /** Reads committed entries over a separate connection. */
-export interface LogReader {
-  /** As the store's `readEntries`. */
-  entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
+export interface LogReader extends Pick<Store, 'readEntries'> {
   close(): void;
 }
 

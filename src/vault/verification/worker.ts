@@ -37,7 +37,7 @@ const reader = openLogReader(log);
 /** Returns the last entry of the range, or the break. */
 async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | ChainBreak> {
   const isFirst = fromSeq === 1;
-  const entries = await reader.entries(isFirst ? fromSeq : fromSeq - 1, toSeq, toSeq - fromSeq + 2);
+  const entries = await reader.readEntries(isFirst ? fromSeq : fromSeq - 1, toSeq, toSeq - fromSeq + 2);
   const start = isFirst ? CHAIN_START : entries.shift();
   if (start?.seq !== fromSeq - 1) return { entry: fromSeq - 1, timestamp: null, reason: 'the entry is missing' };
   const verifier = new ChainVerifier(keys, start);
