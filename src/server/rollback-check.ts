@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { StartupError } from '../platform/errors.ts';
-import { SqliteLogEnd } from '../store/sqlite/log-end.ts';
+import { SqliteLogFile } from '../store/sqlite/log-file.ts';
 import type { Store } from '../store/store.ts';
 import type { AnchoredEntry, AnchorFile } from './anchor-file.ts';
 import { wrongRootKey } from './root-key.ts';
@@ -52,9 +52,9 @@ export async function checkAtRest(
   acceptsRollback: boolean,
 ): Promise<void> {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-  const end = SqliteLogEnd.open(file);
-  if (end === null) return;
+  let end: SqliteLogFile | null = null;
   try {
+    end = new SqliteLogFile(file);
     const keyCheck = await end.readRootKeyCheck();
     if (keyCheck === null) return;
     if (!timingSafeEqualText(keyCheck, keys.checkValue)) throw wrongRootKey(rootKeyFile);
@@ -63,7 +63,7 @@ export async function checkAtRest(
     if (error instanceof StartupError) throw error;
     // Opening the store reports the error.
   } finally {
-    end.close();
+    end?.close();
   }
 }
 

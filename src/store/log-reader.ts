@@ -1,9 +1,17 @@
 /** Opens a log for reading from a thread, next to the store. */
-import { PostgresLogReader } from './postgres/log-reader.ts';
-import { SqliteLogReader } from './sqlite/log-reader.ts';
+import { readEntries } from './audit-log.ts';
+import { Pool } from './postgres/pool.ts';
+import { ReconnectThrottle } from './postgres/reconnect-throttle.ts';
+import { SqliteLogFile } from './sqlite/log-file.ts';
 import type { LogLocation, LogReader } from './store.ts';
 
 /** @throws StoreError */
-export async function openLogReader(location: LogLocation): Promise<LogReader> {
-  return location.kind === 'sqlite' ? new SqliteLogReader(location.file) : PostgresLogReader.open(location.address);
+export function openLogReader(location: LogLocation): LogReader {
+  if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
+  const pool = new Pool(new ReconnectThrottle(location.address), 1);
+  return {
+    readEntries: (fromSeq, toSeq, limit) =>
+      pool.use((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
+    close: () => pool.close(),
+  };
 }

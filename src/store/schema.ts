@@ -57,11 +57,10 @@ export class Table<T> {
 
   /** In the order of the columns. */
   encode(item: T): Value[] {
-    const properties = item as Readonly<Record<string, unknown>>;
-    return this.columns.map(({ property, type }) => {
-      const value = properties[property];
-      return type === 'list' ? JSON.stringify(value) : toValue(value);
-    });
+    const properties = item as Readonly<Record<string, Value | undefined>>;
+    return this.columns.map(({ property, type }) =>
+      type === 'list' ? JSON.stringify(properties[property]) : (properties[property] ?? null),
+    );
   }
 }
 

@@ -1,6 +1,9 @@
 /**
- * What a store reads, written once for all stores: a store runs the procedures on its database, and adds transactions,
- * access counts and sweeping.
+ * The storage port and its contract, which `test/contract` checks for every store. What a store reads is written once
+ * for all: a store runs the procedures on its database, and adds transactions, access counts and sweeping. It only
+ * keeps rows: it makes no decisions, decrypts no value and knows no key.
+ *
+ * Errors: a method rejects only with a `StoreError`.
  */
 import type { ReadSet } from '../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../core/names.ts';
@@ -10,7 +13,7 @@ import type { Dialect } from './dialect.ts';
 import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
 import type { Procedure } from './statement.ts';
-import type { Head, LogLocation, Store, StoreTransaction, SweepResult } from './store.ts';
+import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
 import {
   isDeregistered,
   isEmpty,
@@ -22,15 +25,26 @@ import {
   readSession,
 } from './vault-metadata.ts';
 
-export abstract class SqlStore implements Store {
+export abstract class SqlStore {
+  /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   abstract readonly isMultiWriter: boolean;
+  /** For `openLogReader` in a thread. */
   abstract readonly logLocation: LogLocation;
   protected abstract readonly dialect: Dialect;
 
+  /** Creates the vault: its check value and its first head record. Only once. */
   abstract initialise(keyCheck: string, head: Head, now: number): Promise<void>;
+  /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
   abstract begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  /** Committed retrievals of the credential; 0 if it does not exist. */
   abstract readAccessCount(credentialId: CredentialId): Promise<number>;
+  /** The clock of the shared database, in milliseconds since 1970; null if the process uses its own clock. */
   abstract readTime(): Promise<number | null>;
+  /**
+   * Records `now` for `readHighWaterTime`, and deletes up to `limit` rows that ended long ago, within a few
+   * milliseconds. `isDone`: no more rows are due. A lease that was revoked may stay until 7 days after its original
+   * expiry. Writes no audit entry and runs outside transactions.
+   */
   abstract sweep(now: number, limit: number): Promise<SweepResult>;
   abstract close(): Promise<void>;
 
@@ -40,14 +54,20 @@ export abstract class SqlStore implements Store {
    */
   protected abstract run<T>(procedure: Procedure<T>, isUrgent?: boolean): Promise<T>;
 
+  /** The check value of the root key, or null for a new vault. */
   readRootKeyCheck() {
     return this.run(readRootKeyCheck());
   }
 
+  /**
+   * The head record (null if deleted), the last entry of the log (null if the log is empty), and the highest sequence
+   * number of an entry, a lease or a bulk revocation (0 if none exists).
+   */
   readHead() {
     return this.run(readHead());
   }
 
+  /** Whether no table has a row: a database with rows but without a vault record was tampered with. */
   isEmpty() {
     return this.run(isEmpty());
   }
@@ -64,50 +84,70 @@ export abstract class SqlStore implements Store {
     return this.run(readSession(tokenHash), true);
   }
 
+  /**
+   * Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row.
+   */
   isDeregistered(agentId: AgentId) {
     return this.run(isDeregistered(agentId));
   }
 
+  /** The current epoch, without a transaction. Control state of that epoch is current. */
   readEpoch() {
     return this.run(readEpoch(), true);
   }
 
+  // Steps: each takes a few milliseconds, however large the table is, and may return no rows.
+
+  /** By path, from the cursor on; at most `limit` rows, at least 1. */
   listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
     return this.run(listCredentials(this.dialect, query, from, limit));
   }
 
+  /** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
   countCredentials(query: CredentialListQuery, from: CredentialCursor, atMost: number) {
     return this.run(countCredentials(this.dialect, query, from, atMost));
   }
 
+  /** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
   listLeases(query: LeaseQuery, beforeSeq: number, limit: number) {
     return this.run(listLeases(this.dialect, query, beforeSeq, limit));
   }
 
+  /** As `countCredentials`. */
   countLeases(query: LeaseQuery, beforeSeq: number, atMost: number) {
     return this.run(countLeases(this.dialect, query, beforeSeq, atMost));
   }
 
+  /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
   countRevokedBy(revoked: RevokedLeases, beforeSeq: number) {
     return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
   }
 
+  /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number) {
     return this.run(readEntries(fromSeq, toSeq, limit));
   }
 
+  /**
+   * Whether an entry has a sequence number below 1. The service writes no such entry, and no read of a range shows it.
+   */
   hasEntryBeforeFirst() {
     return this.run(hasEntryBeforeFirst());
   }
 
+  /** A step, as above, through the range in that order. */
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc') {
     return this.run(matchEntries(this.dialect, filter, fromSeq, toSeq, order));
   }
 
+  /**
+   * The sequence number of the first entry at or after the timestamp, or null. Logarithmic in the length of the log.
+   */
   findSeqAt(timestamp: string) {
     return this.run(findSeqAt(timestamp));
   }
 
+  /** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is set back. */
   readHighWaterTime() {
     return this.run(readHighWaterTime());
   }

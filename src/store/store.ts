@@ -1,29 +1,15 @@
-/**
- * The storage port and its contract, which `test/contract` checks for every store. A store only keeps rows: it makes no
- * decisions, decrypts no value and knows no key.
- *
- * Errors: a method rejects only with a `StoreError`.
- */
+/** The data that crosses the storage port. */
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
-import type { ReadSet, VersionInfo } from '../core/batch-state.ts';
+import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
-import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
+import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
-import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName, TokenHash } from '../core/names.ts';
+import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName } from '../core/names.ts';
 import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
 import type { PostgresAddress } from './postgres/address.ts';
-import type {
-  AuditFilter,
-  CountStep,
-  CredentialCursor,
-  CredentialListQuery,
-  LeaseQuery,
-  ListStep,
-  Matches,
-  RevokedLeases,
-} from './queries.ts';
+import type { SqlStore } from './sql-store.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };
@@ -107,7 +93,8 @@ export interface ClusterView {
 }
 
 /**
- * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open.
+ * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open. Within
+ * a process the ledger opens one at a time.
  * `commit` is atomic, and the next transaction sees the batch. Reads return it only once it is `durable`; later writes
  * never become durable before it.
  */
@@ -131,9 +118,7 @@ export type LogLocation =
   | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
 /** Reads committed entries over a separate connection. */
-export interface LogReader {
-  /** As the store's `readEntries`. */
-  entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
+export interface LogReader extends Pick<Store, 'readEntries'> {
   close(): void;
 }
 
@@ -148,87 +133,5 @@ export interface SweepResult {
   readonly isDone: boolean;
 }
 
-export interface Store {
-  /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
-  readonly isMultiWriter: boolean;
-
-  /** The check value of the root key, or null for a new vault. */
-  readRootKeyCheck(): Promise<string | null>;
-  /** Creates the vault: its check value and its first head record. Only once. */
-  initialise(keyCheck: string, head: Head, now: number): Promise<void>;
-
-  /**
-   * The head record (null if deleted), the last entry of the log (null if the log is empty), and the highest sequence
-   * number of an entry, a lease or a bulk revocation (0 if none exists).
-   */
-  readHead(): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }>;
-  /** Whether no table has a row: a database with rows but without a vault record was tampered with. */
-  isEmpty(): Promise<boolean>;
-  readAgents(): Promise<Authenticated<Agent>[]>;
-  readPolicies(): Promise<Authenticated<Policy>[]>;
-  readSession(tokenHash: TokenHash): Promise<Authenticated<Session> | null>;
-
-  /**
-   * Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row.
-   */
-  isDeregistered(agentId: AgentId): Promise<boolean>;
-
-  /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
-  begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
-  /** The current epoch, without a transaction. Control state of that epoch is current. */
-  readEpoch(): Promise<number>;
-
-  /**
-   * Committed retrievals of the credential; 0 if it does not exist. May wait for recovery of the counts after a start.
-   */
-  readAccessCount(credentialId: CredentialId): Promise<number>;
-
-  // Steps: each takes a few milliseconds, however large the table is, and may return no rows. Steps that return access
-  // counts may wait for their recovery after a start.
-
-  /** By path, from the cursor on; at most `limit` rows, at least 1. */
-  listCredentials(
-    query: CredentialListQuery,
-    from: CredentialCursor,
-    limit: number,
-  ): Promise<ListStep<CountedCredential, CredentialCursor>>;
-  /** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
-  countCredentials(
-    query: CredentialListQuery,
-    from: CredentialCursor,
-    atMost: number,
-  ): Promise<CountStep<CredentialCursor>>;
-  /** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
-  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<ListStep<Lease, number>>;
-  /** As `countCredentials`. */
-  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>>;
-  /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
-  countRevokedBy(revoked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>>;
-
-  /** For `openLogReader` in a thread. */
-  readonly logLocation: LogLocation;
-  /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
-  readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
-  /**
-   * Whether an entry has a sequence number below 1. The service writes no such entry, and no read of a range shows it.
-   */
-  hasEntryBeforeFirst(): Promise<boolean>;
-  /** A step, as above, through the range in that order. */
-  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches>;
-  /**
-   * The sequence number of the first entry at or after the timestamp, or null. Logarithmic in the length of the log.
-   */
-  findSeqAt(timestamp: string): Promise<number | null>;
-
-  /** The clock of the shared database, in milliseconds since 1970; null if the process uses its own clock. */
-  readTime(): Promise<number | null>;
-  /** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is set back. */
-  readHighWaterTime(): Promise<number>;
-  /**
-   * Records `now` for `readHighWaterTime`, and deletes up to `limit` rows that ended long ago, within a few
-   * milliseconds. `isDone`: no more rows are due. A lease that was revoked may stay until 7 days after its original
-   * expiry. Writes no audit entry and runs outside transactions.
-   */
-  sweep(now: number, limit: number): Promise<SweepResult>;
-  close(): Promise<void>;
-}
+/** The storage port. */
+export type Store = Pick<SqlStore, keyof SqlStore>;

@@ -83,13 +83,13 @@ export function logContract({ name, newVault }: Subject): void {
   test(`${name}: a separate reader sees committed entries, also those committed while it reads`, async (t) => {
     const store = await newVault(t);
     const entries = await logOf(store, [{}, { reason: 'ü 🔑' }, {}]);
-    const reader = await openLogReader(store.logLocation);
+    const reader = openLogReader(store.logLocation);
     t.after(() => reader.close());
-    assert.deepEqual(await reader.entries(1, 99, 99), entries);
-    assert.deepEqual(await reader.entries(2, 99, 1), entries.slice(1, 2));
+    assert.deepEqual(await reader.readEntries(1, 99, 99), entries);
+    assert.deepEqual(await reader.readEntries(2, 99, 1), entries.slice(1, 2));
     await commit(store, { entries: [anEntry(4)] });
-    assert.deepEqual(await reader.entries(3, 4, 9), [...entries.slice(2), anEntry(4)]);
-    assert.deepEqual(await reader.entries(5, 9, 9), []);
+    assert.deepEqual(await reader.readEntries(3, 4, 9), [...entries.slice(2), anEntry(4)]);
+    assert.deepEqual(await reader.readEntries(5, 9, 9), []);
   });
 
   test(`${name}: entries match by agent, action, event and result, exactly and all together`, async (t) => {

@@ -1,18 +1,15 @@
 /** Contract: what a transaction finds by its keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   aCredential,
   aLease,
-  anEntry,
   aSession,
   asChallenge,
   asPath,
   aVersion,
   commit,
   find,
-  headAt,
   leased,
   stored,
   T0,
@@ -117,27 +114,5 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual(found.sessions, [aSession(2)]);
     assert.deepEqual(found.leases, [aLease(1)]);
     assert.deepEqual(found.spentChallenges, [asChallenge(2)]);
-  });
-
-  test(`${name}: only one transaction is open at a time`, async (t) => {
-    const store = await newVault(t);
-    const first = await store.begin([]);
-    let isOpen = false;
-    const second = store.begin([{ credential: asPath('a') }]).then((turn) => {
-      isOpen = true;
-      return turn;
-    });
-    await sleep(30);
-    const wasOpen = isOpen;
-    await first.commit({
-      entries: [anEntry(1)],
-      head: headAt(1),
-      changes: [stored(aCredential('a'))],
-      accesses: new Map(),
-    });
-    const { found, rollback } = await second;
-    await rollback();
-    assert.equal(wasOpen, false, 'two transactions were open');
-    assert.equal(found.credentials.length, 1, 'the second transaction does not see the commit of the first');
   });
 }

@@ -10,7 +10,7 @@ import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
-import { aCredential, anEntry, asPath, commit, find, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
+import { aCredential, anEntry, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 
@@ -81,49 +81,6 @@ test('a failed commit does not advance the pass and counts nothing', async (t) =
   assert.deepEqual([...(await countsOf(store)).values()], [1, 1, 1, 1, 1, 1]);
   for (let i = 0; i < 3; i++) await commit(store, {});
   assert.deepEqual(written(file), { counts: [1, 1, 1, 1, 1, 1], throughSeq: 6 });
-});
-
-test('during the recovery of counts readers wait for it, and retrievals and passes do not change its result', async (t) => {
-  const file = join(temporaryDirectory(t), 'vault.db');
-  const first = new SqliteStore(file);
-  await first.initialise(KEY_CHECK, headAt(0), T0);
-  const credentials = PATHS.map((path) => aCredential(path));
-  await commit(first, { changes: credentials.map(stored) });
-  const each = 5000;
-  const entries = Array.from({ length: each * PATHS.length }, (_, index) =>
-    anEntry(index + 1, { resource: PATHS[index % PATHS.length] ?? '' }),
-  );
-  await commit(first, { entries, accesses: new Map(credentials.map(({ id }) => [id, each])) });
-  await first.close();
-  const open = () => new SqliteStore(file, { counting: { flushThreshold: 3, rowsPerCommit: 2 } });
-
-  const [byKey, byList] = [open(), open()];
-  const told: string[] = [];
-  const counted = byKey.readAccessCount(aCredential('f').id).finally(() => told.push('the count'));
-  await find(byKey, [{ credential: asPath('f'), history: true }]);
-  told.push('a turn');
-  assert.equal(await counted, each);
-  assert.deepEqual(told, ['a turn', 'the count'], 'no batch waits for counts');
-  assert.deepEqual(
-    [...(await countsOf(byList)).values()],
-    PATHS.map(() => each),
-  );
-  await byKey.close();
-  await byList.close();
-
-  const store = open();
-  let [seq, asked] = [entries.length, 0];
-  for (; asked < 8; asked++) {
-    const more = credentials.map(({ path }, index) => anEntry(seq + index + 1, { resource: path }));
-    await commit(store, { entries: more, accesses: new Map(credentials.map(({ id }) => [id, 1])) });
-    seq += more.length;
-  }
-  const again = open();
-  t.after(() => Promise.all([store.close(), again.close()]));
-  assert.deepEqual(
-    [...(await countsOf(again)).values()],
-    PATHS.map(() => each + asked),
-  );
 });
 
 const ALTERED: Readonly<Record<string, string>> = {

@@ -62,7 +62,17 @@ test('a rolled-back batch leaves no gap: the next lease of the name in that bloc
   assert.deepEqual(await seqsOf(CI), [3]);
 });
 
-test('blocks before the first lease are swept; those with leases stay', async (t) => {
+test('a name whose leases in the newest block were swept is found again with its next lease', async (t) => {
+  const { store, add, seqsOf, spans } = await openVault(t);
+  const issuedAt = T0 - 2 * ENDED_LEASE_RETENTION_MS;
+  await add(lease(CI, 1, { issuedAt, expiresAt: issuedAt + 1 }), lease(DEPLOY, 2));
+  await sweepAll(store, T0, 500);
+  assert.equal(spans(), 1);
+  await add(lease(CI, 3));
+  assert.deepEqual(await seqsOf(CI), [3]);
+});
+
+test('the blocks of swept leases are deleted; those with leases of the name stay', async (t) => {
   const { store, add, seqsOf, spans } = await openVault(t);
   const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * BLOCK_SEQS + 5), 100 * BLOCK_SEQS];
   const ended = { issuedAt: T0 - 2 * ENDED_LEASE_RETENTION_MS, expiresAt: T0 - 2 * ENDED_LEASE_RETENTION_MS + 1 };

@@ -1,11 +1,10 @@
 /** The statements that write credentials and their counts. */
 import type { Credential } from '../../core/credential.ts';
-import type { CredentialId, CredentialType } from '../../core/names.ts';
-import type { CredentialPath } from '../../core/path.ts';
-import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
+import type { CredentialId } from '../../core/names.ts';
+import { CREDENTIALS } from '../schema.ts';
 import { type Statement, sql } from '../statement.ts';
 import type { Authenticated } from '../store.ts';
-import { insertItems, upsertItems } from './insert-rows.ts';
+import { upsertItems } from './insert-rows.ts';
 
 /** Inserts or updates. A new credential gets a count row. */
 export function putCredential(credential: Authenticated<Credential>): readonly Statement[] {
@@ -22,16 +21,5 @@ export function removeCredential(id: CredentialId): readonly Statement[] {
     sql`DELETE FROM credentials WHERE id = ${id}`,
     sql`DELETE FROM credential_versions WHERE credential_id = ${id}`,
     sql`DELETE FROM access_counts WHERE credential_id = ${id}`,
-  ];
-}
-
-/** The statements that storing a credential needs. */
-export function prepareCredentialWrites(): readonly Statement[] {
-  const [id, type, path] = ['' as CredentialId, '' as CredentialType, '' as CredentialPath];
-  const credential = { id, path, type, description: '', createdAt: 0, updatedAt: 0, version: 1, mac: '' };
-  return [
-    ...putCredential(credential),
-    insertItems(CREDENTIAL_VERSIONS, []),
-    sql`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${0}`,
   ];
 }

@@ -2,7 +2,6 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { StoreError } from '../errors.ts';
-import { Mutex } from '../mutex.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
@@ -16,7 +15,7 @@ import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
-import { beginTransaction, prepareTransactions } from './transaction.ts';
+import { beginTransaction } from './transaction.ts';
 
 /** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -34,7 +33,6 @@ export class PostgresStore extends SqlStore {
   /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
   readonly #priorityPool: Pool;
   #connection: Connection | null = null;
-  readonly #mutex = new Mutex();
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
@@ -67,20 +65,9 @@ export class PostgresStore extends SqlStore {
     });
   }
 
-  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(keys: readonly ReadSet[], knownSeq = 0): Promise<StoreTransaction> {
-    const release = await this.#mutex.acquire();
-    try {
-      const transaction = await this.#open(keys, knownSeq);
-      return {
-        ...transaction,
-        commit: (batch) => this.#commit(transaction, batch).finally(release),
-        rollback: () => transaction.rollback().finally(release),
-      };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    const transaction = await this.#open(keys, knownSeq);
+    return { ...transaction, commit: (batch) => this.#commit(transaction, batch) };
   }
 
   /** Retries once after a lost connection: nothing was written yet, and another server may have taken over. */
@@ -109,7 +96,6 @@ export class PostgresStore extends SqlStore {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
     this.#connection = await this.#throttle.open('writing');
-    await prepareTransactions(this.#connection);
     return this.#connection;
   }
 
@@ -140,7 +126,6 @@ export class PostgresStore extends SqlStore {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#mutex.idle();
     this.#connection?.close();
     this.#pool.close();
     this.#priorityPool.close();

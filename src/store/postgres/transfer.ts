@@ -8,7 +8,7 @@ import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
-import { insertRows } from './insert-rows.ts';
+import { insertItems } from './insert-rows.ts';
 
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -112,7 +112,8 @@ export class PostgresTarget extends Transaction implements TransferTarget {
     // Nodes read all of these rows at the start; the epoch of the head is safe for later changes.
     const hasEpoch = table === AGENTS || table === POLICIES;
     const epoch = hasEpoch ? (this.#metadata.head?.epoch ?? 0) : null;
-    await this.run(execute(insertRows(table, rows, epoch))).catch((error: unknown) => {
+    const items = rows.map((row) => table.decode(row));
+    await this.run(execute(insertItems(table, items, epoch))).catch((error: unknown) => {
       if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;
       throw new StoreError('unavailable', `a text in ${table.name} contains U+0000, which PostgreSQL cannot store`, {
         cause: error,

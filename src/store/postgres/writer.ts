@@ -15,7 +15,7 @@ import {
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
-import { prepareCredentialWrites, putCredential, removeCredential } from './credential-writer.ts';
+import { putCredential, removeCredential } from './credential-writer.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
 
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
@@ -166,18 +166,4 @@ function writeHead(
 function assertWritten(rows: readonly Row[]): void {
   if (rows.length === 1) return;
   throw new StoreError('unknown', 'PostgreSQL: the head of the log changed during a transaction that had locked it');
-}
-
-/** Prepares the statements of retrievals, logins and stores. */
-export function prepareWrites(connection: Connection): Promise<unknown> {
-  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
-  return Promise.all([
-    connection.execute(insertItems(AUDIT_ENTRIES, [])),
-    connection.execute(insertItems(LEASES, [])),
-    connection.execute(insertItems(SESSIONS, [])),
-    connection.execute(insertItems(SPENT_CHALLENGES, [])),
-    ...prepareCredentialWrites().map((statement) => connection.execute(statement)),
-    writeHead(connection, head, head),
-    connection.query`COMMIT`,
-  ]);
 }

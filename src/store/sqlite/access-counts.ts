@@ -1,21 +1,16 @@
 /**
  * Access counts per credential. A retrieval adds to a count in memory. Above a threshold a flush pass writes the
  * counts, some rows with each commit, in row order. Each row stores the last entry that its count includes, and
- * `audit_head` the entry up to which all retrievals are included: after a restart, later retrievals are counted from
- * the log.
+ * `audit_head` the entry up to which all retrievals are included: a start counts later retrievals from the log.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
-import { StoreError } from '../errors.ts';
-import { uncountedRetrievals } from './recover-counts.ts';
-import { Statements } from './statements.ts';
 
 /** Key of a credential's row in `access_counts`. */
 export type CountRowId = number;
 
 /** A flush pass begins at this number of credentials in memory: with a million credentials, about 20 share a page … */
 const FLUSH_THRESHOLD_CREDENTIALS = 32_768;
-/** … or at this number of entries, which bounds the recovery after a start. */
+/** … or at this number of entries, which a start counts in a fraction of a second. */
 const FLUSH_THRESHOLD_ENTRIES = 100_000;
 /** About 0.3 ms. */
 const ROWS_PER_COMMIT = 256;
@@ -36,7 +31,6 @@ interface FlushPass {
 }
 
 export class AccessCounts {
-  readonly #database: DatabaseSync;
   readonly #flushThreshold: number;
   readonly #rowsPerCommit: number;
   readonly #insert: StatementSync;
@@ -48,17 +42,11 @@ export class AccessCounts {
   #pass: FlushPass | null = null;
   /** The rows include all retrievals up to this entry. */
   #throughSeq: number;
-  /** The last entry of the previous process. */
-  readonly #lastSeqBefore: number;
-  #isRecovered = false;
-  #recovery: Promise<void> | null = null;
-  #isClosed = false;
 
   constructor(
     database: DatabaseSync,
     { flushThreshold = FLUSH_THRESHOLD_CREDENTIALS, rowsPerCommit = ROWS_PER_COMMIT }: CountingOptions = {},
   ) {
-    this.#database = database;
     this.#flushThreshold = flushThreshold;
     this.#rowsPerCommit = rowsPerCommit;
     this.#insert = database.prepare('INSERT INTO access_counts (count, through_seq) VALUES (?, ?)');
@@ -73,50 +61,29 @@ export class AccessCounts {
     );
     // A missing head record means tampering; do not read the whole log for it.
     const begin = database.prepare(
-      `SELECT last, min(max(coalesce((SELECT counted_through_seq FROM audit_head), last), 0), last) AS through
+      `SELECT min(max(coalesce((SELECT counted_through_seq FROM audit_head), last), 0), last) AS through
        FROM (SELECT coalesce(max(seq), 0) AS last FROM audit_entries)`,
     );
-    const { last, through } = begin.get() ?? {};
-    this.#lastSeqBefore = Number(last);
-    this.#throughSeq = Number(through);
-    // Callers that need a count await the recovery and receive its error.
-    this.recovered().catch(() => undefined);
-  }
-
-  /**
-   * Resolves when the retrievals that only the log holds are counted; batches continue meanwhile. Then `get` is exact.
-   */
-  recovered(): Promise<void> {
-    this.#recovery ??= this.#recover().catch((error: unknown) => {
-      this.#recovery = null;
-      throw error;
-    });
-    return this.#recovery;
-  }
-
-  async #recover(): Promise<void> {
-    const steps = uncountedRetrievals(new Statements(this.#database), this.#throughSeq, this.#lastSeqBefore);
-    for (let step = steps.next(); ; step = steps.next()) {
-      if (step.done) {
-        const since = this.#pending;
-        this.#pending = step.value;
-        for (const [id, count] of since) this.#addPending(id, count);
-        this.#isRecovered = true;
-        return;
-      }
-      await setImmediate();
-      if (this.#isClosed) throw new StoreError('unavailable', 'the store was closed');
-    }
-  }
-
-  close(): void {
-    this.#isClosed = true;
+    this.#throughSeq = Number(begin.get()?.['through']);
+    // A deleted credential has no row; a later one with the same path counts from its own entry on. CROSS JOIN keeps
+    // the order: the log comes first.
+    const uncounted = database.prepare(
+      `SELECT min(max(a.count_id, 0), ${Number.MAX_SAFE_INTEGER}) AS id FROM audit_entries e
+       CROSS JOIN credentials c ON c.path = e.resource CROSS JOIN access_counts a ON a.count_id = c.count_id
+       WHERE e.seq > ? AND e.seq > a.through_seq AND event_type = 'credential.retrieve' AND result = 'allowed'`,
+    );
+    for (const { id } of uncounted.iterate(this.#throughSeq)) this.#addPending(Number(id), 1);
   }
 
   get(id: CountRowId): number {
     const written = Number(this.#count.get(id)?.['count'] ?? 0);
     const unwritten = (this.#pass?.added.get(id) ?? 0) + (this.#pending.get(id) ?? 0);
     return Math.min(written + unwritten, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** Writes the counts of the log, which a start has in memory. Only before the first commit. */
+  writeAll(): void {
+    for (const [countId, count] of this.#pending) this.#add.run({ count, throughSeq: this.#throughSeq, countId });
   }
 
   /** Within a commit: inserts the row of a new credential, with its retrievals up to and including that entry. */
@@ -145,7 +112,7 @@ export class AccessCounts {
     this.#stepped();
     for (const [id, count] of added) this.#addPending(id, count);
     const isDue = this.#pending.size >= this.#flushThreshold || headSeq - this.#throughSeq >= FLUSH_THRESHOLD_ENTRIES;
-    if (this.#pass !== null || !this.#isRecovered || !isDue) return;
+    if (this.#pass !== null || !isDue) return;
     const countIds = Float64Array.from(this.#pending.keys()).sort();
     this.#pass = { throughSeq: headSeq, countIds, added: this.#pending, next: 0 };
     this.#pending = new Map();

@@ -4,9 +4,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StoreError } from '../errors.ts';
 import { toStoreError } from './database.ts';
 
-/** The response to each message, after the pages are written and synced or the checkpoint failed. */
-export type Checkpointed = { readonly failure: string | null };
-
 let checkpoint: StatementSync | null = null;
 
 function open(): StatementSync {
@@ -16,16 +13,17 @@ function open(): StatementSync {
   return database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
-function run(): Checkpointed {
+/** The response to each message, when the pages are written and synced: null, or the failure. */
+function run(): string | null {
   try {
     checkpoint ??= open();
     checkpoint.get();
-    return { failure: null };
+    return null;
   } catch (thrown) {
     const error = toStoreError(thrown);
     // A busy database, or one that cannot be opened, is retried with the next pages.
     const isFatal = !(error instanceof StoreError) || error.kind === 'fatal';
-    return { failure: isFatal ? String(error) : null };
+    return isFatal ? String(error) : null;
   }
 }
 

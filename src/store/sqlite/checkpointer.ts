@@ -5,11 +5,11 @@
  * database file alone misses as little as possible. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL
  * Files".
  */
+import { once } from 'node:events';
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { StoreError } from '../errors.ts';
-import type { Checkpointed } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that start a checkpoint: 32 MiB. */
 const CHECKPOINT_THRESHOLD_FRAMES = 4000;
@@ -20,8 +20,6 @@ const COMMITS_PER_CHECK = 16;
 const THREAD_IDLE_MS = 30_000;
 /** Time without a batch; longer than the pause between the requests of one caller. */
 const IDLE_MS = 1000;
-/** Consecutive failures. A temporary lack of file descriptors only makes the log longer. */
-const MAX_LOST_THREADS = 100;
 
 /** For tests. */
 export interface CheckpointOptions {
@@ -39,7 +37,6 @@ export class Checkpointer {
   readonly #frames: StatementSync;
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
-  #lostThreads = 0;
   #commits = 0;
   /** Pages in the log at the last checkpoint. */
   #framesLeft = 0;
@@ -116,9 +113,12 @@ export class Checkpointer {
   }
 
   async close(): Promise<void> {
-    if (this.#idle !== null) clearTimeout(this.#idle);
     if (this.#quiet !== null) clearTimeout(this.#quiet);
-    await this.#thread?.terminate();
+    // A thread without a reference would let the process end before its response.
+    this.#thread?.ref();
+    await this.#running;
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#stop();
     if (this.#failure !== null) return;
     try {
       // SQLite does this on close, but not while another program has the database open.
@@ -131,56 +131,38 @@ export class Checkpointer {
   async #run(work: () => Promise<void>): Promise<void> {
     try {
       await work();
-    } catch (error) {
-      this.#fail(error);
+    } catch (cause) {
+      this.#failure = new StoreError('fatal', 'the write-ahead log could not be written into the database', { cause });
     } finally {
       this.#writeBarrier = null;
       this.#running = null;
     }
   }
 
-  #fail(cause: unknown): void {
-    this.#failure = new StoreError('fatal', 'the write-ahead log could not be written into the database', { cause });
-  }
-
-  /** Checkpoints the current pages. If no thread can be started, a later call does it. */
+  /** Checkpoints the current pages. If no thread can be started, or it ends, a later call does it. */
   async #write(): Promise<void> {
     if (this.#idle !== null) clearTimeout(this.#idle);
-    const response = await this.#request();
-    this.#lostThreads = response === null ? this.#lostThreads + 1 : 0;
-    const failure = this.#lostThreads < MAX_LOST_THREADS ? response?.failure : 'its thread ends repeatedly';
-    if (typeof failure === 'string') throw new Error(failure);
-    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
-  }
-
-  /** Null if no thread could be started, or if it ended without a response. */
-  async #request(): Promise<Checkpointed | null> {
+    let response: unknown[];
     try {
       this.#thread ??= this.#start();
+      this.#thread.postMessage(null);
+      response = await once(this.#thread, 'message');
     } catch {
-      return null;
+      return;
     }
-    const thread = this.#thread;
-    return new Promise((resolve) => {
-      const lost = (): void => {
-        this.#thread = null;
-        resolve(null);
-      };
-      thread.once('exit', lost);
-      thread.once('message', (response: Checkpointed) => {
-        thread.off('exit', lost);
-        resolve(response);
-      });
-      thread.postMessage(null);
-    });
+    const [failure] = response;
+    if (typeof failure === 'string') throw new Error(failure);
+    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
   }
 
   #start(): Worker {
     const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
-    // 'exit' follows.
     thread.on('error', () => undefined);
+    thread.once('exit', () => {
+      if (this.#thread === thread) this.#thread = null;
+    });
     thread.unref();
     return thread;
   }

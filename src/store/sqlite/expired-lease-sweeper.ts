@@ -6,7 +6,8 @@
  */
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import { type Procedure, raw, sql } from '../statement.ts';
-import { deleteRows, type Removal } from '../sweep.ts';
+import type { Removal } from '../sweep.ts';
+import { removeFromBlock } from './lease-blocks.ts';
 
 /** Sequence numbers in a block: a few hundred microseconds to scan. */
 const BLOCK_SEQS = 1024;
@@ -14,14 +15,9 @@ const CHUNK_ROWS = 256;
 /** A revocation after the expiry does not apply. */
 const END = raw('min(expires_at, coalesce(revoked_at, expires_at))');
 
-interface WaitingBlock {
-  readonly block: number;
-  readonly dueAt: number;
-}
-
 export class ExpiredLeaseSweeper {
-  /** Sorted by due time, the latest first. */
-  #waiting: WaitingBlock[] = [];
+  /** When the next lease of a block is due, by block. */
+  readonly #dueAt = new Map<number, number>();
   /** The first block that this process has not scanned yet. */
   #scannedThrough = 0;
 
@@ -33,29 +29,27 @@ export class ExpiredLeaseSweeper {
     if (block === null) return null;
     const [low, high] = [block * BLOCK_SEQS, (block + 1) * BLOCK_SEQS];
     const endedBy = now - ENDED_LEASE_RETENTION_MS;
-    const removed =
-      (yield* deleteRows(
-        'leases',
-        'seq',
-        sql`SELECT seq FROM effective_leases
-          WHERE seq >= ${low} AND seq < ${high} AND issued_at <= ${endedBy} AND ${END} <= ${endedBy} LIMIT ${limit}`,
-      )) ?? 0;
-    if (removed === limit) this.#wait({ block, dueAt: now });
+    const removed = yield sql`DELETE FROM leases WHERE seq IN (SELECT seq FROM effective_leases
+      WHERE seq >= ${low} AND seq < ${high} AND issued_at <= ${endedBy} AND ${END} <= ${endedBy} LIMIT ${limit})
+      RETURNING agent_name`;
+    const agentNames = new Set(removed.map((row) => String(row['agent_name'])));
+    if (agentNames.size > 0) yield* removeFromBlock([...agentNames], low);
+    if (removed.length === limit) this.#dueAt.set(block, now);
     else yield* this.#waitForRest(block, now, low, high);
-    return removed;
+    return removed.length;
   }
 
   /** Call after a rollback. */
   reset(): void {
-    this.#waiting = [];
+    this.#dueAt.clear();
     this.#scannedThrough = 0;
   }
 
   *#takeDue(now: number): Procedure<number | null> {
-    const first = this.#waiting.at(-1);
-    if (first !== undefined && first.dueAt <= now) {
-      this.#waiting.pop();
-      return first.block;
+    for (const [block, dueAt] of this.#dueAt) {
+      if (dueAt > now) continue;
+      this.#dueAt.delete(block);
+      return block;
     }
     const [lease] = yield sql`SELECT seq, issued_at FROM leases
       WHERE seq >= ${this.#scannedThrough * BLOCK_SEQS} ORDER BY seq LIMIT 1`;
@@ -74,16 +68,6 @@ export class ExpiredLeaseSweeper {
       // The last block may receive more leases, which end after now.
       ...(row?.['is_open'] === 0 ? [] : [now]),
     ];
-    if (ends.length > 0) this.#wait({ block, dueAt: Math.min(...ends) + ENDED_LEASE_RETENTION_MS });
-  }
-
-  #wait(waiting: WaitingBlock): void {
-    let [low, high] = [0, this.#waiting.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#waiting[middle]?.dueAt ?? 0) >= waiting.dueAt) low = middle + 1;
-      else high = middle;
-    }
-    this.#waiting.splice(low, 0, waiting);
+    if (ends.length > 0) this.#dueAt.set(block, Math.min(...ends) + ENDED_LEASE_RETENTION_MS);
   }
 }

@@ -6,7 +6,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type LeaseChunk, numberIn } from '../dialect.ts';
 import { type Procedure, sql } from '../statement.ts';
-import type { Removal } from '../sweep.ts';
 
 /** Sequence numbers in a block: a few milliseconds to scan, in chunks. */
 export const BLOCK_SEQS = 4096;
@@ -57,54 +56,17 @@ export class LeaseBlockWriter {
     this.#names.add(agentName);
   }
 
-  /** Call after a rollback. */
+  /** Call after a rollback, and before leases are deleted. */
   reset(): void {
     this.#names.clear();
   }
 }
 
-/** Deleted blocks between two passes; a pass reads every row. */
-const BLOCKS_BETWEEN_PASSES = 16;
-const CHUNK_ROWS = 32;
-
-/** Deletes the rows of blocks before the first lease, some at a time. */
-export class LeaseBlockSweeper {
-  #firstBlock = 0;
-  /** Null between passes. */
-  #cursor: { readonly agentName: string; readonly span: number } | null = null;
-
-  /** Reads up to `limit` rows; null at the end of a pass. */
-  readonly remove: Removal = (_now, limit) => this.#remove(Math.min(limit, CHUNK_ROWS));
-
-  *#remove(limit: number): Procedure<number | null> {
-    if (this.#cursor === null && !(yield* this.#begin())) return null;
-    const { agentName, span } = this.#cursor ?? { agentName: '', span: -1 };
-    const rows = yield sql`SELECT agent_name, span FROM lease_spans
-      WHERE (agent_name, span) > (${agentName}, ${span}) ORDER BY agent_name, span LIMIT ${limit}`;
-    let removed = 0;
-    for (const row of rows) {
-      if (numberIn(row, 'span') >= this.#firstBlock) continue;
-      yield sql`DELETE FROM lease_spans WHERE agent_name = ${String(row['agent_name'])} AND span = ${numberIn(row, 'span')}`;
-      removed += 1;
-    }
-    const last = rows.at(-1);
-    const isEnd = last === undefined || rows.length < limit;
-    this.#cursor = isEnd ? null : { agentName: String(last['agent_name']), span: numberIn(last, 'span') };
-    return isEnd ? null : removed;
-  }
-
-  /** Call after a rollback. */
-  reset(): void {
-    this.#cursor = null;
-    this.#firstBlock = 0;
-  }
-
-  *#begin(): Procedure<boolean> {
-    const [first] = yield sql`SELECT seq FROM leases WHERE seq > 0 ORDER BY seq LIMIT 1`;
-    if (first === undefined) return false;
-    const block = blockOf(numberIn(first, 'seq'));
-    if (block < this.#firstBlock + BLOCKS_BETWEEN_PASSES) return false;
-    this.#firstBlock = block;
-    return true;
-  }
+/** Deletes the rows of names that have no more leases in the block; call it with the names of deleted leases. */
+export function* removeFromBlock(agentNames: readonly string[], seq: number): Procedure<void> {
+  const block = blockOf(seq);
+  yield sql`DELETE FROM lease_spans WHERE span = ${block}
+    AND agent_name IN (SELECT value FROM json_each(${JSON.stringify(agentNames)}))
+    AND agent_name NOT IN (SELECT agent_name FROM leases
+      WHERE seq >= ${block * BLOCK_SEQS} AND seq < ${(block + 1) * BLOCK_SEQS})`;
 }

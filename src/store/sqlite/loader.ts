@@ -1,25 +1,22 @@
 /** Loads the read sets of a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { Credential, CredentialVersion } from '../../core/credential.ts';
+import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { CREDENTIAL_VERSIONS, CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
+import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
-import type { CredentialCache } from './credential-cache.ts';
+import type { CachedCredential, CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
 /** The same type with mutable properties and arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
 /** Records which rows of a credential are loaded. */
-interface LoadedCredential {
-  readonly id: CredentialId;
-  readonly countId: CountRowId;
-  readonly newest: number;
+interface LoadedCredential extends CachedCredential {
   /** The versions that were queried, whether found or not. */
-  readonly versions: number[];
+  readonly versions: Set<number>;
   hasHistory: boolean;
 }
 
@@ -33,7 +30,6 @@ export class RowLoader {
   readonly #database: DatabaseSync;
   readonly #cache: CredentialCache;
   readonly #newest: StatementSync;
-  readonly #credential: StatementSync;
   readonly #version: StatementSync;
   readonly #history: StatementSync;
   readonly #session: StatementSync;
@@ -46,9 +42,6 @@ export class RowLoader {
     this.#cache = cache;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
-    this.#credential = database.prepare(
-      `SELECT ${CREDENTIALS.list.parts.join('')}, count_id FROM credentials WHERE path = ?`,
-    );
     this.#version = database.prepare(VERSION);
     this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
@@ -103,7 +96,7 @@ export class RowLoader {
     }
     const countIds = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
-      if (credential !== null) countIds.set(credential.id, credential.countId);
+      if (credential !== null) countIds.set(credential.credential.id, credential.countId);
     return { found, countIds };
   }
 
@@ -115,15 +108,18 @@ export class RowLoader {
   ): void {
     let known = loaded.get(path);
     if (known === undefined) {
-      known = version === 'newest' ? this.#findWithNewest(path, found) : this.#find(path, found);
+      const credential = this.#find(path);
+      known = credential === null ? null : { ...credential, versions: new Set(), hasHistory: false };
       loaded.set(path, known);
+      if (known !== null) found.credentials.push(known.credential);
     }
     if (known === null) return;
-    const { id, newest, versions } = known;
-    const wanted = version === 'newest' ? newest : version;
-    if (wanted !== undefined && !versions.includes(wanted)) {
-      versions.push(wanted);
-      const content = this.#findVersion(id, wanted);
+    const { credential, newest, versions } = known;
+    const { id } = credential;
+    const wanted = version === 'newest' ? credential.version : version;
+    if (wanted !== undefined && !versions.has(wanted)) {
+      versions.add(wanted);
+      const content = wanted === credential.version ? newest : this.#findVersion(id, wanted);
       if (content !== null) found.versions.push({ credentialId: id, version: content });
     }
     if (history && !known.hasHistory) {
@@ -136,14 +132,6 @@ export class RowLoader {
     }
   }
 
-  #find(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
-    const row = this.#credential.get(path);
-    if (row === undefined) return null;
-    const credential = CREDENTIALS.decode(row);
-    found.credentials.push(credential);
-    return toLoadedCredential(credential, Number(row['count_id']), []);
-  }
-
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
     const row = this.#version.get(id, number, id, number);
     if (row === undefined) return null;
@@ -151,24 +139,15 @@ export class RowLoader {
     return { version, type, createdAt, content: sealed };
   }
 
-  /** Reads the newest version, the usual case, in the same query. */
-  #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
-    let cached = this.#cache.get(path);
-    if (cached === null) {
-      const row: unknown = this.#newest.get(path);
-      if (row === undefined) return null;
-      const { credential, countId, newest } = toCredentialWithNewest(row, path);
-      cached = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
-      this.#cache.maybeAdmit(path, cached);
-    }
-    const { credential, countId, newest } = cached;
-    const { id, version } = credential;
-    found.credentials.push(credential);
-    if (newest !== null) found.versions.push({ credentialId: id, version: newest });
-    return toLoadedCredential(credential, countId, [version]);
+  /** Reads the newest version, which nearly every operation needs, in the same query. */
+  #find(path: CredentialPath): CachedCredential | null {
+    const cached = this.#cache.get(path);
+    if (cached !== null) return cached;
+    const row: unknown = this.#newest.get(path);
+    if (row === undefined) return null;
+    const { credential, countId, newest } = toCredentialWithNewest(row, path);
+    const read = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+    this.#cache.maybeAdmit(path, read);
+    return read;
   }
-}
-
-function toLoadedCredential({ id, version }: Credential, countId: CountRowId, versions: number[]): LoadedCredential {
-  return { id, countId, newest: version, versions, hasHistory: false };
 }

@@ -3,11 +3,10 @@
  * position costs a tenth of `Table.decode`.
  */
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { AUDIT_ENTRIES } from '../schema.ts';
-import type { Authenticated } from '../store.ts';
+import type { CachedCredential } from './credential-cache.ts';
 
 /** A credential by its path, with its newest version if that row stores it, for `toCredentialWithNewest`. */
 export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
@@ -23,44 +22,26 @@ export const VERSION = `SELECT version, type, created_at, sealed FROM credential
 export const HISTORY = `SELECT version, created_at FROM credential_versions WHERE credential_id = ?
   UNION ALL SELECT version, newest_at FROM credentials WHERE id = ? AND newest_sealed IS NOT NULL ORDER BY version`;
 
-type CredentialRow = readonly [
-  string,
-  string,
-  string,
-  number,
-  number,
-  number,
-  string,
-  number,
-  number | null,
-  Uint8Array | null,
+type CredentialRow = [
+  id: CredentialId,
+  type: CredentialType,
+  description: string,
+  createdAt: number,
+  updatedAt: number,
+  version: number,
+  mac: string,
+  countId: number,
+  newestAt: number | null,
+  sealed: Uint8Array | null,
 ];
 
-/**
- * `path` is that of the request: the same text, whose hash is already known. `newest` is null if the row does not store
- * it.
- */
-export function toCredentialWithNewest(
-  row: unknown,
-  path: CredentialPath,
-): { credential: Authenticated<Credential>; countId: number; newest: CredentialVersion | null } {
+/** `newest` is null if the row does not store it. */
+export function toCredentialWithNewest(row: unknown, path: CredentialPath): CachedCredential {
   const [id, type, description, createdAt, updatedAt, version, mac, countId, newestAt, sealed] = row as CredentialRow;
   return {
-    credential: {
-      id: id as CredentialId,
-      path,
-      type: type as CredentialType,
-      description,
-      createdAt,
-      updatedAt,
-      version,
-      mac,
-    },
+    credential: { id, path, type, description, createdAt, updatedAt, version, mac },
     countId,
-    newest:
-      newestAt === null || sealed === null
-        ? null
-        : { version, type: type as CredentialType, createdAt: newestAt, content: sealed },
+    newest: newestAt === null || sealed === null ? null : { version, type, createdAt: newestAt, content: sealed },
   };
 }
 

@@ -6,6 +6,7 @@ import type { Procedure, Row, Statement, Value } from '../statement.ts';
 export class Statements {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #inserts = new Map<object, StatementSync>();
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -20,7 +21,9 @@ export class Statements {
   }
 
   insert<T>(table: Table<T>, item: T): void {
-    this.prepare(insertText(table)).run(...table.encode(item));
+    const statement = this.#inserts.get(table) ?? this.#database.prepare(insertText(table));
+    this.#inserts.set(table, statement);
+    statement.run(...table.encode(item));
   }
 
   /** Replaces rows with the same key, or the same value in a unique index. */

@@ -3,8 +3,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
-import { Mutex } from '../mutex.ts';
-import type { CredentialCursor, CredentialListQuery } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
@@ -42,7 +40,6 @@ export class SqliteStore extends SqlStore {
   readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
-  readonly #mutex = new Mutex();
 
   /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
@@ -77,9 +74,7 @@ export class SqliteStore extends SqlStore {
     );
   }
 
-  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {
-    const release = await this.#mutex.acquire();
     try {
       await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
@@ -87,26 +82,19 @@ export class SqliteStore extends SqlStore {
       return {
         found,
         shared: null,
-        commit: (batch) => this.#commit(batch, countIds).finally(release),
-        rollback: async () => release(),
+        commit: (batch) => this.#commit(batch, countIds),
+        rollback: async () => undefined,
       };
     } catch (error) {
-      release();
       throw toStoreError(error);
     }
   }
 
-  async readAccessCount(credentialId: CredentialId) {
-    await this.#recovered();
+  readAccessCount(credentialId: CredentialId) {
     return this.#read(() => {
       const countId = this.#countIdOf.get(credentialId)?.['count_id'];
       return typeof countId === 'number' ? this.#counts.get(countId) : 0;
     });
-  }
-
-  override async listCredentials(query: CredentialListQuery, from: CredentialCursor, limit: number) {
-    await this.#recovered();
-    return super.listCredentials(query, from, limit);
   }
 
   override readEntries(fromSeq: number, toSeq: number, limit: number) {
@@ -118,21 +106,16 @@ export class SqliteStore extends SqlStore {
   }
 
   sweep(now: number, limit: number) {
-    return this.#write(() => this.#sweeper.sweep(now, limit));
+    return this.#write(() => {
+      this.#writer.leaseBlocks.reset();
+      return this.#sweeper.sweep(now, limit);
+    });
   }
 
   async close() {
     await this.#walSync.close();
     await this.#checkpointer.close();
-    this.#counts.close();
     this.#database.close();
-  }
-
-  /** Resolves when the access counts match the log. */
-  #recovered(): Promise<void> {
-    return this.#counts.recovered().catch((error: unknown) => {
-      throw toStoreError(error);
-    });
   }
 
   async #commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {

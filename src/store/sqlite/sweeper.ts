@@ -5,7 +5,6 @@ import type { SweepResult } from '../store.ts';
 import { sweepRows } from '../sweep.ts';
 import { inTransaction } from './database.ts';
 import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
-import { LeaseBlockSweeper } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
 /** Excludes the commit, which takes about as long again. */
@@ -17,7 +16,6 @@ export class Sweeper {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #leases = new ExpiredLeaseSweeper();
-  readonly #leaseBlocks = new LeaseBlockSweeper();
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -29,7 +27,6 @@ export class Sweeper {
       return inTransaction(this.#database, () => this.#statements.run(this.#sweep(now, limit)));
     } catch (error) {
       this.#leases.reset();
-      this.#leaseBlocks.reset();
       throw error;
     }
   }
@@ -37,6 +34,6 @@ export class Sweeper {
   *#sweep(now: number, limit: number): Procedure<SweepResult> {
     yield sql`UPDATE vault SET high_water_time = max(high_water_time, ${now})`;
     const bounds = { limit, chunkRows: CHUNK_ROWS, timeMs: STEP_MS };
-    return yield* sweepRows(now, bounds, [this.#leases.remove, this.#leaseBlocks.remove]);
+    return yield* sweepRows(now, bounds, [this.#leases.remove]);
   }
 }

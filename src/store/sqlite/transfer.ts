@@ -1,7 +1,5 @@
 /** Copies a vault from a private copy of a SQLite file, or into a new file. */
 import type { DatabaseSync } from 'node:sqlite';
-import { readHead } from '../audit-log.ts';
-import { numberIn } from '../dialect.ts';
 import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, type Table, toValue } from '../schema.ts';
 import { type Procedure, type Row, sql } from '../statement.ts';
 import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
@@ -9,7 +7,6 @@ import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
-import { uncountedRetrievals } from './recover-counts.ts';
 import { insertText, Statements } from './statements.ts';
 
 /** Pages of 8 KiB. */
@@ -37,11 +34,11 @@ export class SqliteSource implements TransferSource {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
-  /** Adds the retrievals that only the log holds to the counts, as a start does in memory. @throws StoreError */
+  /** Adds the retrievals that only the log holds to the counts. @throws StoreError */
   constructor(file: string) {
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
-    withStoreErrors(() => inTransaction(this.#database, () => this.#recoverCounts()));
+    withStoreErrors(() => inTransaction(this.#database, () => new AccessCounts(this.#database).writeAll()));
   }
 
   async run<T>(procedure: Procedure<T>): Promise<T> {
@@ -50,18 +47,6 @@ export class SqliteSource implements TransferSource {
 
   close(): void {
     this.#database.close();
-  }
-
-  #recoverCounts(): void {
-    const lastSeq = this.#statements.run(readHead()).last?.seq ?? 0;
-    const [head] = this.#statements.read(sql`SELECT counted_through_seq FROM audit_head`);
-    const countedThroughSeq = head === undefined ? lastSeq : Math.max(0, numberIn(head, 'counted_through_seq'));
-    const steps = uncountedRetrievals(this.#statements, countedThroughSeq, lastSeq);
-    let step = steps.next();
-    while (!step.done) step = steps.next();
-    for (const [countId, count] of step.value) {
-      this.#statements.write('UPDATE access_counts SET count = max(count, 0) + ? WHERE count_id = ?', count, countId);
-    }
   }
 }
 
@@ -107,7 +92,6 @@ export class SqliteTarget implements TransferTarget {
   }
 
   close(): void {
-    this.#counts.close();
     if (this.#database.isOpen) this.#database.close();
   }
 

@@ -1,5 +1,5 @@
-/** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+/** Writes a batch in one transaction. */
+import type { DatabaseSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import {
   AGENTS,
@@ -16,25 +16,21 @@ import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
-import { insertText, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 
 export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
   readonly #statements: Statements;
   readonly #credentials: CredentialWriter;
-  readonly #insertEntry: StatementSync;
-  readonly #insertLease: StatementSync;
-  readonly #leaseBlocks: LeaseBlockWriter;
+  readonly leaseBlocks: LeaseBlockWriter;
 
   constructor(database: DatabaseSync, counts: AccessCounts) {
     this.#database = database;
     this.#counts = counts;
     this.#statements = new Statements(database);
     this.#credentials = new CredentialWriter(this.#statements, counts);
-    this.#insertEntry = database.prepare(insertText(AUDIT_ENTRIES));
-    this.#insertLease = database.prepare(insertText(LEASES));
-    this.#leaseBlocks = new LeaseBlockWriter(database);
+    this.leaseBlocks = new LeaseBlockWriter(database);
   }
 
   /**
@@ -46,7 +42,7 @@ export class SqliteBatchWriter {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));
       this.#counts.committed(added, batch.head.seq);
     } catch (error) {
-      this.#leaseBlocks.reset();
+      this.leaseBlocks.reset();
       throw error;
     }
   }
@@ -55,24 +51,7 @@ export class SqliteBatchWriter {
     const { entries, head, changes, accesses } = batch;
     const countedThroughSeq = this.#counts.step();
     const added = this.#countable(accesses, countIds);
-    for (const entry of entries) {
-      this.#insertEntry.run(
-        entry.seq,
-        entry.id,
-        entry.timestamp,
-        entry.event_type,
-        entry.agent_name,
-        entry.resource,
-        entry.action,
-        entry.result,
-        entry.policy_name,
-        entry.lease_id,
-        entry.reason,
-        entry.request_id,
-        entry.remote_addr,
-        entry.hmac,
-      );
-    }
+    for (const entry of entries) this.#statements.insert(AUDIT_ENTRIES, entry);
     for (const change of changes) this.#apply(change, batch);
     this.#statements.write(
       'INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?, ?, ?)',
@@ -137,24 +116,10 @@ export class SqliteBatchWriter {
       case 'pruneVersions':
         this.#credentials.pruneVersions(change.credentialId, change.through);
         return;
-      case 'addLease': {
-        const { lease } = change;
-        this.#insertLease.run(
-          lease.seq,
-          lease.id,
-          lease.agentId,
-          lease.credentialId,
-          lease.agentName,
-          lease.path,
-          lease.version,
-          lease.policyName,
-          lease.issuedAt,
-          lease.expiresAt,
-          lease.revokedAt,
-        );
-        this.#leaseBlocks.add(lease.agentName, lease.seq);
+      case 'addLease':
+        this.#statements.insert(LEASES, change.lease);
+        this.leaseBlocks.add(change.lease.agentName, change.lease.seq);
         return;
-      }
       case 'renewLease': {
         const { id, expiresAt, policyName } = change;
         this.#statements.write(

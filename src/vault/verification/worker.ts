@@ -32,12 +32,12 @@ const { log, auditKey }: WorkerSetup = workerData;
 // WHY only on Linux: elsewhere the priority is the whole process's.
 if (process.platform === 'linux') setPriority(0, LOWEST_PRIORITY);
 const keys = { audit: importAuditKey(auditKey) };
-const reader = await openLogReader(log);
+const reader = openLogReader(log);
 
 /** Returns the last entry of the range, or the break. */
 async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | ChainBreak> {
   const isFirst = fromSeq === 1;
-  const entries = await reader.entries(isFirst ? fromSeq : fromSeq - 1, toSeq, toSeq - fromSeq + 2);
+  const entries = await reader.readEntries(isFirst ? fromSeq : fromSeq - 1, toSeq, toSeq - fromSeq + 2);
   const start = isFirst ? CHAIN_START : entries.shift();
   if (start?.seq !== fromSeq - 1) return { entry: fromSeq - 1, timestamp: null, reason: 'the entry is missing' };
   const verifier = new ChainVerifier(keys, start);
