@@ -1,6 +1,6 @@
 /** Creates agent key files, and reads keys to register. */
 
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parsePrivateKey } from '../client/key-formats.ts';
 import { errnoSuffix } from '../platform/errno.ts';
@@ -10,13 +10,10 @@ import { readGivenFile, readStandardInput } from './input.ts';
 import type { Question } from './prompt.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface MadeKey {
+interface MadeKey {
   /** Base64 of the 32 bytes. */
   readonly publicKey: string;
-  /** Null for a given key. */
-  readonly file: string | null;
-  /** Deletes the file after a failed registration. */
-  remove(): void;
+  readonly file: string;
 }
 
 /** Generates a key pair and writes the private key. @throws UsageError when the file exists or cannot be written */
@@ -41,7 +38,7 @@ export async function makeKeyFile(path: string, { workingDirectory }: Terminal):
     if (code === '') throw error;
     throw new UsageError(`${file} cannot be written${code}`, 'To write it elsewhere, use --new-key FILE.');
   }
-  return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
+  return { publicKey: raw.toString('base64'), file };
 }
 
 const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;

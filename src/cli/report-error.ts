@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
 import { ApiError } from '../core/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { Cancelled, EXIT, RemoteError } from './errors.ts';
+import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
@@ -19,6 +19,10 @@ interface ErrorContext {
 /** Prints the error and returns the exit code. Rethrows unexpected errors, which are bugs. */
 export function reportError(context: ErrorContext, error: unknown, settings: Settings | null): number {
   const { terminal } = context;
+  if (error instanceof Declined) {
+    printNotice(terminal, 'Nothing was done.');
+    return EXIT.NEGATIVE;
+  }
   if (error instanceof Cancelled) return printError(terminal, toLine(error.message), null, error.exitCode);
   // A usage error may contain several lines, one for each problem.
   if (error instanceof UsageError) {

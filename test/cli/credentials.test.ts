@@ -176,11 +176,11 @@ test('delete --recursive deletes a prefix after a plan and a confirmation, and n
   assert.equal(dry.stdout, 'old/a\nold/b/c\n');
   assert.match(
     dry.stderr,
-    /^2 credentials below old\/ will be deleted, and their leases revoked\. Nothing was done\.\n$/,
+    /^2 credentials below old\/ will be deleted, and all their leases revoked\. Nothing was done\.\n$/,
   );
   assert.equal((await home.leasehold(['delete', 'old', '--recursive'])).code, 1, 'no terminal can confirm it');
   const asked = onTerminal(['delete', 'old', '-r']);
-  await asked.shows(/old\/b\/c[\s\S]*Delete them\? \[y\/N\]/);
+  await asked.shows(/old\/b\/c[\s\S]*Delete\? \[y\/N\]/);
   asked.type('n\r');
   assert.equal((await asked.ended).exitCode, 3);
   assert.equal((await left()).length, 4);

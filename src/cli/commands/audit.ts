@@ -6,7 +6,7 @@ import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportLog } from '../audit-export.ts';
 import { assertIncreasing, followLog } from '../audit-tail.ts';
-import { type Command, defineCommand } from '../command.ts';
+import { type Command, defineCommand, type FlagValues } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { choice, instant, parsed, text, wholeNumber } from '../flags.ts';
 import { startProgress } from '../progress.ts';
@@ -30,9 +30,7 @@ const FILTERS = {
 
 /** The fields that are set. */
 function toFilter(
-  flags: {
-    readonly [Name in keyof typeof FILTERS | 'since' | 'until']?: string | null;
-  },
+  flags: FlagValues<typeof FILTERS> & { readonly since?: string | null; readonly until?: string | null },
 ): AuditFilter {
   const { 'agent-name': agent, resource, action, event: event_type, result, since, until } = flags;
   const given = { agent, resource, action, event_type, result, since, until };
@@ -57,7 +55,6 @@ const list = defineCommand({
     const vault = invocation.connect();
     const entries = await newest(vault, toFilter(filters), limit ?? 100, invocation.signal);
     await invocation.output.records(entries, COLUMNS, 'No matching entries.');
-    return EXIT.OK;
   },
 });
 
@@ -93,7 +90,6 @@ const tail = defineCommand({
   printsRecords: true,
   async run(invocation, { last, ...filters }) {
     await followLog(invocation, invocation.connect(), toFilter(filters), last ?? 10);
-    return EXIT.OK;
   },
 });
 
@@ -141,7 +137,6 @@ const exportEntries = defineCommand({
   callsService: true,
   async run(invocation, flags) {
     await exportLog(invocation, invocation.connect(), flags);
-    return EXIT.OK;
   },
 });
 

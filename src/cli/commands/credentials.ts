@@ -2,7 +2,6 @@
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { parsed, text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
@@ -73,7 +72,6 @@ const put = defineCommand({
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     // WHY no created_at: it is the time of the first version.
     await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
-    return EXIT.OK;
   },
 });
 
@@ -96,7 +94,6 @@ const list = defineCommand({
         ? 'No credentials that you may list. Store one with: leasehold put PATH'
         : 'No matching credentials that you may list. To list all: leasehold list';
     await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count'], nothing);
-    return EXIT.OK;
   },
 });
 
@@ -112,7 +109,6 @@ const history = defineCommand({
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
-    return EXIT.OK;
   },
 });
 

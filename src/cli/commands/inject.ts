@@ -7,7 +7,6 @@ import { UsageError } from '../../platform/errors.ts';
 import { type AcquiredLeases, acquireLeases, LeaseAcquisitionError, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
 import { TTL, text } from '../flags.ts';
 import { readTextInput } from '../input.ts';
@@ -49,7 +48,6 @@ export const inject = defineCommand({
       await write(invocation, resolve(terminal.workingDirectory, out), filled, () =>
         releaseLeases(leaseClient, acquired.leaseIds),
       );
-    return EXIT.OK;
   },
 });
 
