@@ -132,7 +132,7 @@ async function tryToken(settings: Settings, token: Secret, signal: AbortSignal):
 }
 
 function connectAs(settings: Settings, value: Identity): Leasehold {
-  return connect({ ...settings, identity: { ...settings.identity, value } }).vault;
+  return connect({ ...settings, identity: { ...settings.identity, value } });
 }
 
 export const SESSION_COMMANDS: readonly Command[] = [login, logout, whoami];
