@@ -6,7 +6,7 @@ import { parsePrivateKey } from '../client/key-formats.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { readGivenFile, readStandardInput } from './input.ts';
+import { readInput } from './input.ts';
 import type { Question } from './prompt.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -46,7 +46,6 @@ const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----EN
 /** The fixed base64 prefix encodes the name `ssh-ed25519` and both lengths. SOURCE: RFC 8709, section 4 */
 const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
 const KEY_BYTES = 32;
-const MAX_KEY_BYTES = 16 * 1024;
 
 /**
  * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of
@@ -54,7 +53,7 @@ const MAX_KEY_BYTES = 16 * 1024;
  * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
-  const text = from === '-' ? await readPiped(question) : await readText(question, from);
+  const text = (await readInput(question, from, 1, '--public-key')).toString('latin1');
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const ssh = SSH.exec(text)?.[1];
   if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
@@ -75,19 +74,4 @@ export async function readPublicKey(question: Question, from: string): Promise<s
       'To extract a public key: openssl pkey -in KEY.pem -pubout',
     );
   }
-}
-
-async function readPiped(question: Question): Promise<string> {
-  const bytes = await readStandardInput(
-    question,
-    MAX_KEY_BYTES,
-    '--public-key: standard input does not contain a public key',
-  );
-  return bytes.toString('latin1');
-}
-
-async function readText({ terminal, signal }: Question, from: string): Promise<string> {
-  const called = '--public-key: the file';
-  const bounds = { maxBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
-  return (await readGivenFile(resolve(terminal.workingDirectory, from), called, bounds)).toString('latin1');
 }

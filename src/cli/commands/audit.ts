@@ -58,11 +58,8 @@ const list = defineCommand({
   },
 });
 
-const MAX_PAGES_WITHOUT_NEW = 100;
-
 async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
   const entries: AuditEntry[] = [];
-  let pagesWithoutNew = 0;
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
     // Entries appended meanwhile would shift the pages: `until` excludes later ones, and the sequence number those of
     // the same time.
@@ -74,11 +71,8 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     const more = data.filter(({ seq }) => seq < last);
     entries.push(...more);
     if (data.length < wanted || entries.length >= limit) return entries.slice(0, limit);
+    if (more.length === 0) throw new LeaseholdError('INVALID_RESPONSE', 'the audit log has no last page');
     offset += data.length;
-    if (more.length > 0) continue;
-    pagesWithoutNew += 1;
-    if (pagesWithoutNew > MAX_PAGES_WITHOUT_NEW)
-      throw new LeaseholdError('INVALID_RESPONSE', 'the audit log has no last page');
   }
 }
 

@@ -7,7 +7,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { connect } from '../connect.ts';
 import { valueInArguments } from '../errors.ts';
-import { readStandardInput } from '../input.ts';
+import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
@@ -111,14 +111,11 @@ const logout = defineCommand({
   },
 });
 
-const MAX_TOKEN_BYTES = 1024;
-
 /** @throws UsageError, the signal's reason */
 async function readPipedToken(question: Question): Promise<Secret> {
-  const rule = 'standard input does not contain a Leasehold token (lha_… or lhs_…)';
-  const text = (await readStandardInput(question, MAX_TOKEN_BYTES, rule)).toString('latin1').trim();
-  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new UsageError(rule);
-  return new Secret(text);
+  const text = (await readInput(question, '-', 1)).toString('latin1').trim();
+  if (/^[\x21-\x7e]{16,512}$/.test(text)) return new Secret(text);
+  throw new UsageError('standard input does not contain a Leasehold token (lha_… or lhs_…)');
 }
 
 /** @throws LeaseholdError UNAUTHENTICATED when the service rejects the token */
