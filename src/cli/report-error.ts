@@ -7,7 +7,7 @@ import { StartupError, UsageError } from '../platform/errors.ts';
 import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
-import { escapeControls } from './output/cells.ts';
+import { escapeControls, escapeLines } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
 import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
@@ -27,12 +27,7 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
   if (error instanceof Cancelled) return printError(terminal, toLine(error.message), null, error.exitCode);
   // A usage error may contain several lines, one for each problem.
   if (error instanceof UsageError) {
-    return printError(
-      terminal,
-      toSentence(error.message).split('\n').map(escapeControls).join('\n'),
-      error.hint,
-      EXIT.USAGE,
-    );
+    return printError(terminal, escapeLines(toSentence(error.message)), error.hint, EXIT.USAGE);
   }
   // Names and paths are validated by the service's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)
