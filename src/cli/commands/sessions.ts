@@ -74,7 +74,7 @@ const login = defineCommand({
       const agent = { kind: 'agent', name: setting.name, keyFile: setting.keyFile ?? '' } as const;
       const { session_id, agent_name, expires_at } = await connectAs(settings, agent).logIn({ signal });
       try {
-        writeLogin(userDirs, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+        writeLogin(userDirs, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
       } catch (error) {
         // A session that cannot be saved is useless.
         await connectAs(settings, { kind: 'token', token: session_id }).logOut({ signal });
