@@ -40,7 +40,7 @@ export interface Argument {
   readonly completes?: Completes;
 }
 
-type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
+export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
 type ValueOf<A extends Argument> = { one: string; optional: string | null; many: readonly string[] }[A['count']];
 type ArgumentValues<A extends readonly Argument[]> = { [At in keyof A]: ValueOf<A[At]> };
 
@@ -71,8 +71,8 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly takesAllWords?: true;
   /** Whether the command handles Ctrl-C and SIGTERM itself, for example to forward them to a program. */
   readonly handlesSignals?: true;
-  /** Gets the values of `flags` and of each argument. Resolves to the exit code. */
-  run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number>;
+  /** Gets the values of `flags` and of each argument. Resolves to the exit code if it is not 0. */
+  run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number> | Promise<void>;
 }
 
 /** An entry of the command table. */

@@ -9,23 +9,15 @@ import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './settings/data-dir.ts';
 import type { Settings } from './settings/settings.ts';
 
-export interface ServiceConnection {
-  readonly vault: Leasehold;
-  /** Ends the session that the client opened, if any. Never rejects. */
-  close(): Promise<void>;
-}
-
-const LOGOUT_TIMEOUT_MS = 3000;
-
 /** @throws UsageError */
-export function connect(settings: Settings): ServiceConnection {
+export function connect(settings: Settings): Leasehold {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
   const ca = address.value.startsWith('https:') ? readCa(settings) : null;
   try {
     const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
-    const vault = new Leasehold({
+    return new Leasehold({
       address: socket === null ? addressToCall(settings) : 'http://localhost',
       timeoutMs: Math.round(timeoutSeconds.value * 1000),
       insecureHttp: allowsInsecureHttp,
@@ -33,8 +25,6 @@ export function connect(settings: Settings): ServiceConnection {
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
       ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
     });
-    const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
-    return { vault, close };
   } catch (error) {
     if (error instanceof LeaseholdError) throw new UsageError(optionMessage(error, settings));
     throw error;
@@ -79,9 +69,4 @@ function optionMessage(
   if (found === undefined) return message;
   const rule = message.slice(`${option}: `.length);
   return `${found[1]}: ${rule.replace('allow it with insecureHttp', 'allow it with --insecure-http')}`;
-}
-
-async function endSession(vault: Leasehold): Promise<void> {
-  // A session that cannot be ended expires within the hour.
-  await vault.logOut({ signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) }).catch(() => undefined);
 }

@@ -24,6 +24,9 @@ export class Cancelled extends UsageError {
   }
 }
 
+/** The user declined a confirmation. Exit code 3. */
+export class Declined extends Error {}
+
 /** The error for a value given as an argument. It never contains the value. */
 export function valueInArguments(before = ''): UsageError {
   return new UsageError(

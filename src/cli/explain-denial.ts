@@ -1,19 +1,17 @@
-/** Adds to a denial how to get access; the lease client of `run` and `inject`, whose denials name the variable too. */
+/** Adds to a denial how to get access; the lease client of `run` and `inject`. */
 import { LeaseholdError } from '../client/errors.ts';
-import type { Leasehold } from '../client/leasehold.ts';
 import { quoteWord } from '../platform/shell-quoting.ts';
-import type { LeaseClient, Refused } from '../run/leases.ts';
+import type { LeaseClient } from '../run/leases.ts';
 import type { Invocation } from './command.ts';
-import { printNotice } from './terminal.ts';
 
-/** An error of the service with a hint. */
-export class ErrorWithHint extends Error {
-  readonly error: LeaseholdError;
-  readonly hint: string;
+/** An error of the service with a hint, and what it concerns as the start of its message. */
+export class ErrorWithHint extends LeaseholdError {
+  /** Null for the usual hint of its code. */
+  readonly hint: string | null;
 
-  constructor(error: LeaseholdError, hint: string) {
-    super(error.message);
-    this.error = error;
+  constructor(error: LeaseholdError, hint: string | null, subject = '') {
+    const { code, message, status, requestId, retryAfterSeconds } = error;
+    super(code, subject + message, { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) });
     this.hint = hint;
   }
 }
@@ -33,9 +31,8 @@ export async function withDenialHint<T>(
     const who = settings.identity.value;
     if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;
     if (who.kind !== 'agent' && who.kind !== 'session') throw error;
-    const vault = connect();
-    const simulated = await vault.policies
-      .simulate({ agent: who.name, resource: path, action }, { signal })
+    const simulated = await connect()
+      .policies.simulate({ agent: who.name, resource: path, action }, { signal })
       .catch(() => null);
     // The rest of the reason is in the error message already.
     const [, near = ''] = /; (the nearest pattern is .*)\.$/.exec(simulated?.reason ?? '') ?? [];
@@ -47,36 +44,14 @@ export async function withDenialHint<T>(
   }
 }
 
-export function leaseClientFor(invocation: Invocation, vault: Leasehold | null): LeaseClient {
-  if (vault === null)
-    return {
-      retrieve: () => Promise.reject(new Error('no credential was requested')),
-      revoke: () => Promise.resolve(),
-    };
+export function leaseClientFor(invocation: Invocation): LeaseClient {
   return {
-    retrieve: (path, options) =>
-      withDenialHint(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
-    revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
+    retrieve: async (path, options) =>
+      withDenialHint(
+        invocation,
+        { action: 'retrieve', path },
+        invocation.connect().credentials.retrieve(path, options),
+      ),
+    revoke: async (leaseId, options) => invocation.connect().leases.revoke(leaseId, options),
   };
-}
-
-/** Prints all errors but the last, which it returns for the caller to throw. */
-export function reportRefusals({ terminal }: Invocation, refused: readonly Refused[]): unknown {
-  const errors = refused.map(withPath);
-  for (const error of errors.slice(0, -1)) {
-    const known = error instanceof ErrorWithHint ? error.error : error;
-    if (known instanceof LeaseholdError)
-      printNotice(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
-  }
-  return errors.at(-1);
-}
-
-function withPath({ wanted: { name, path }, error }: Refused): unknown {
-  if (error instanceof ErrorWithHint) return new ErrorWithHint(named(error.error), error.hint);
-  return error instanceof LeaseholdError ? named(error) : error;
-
-  function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {
-    const details = { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) };
-    return new LeaseholdError(code, `${name} (${path}): ${message}`, details);
-  }
 }

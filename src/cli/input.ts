@@ -6,76 +6,40 @@ import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
 
-export interface Bounds {
-  readonly maxBytes: number;
-  /** Message for longer input. */
-  readonly tooMuch: string;
-  readonly signal: AbortSignal;
-}
-
-/** @throws UsageError `tooMuch` beyond `maxBytes`; the signal's reason when it aborts */
-export function readStandardInput(
-  { terminal: { stdin }, signal }: Question,
-  maxBytes: number,
-  tooMuch: string,
-): Promise<Buffer> {
-  return readStream(stdin, { maxBytes, tooMuch, signal });
-}
-
-/** @throws like `readStandardInput`, and errors of the stream */
-async function readStream(stream: Readable, { maxBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  // Only destroying the stream ends a read that waits for data.
-  const stop = (): void => void stream.destroy();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    signal.throwIfAborted();
-    for await (const chunk of stream) {
-      const part = Buffer.from(chunk);
-      bytes += part.length;
-      if (bytes > maxBytes) throw new UsageError(tooMuch);
-      chunks.push(part);
-    }
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-  signal.throwIfAborted();
-  return Buffer.concat(chunks);
-}
-
-/**
- * `called` names the file in messages: `the file of the value`. @throws UsageError when it cannot be read, or is too
- * long; the signal's reason
- */
-export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
-  try {
-    return await readStream(openWithoutBlocking(path), bounds);
-  } catch (error) {
-    if (bounds.signal.aborted || error instanceof UsageError) throw error;
-    throw new UsageError(`${called} cannot be read${errnoSuffix(error)}`);
-  }
-}
-
 const MAX_INPUT_MIB = 16;
 
 /**
- * The file `from`, relative to the user's working directory, or standard input for `-`. @throws UsageError, the
- * signal's reason
+ * Reads the file `from`, relative to the user's working directory, or standard input for `-`. Messages call it `name`.
+ * @throws UsageError when it cannot be read or is too long; the signal's reason
  */
-export function readInput(question: Question, from: string, maxMib = MAX_INPUT_MIB): Promise<Buffer> {
-  const maxBytes = maxMib * 1024 * 1024;
-  const tooMuch = `${inputName(from)}: is larger than ${maxMib} MiB`;
-  if (from === '-') return readStandardInput(question, maxBytes, tooMuch);
-  const { terminal, signal } = question;
-  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { maxBytes, tooMuch, signal });
+export async function readInput(
+  { terminal, signal }: Question,
+  from: string,
+  maxMib = MAX_INPUT_MIB,
+  name = inputName(from),
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    const stream = from === '-' ? terminal.stdin : openWithoutBlocking(resolve(terminal.workingDirectory, from));
+    // Only destroying the stream ends a read that waits for data.
+    for await (const chunk of addAbortSignal(signal, stream)) {
+      const part = Buffer.from(chunk);
+      bytes += part.length;
+      if (bytes > maxMib * 1024 * 1024) throw new UsageError(`${name}: is larger than ${maxMib} MiB`);
+      chunks.push(part);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof UsageError ? error : new UsageError(`${name}: cannot be read${errnoSuffix(error)}`);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(chunks);
 }
 
 /** @throws UsageError, the signal's reason */
@@ -88,12 +52,13 @@ export function inputName(from: string): string {
   return from === '-' ? 'standard input' : from;
 }
 
-/** The text without a byte order mark. @throws UsageError when the bytes are not UTF-8 */
-export function decodeUtf8(bytes: Uint8Array, name: string): string {
+/** The text without a byte order mark, unless `keepsMark`. @throws UsageError when the bytes are not UTF-8 */
+export function decodeUtf8(bytes: Uint8Array, name: string, keepsMark = false): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: keepsMark }).decode(bytes);
   } catch {
-    throw new UsageError(`${name}: is not text in UTF-8`, 'Convert it first, for example with iconv -t UTF-8.');
+    const hint = 'Convert it first, for example with iconv -t UTF-8, or encode it with base64.';
+    throw new UsageError(`${name}: is not text in UTF-8`, hint);
   }
 }
 

@@ -3,11 +3,13 @@
 import type { Leasehold } from '../client/leasehold.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
-import { connect, type ServiceConnection } from './connect.ts';
+import { connect } from './connect.ts';
 import { createOutput } from './output/output.ts';
 import { vaultHint } from './report-error.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
+
+const LOGOUT_TIMEOUT_MS = 3000;
 
 interface InvocationContext {
   readonly terminal: Terminal;
@@ -19,7 +21,7 @@ interface InvocationContext {
 }
 
 export function createInvocation({ terminal, settings, signal, rest, field }: InvocationContext): Invocation {
-  let connected: ServiceConnection | null = null;
+  let connected: Leasehold | null = null;
   return {
     terminal,
     settings,
@@ -29,10 +31,12 @@ export function createInvocation({ terminal, settings, signal, rest, field }: In
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings, terminal);
       connected ??= connect(settings);
-      return connected.vault;
+      return connected;
     },
     async close() {
-      await connected?.close();
+      if (settings.identity.value.kind !== 'agent') return;
+      // A session that cannot be ended expires within the hour.
+      await connected?.logOut({ signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) }).catch(() => undefined);
     },
   };
 }

@@ -1,22 +1,19 @@
 /** Creates agent key files, and reads keys to register. */
 
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parsePrivateKey } from '../client/key-formats.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { readGivenFile, readStandardInput } from './input.ts';
+import { readInput } from './input.ts';
 import type { Question } from './prompt.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface MadeKey {
+interface MadeKey {
   /** Base64 of the 32 bytes. */
   readonly publicKey: string;
-  /** Null for a given key. */
-  readonly file: string | null;
-  /** Deletes the file after a failed registration. */
-  remove(): void;
+  readonly file: string;
 }
 
 /** Generates a key pair and writes the private key. @throws UsageError when the file exists or cannot be written */
@@ -41,7 +38,7 @@ export async function makeKeyFile(path: string, { workingDirectory }: Terminal):
     if (code === '') throw error;
     throw new UsageError(`${file} cannot be written${code}`, 'To write it elsewhere, use --new-key FILE.');
   }
-  return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
+  return { publicKey: raw.toString('base64'), file };
 }
 
 const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
@@ -49,7 +46,6 @@ const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----EN
 /** The fixed base64 prefix encodes the name `ssh-ed25519` and both lengths. SOURCE: RFC 8709, section 4 */
 const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
 const KEY_BYTES = 32;
-const MAX_KEY_BYTES = 16 * 1024;
 
 /**
  * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of
@@ -57,7 +53,7 @@ const MAX_KEY_BYTES = 16 * 1024;
  * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
-  const text = from === '-' ? await readPiped(question) : await readText(question, from);
+  const text = (await readInput(question, from, 1, '--public-key')).toString('latin1');
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const ssh = SSH.exec(text)?.[1];
   if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
@@ -78,19 +74,4 @@ export async function readPublicKey(question: Question, from: string): Promise<s
       'To extract a public key: openssl pkey -in KEY.pem -pubout',
     );
   }
-}
-
-async function readPiped(question: Question): Promise<string> {
-  const bytes = await readStandardInput(
-    question,
-    MAX_KEY_BYTES,
-    '--public-key: standard input does not contain a public key',
-  );
-  return bytes.toString('latin1');
-}
-
-async function readText({ terminal, signal }: Question, from: string): Promise<string> {
-  const called = '--public-key: the file';
-  const bounds = { maxBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
-  return (await readGivenFile(resolve(terminal.workingDirectory, from), called, bounds)).toString('latin1');
 }

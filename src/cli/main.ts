@@ -42,7 +42,8 @@ export async function main(
     settings = await resolveSettings((name) => given.get(name)?.at(-1) ?? null, terminal);
     const signal = command.handlesSignals === true ? NEVER : interruptible(ignored);
     invocation = createInvocation({ terminal, settings, signal, rest, field: given.get('field')?.at(-1) ?? null });
-    return await command.run(invocation, flags, ...values);
+    const code = await command.run(invocation, flags, ...values);
+    return typeof code === 'number' ? code : EXIT.OK;
   } catch (error) {
     return reportError({ terminal, noun }, error, settings);
   } finally {

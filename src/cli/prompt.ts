@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
-import { Cancelled, EXIT } from './errors.ts';
+import { Cancelled, Declined } from './errors.ts';
 import { isInteractive, printNotice, type Terminal } from './terminal.ts';
 
 export interface Question {
@@ -37,24 +37,24 @@ export interface Confirmation {
   readonly 'dry-run': boolean;
 }
 
+/** @throws Declined, and what `confirm` throws */
+export async function requireConfirmation(question: Question, text: string): Promise<void> {
+  if (!(await confirm(question, text))) throw new Declined();
+}
+
 /**
- * Returns null to proceed, or else the exit code. `--dry-run` takes precedence over `--yes`.
- * @throws UsageError when the terminal is not interactive
+ * Returns false for `--dry-run`, which takes precedence over `--yes`. @throws Declined, UsageError when the terminal is
+ * not interactive
  */
 export async function confirmDestructive(
-  { terminal, signal }: Question,
+  question: Question,
   flags: Confirmation,
   describe: () => Promise<string>,
-  question: string,
-): Promise<number | null> {
-  if (flags['dry-run']) {
-    printNotice(terminal, `${await describe()} Nothing was done.`);
-    return EXIT.OK;
-  }
-  if (flags.yes) return null;
-  if (await confirm({ terminal, signal }, `${await describe()} ${question}`)) return null;
-  printNotice(terminal, 'Nothing was done.');
-  return EXIT.NEGATIVE;
+  text: string,
+): Promise<boolean> {
+  if (flags['dry-run']) printNotice(question.terminal, `${await describe()} Nothing was done.`);
+  else if (!flags.yes) await requireConfirmation(question, `${await describe()} ${text}`);
+  return !flags['dry-run'];
 }
 
 const ENTER = /[\r\n]/;

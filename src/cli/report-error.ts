@@ -4,9 +4,10 @@ import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
 import { ApiError } from '../core/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { Cancelled, EXIT, RemoteError } from './errors.ts';
+import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
+import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
-import { escapeControls } from './output/cells.ts';
+import { escapeControls, escapeLines } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
 import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
@@ -19,45 +20,40 @@ interface ErrorContext {
 /** Prints the error and returns the exit code. Rethrows unexpected errors, which are bugs. */
 export function reportError(context: ErrorContext, error: unknown, settings: Settings | null): number {
   const { terminal } = context;
+  if (error instanceof Declined) {
+    printNotice(terminal, 'Nothing was done.');
+    return EXIT.NEGATIVE;
+  }
   if (error instanceof Cancelled) return printError(terminal, toLine(error.message), null, error.exitCode);
   // A usage error may contain several lines, one for each problem.
   if (error instanceof UsageError) {
-    return printError(
-      terminal,
-      toSentence(error.message).split('\n').map(escapeControls).join('\n'),
-      error.hint,
-      EXIT.USAGE,
-    );
+    return printError(terminal, escapeLines(toSentence(error.message)), error.hint, EXIT.USAGE);
   }
   // Names and paths are validated by the service's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)
     return printError(terminal, toLine(error.message), null, EXIT.USAGE);
   if (error instanceof RemoteError) return printError(terminal, toLine(error.message), error.hint, EXIT.ERROR);
-  if (error instanceof ErrorWithHint) {
-    return printError(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
-  }
+  if (error instanceof LeaseAcquisitionError)
+    return Math.max(...error.refused.map((refused) => reportError(context, withSubject(refused), settings)));
   if (error instanceof LeaseholdError) {
+    const id = error.requestId === null ? '' : ` (${error.code}, request ${error.requestId})`;
+    const hint = error instanceof ErrorWithHint ? error.hint : null;
     const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.USAGE : EXIT.ERROR;
-    return printError(
-      terminal,
-      toLine(`${messageFor(error, settings)}${withId(error)}`),
-      hintFor(error, settings, context),
-      code,
-    );
+    const message = toLine(`${messageFor(error, settings)}${id}`);
+    return printError(terminal, message, hint ?? hintFor(error, settings, context), code);
   }
-  if (isOfSystem(error))
-    return printError(
-      terminal,
-      toLine(`${error.path ?? error.syscall} cannot be used (${error.code})`),
-      null,
-      EXIT.ERROR,
-    );
+  // A file-system error: neither a bug nor a usage error.
+  if (error instanceof Error && 'syscall' in error && 'code' in error) {
+    const { path, syscall, code } = error as NodeJS.ErrnoException;
+    return printError(terminal, toLine(`${path ?? syscall} cannot be used (${code})`), null, EXIT.ERROR);
+  }
   throw error;
 }
 
-/** A file-system error: neither a bug nor a usage error. */
-function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error;
+/** Names the variable and the path of a lease that was refused. */
+function withSubject({ wanted: { name, path }, error }: Refused): unknown {
+  if (!(error instanceof LeaseholdError)) return error;
+  return new ErrorWithHint(error, error instanceof ErrorWithHint ? error.hint : null, `${name} (${path}): `);
 }
 
 function printError(terminal: Terminal, message: string, hint: string | null, code: number): number {
@@ -90,10 +86,6 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
   }
   const address = settings?.address.value ?? '';
   return address.startsWith('unix:') ? message.replace('http://localhost', address) : message;
-}
-
-function withId({ code, requestId }: LeaseholdError): string {
-  return requestId === null ? '' : ` (${code}, request ${requestId})`;
 }
 
 /** How to list each kind of object; every other noun means credentials. */

@@ -9,56 +9,31 @@ import type { Command } from './command.ts';
 import { valueInArguments } from './errors.ts';
 import { flagsOf } from './flags.ts';
 
-/** Names that other tools use, and ours in order of preference. */
-const ALIASES: Readonly<Record<string, readonly string[]>> = {
-  add: ['add', 'put'],
-  create: ['add', 'put'],
-  new: ['add', 'put'],
-  register: ['add'],
-  set: ['put'],
-  write: ['put'],
-  store: ['put'],
-  update: ['put'],
-  edit: ['put'],
-  get: ['show', 'get'],
-  read: ['show', 'get'],
-  view: ['show', 'get'],
-  describe: ['show', 'get'],
-  show: ['show', 'get'],
-  ls: ['list'],
-  kv: ['list'],
-  secret: ['list'],
-  secrets: ['list'],
-  credential: ['list'],
-  credentials: ['list'],
-  rm: ['delete'],
-  del: ['delete'],
-  remove: ['delete'],
-  unset: ['delete'],
-  destroy: ['delete'],
-  deregister: ['delete'],
-  end: ['revoke'],
-  versions: ['history'],
-  log: ['list', 'audit'],
-  logs: ['list', 'audit'],
-  follow: ['tail'],
-  exec: ['run'],
-  start: ['server'],
-  serve: ['server'],
-  signin: ['login'],
-  auth: ['login'],
-  signout: ['logout'],
-  me: ['whoami'],
-  agents: ['agent'],
-  user: ['agent'],
-  policies: ['policy'],
-  leases: ['lease'],
-};
+/** Our names with those that other tools use, in order of preference. */
+const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['add', ['create', 'new', 'register']],
+  ['put', ['add', 'create', 'new', 'set', 'write', 'store', 'update', 'edit']],
+  ['show', ['get', 'read', 'view', 'describe']],
+  ['get', ['show', 'read', 'view', 'describe']],
+  ['list', ['ls', 'kv', 'secret', 'secrets', 'credential', 'credentials', 'log', 'logs']],
+  ['audit', ['log', 'logs']],
+  ['delete', ['rm', 'del', 'remove', 'unset', 'destroy', 'deregister']],
+  ['revoke', ['end']],
+  ['history', ['versions']],
+  ['tail', ['follow']],
+  ['run', ['exec']],
+  ['server', ['start', 'serve']],
+  ['login', ['signin', 'auth']],
+  ['logout', ['signout']],
+  ['whoami', ['me']],
+  ['agent', ['user']],
+  ['policy', ['policies']],
+]);
 
 /** `noun` is empty for the first word of a command's name. */
 export function unknownCommand(noun: string, word: string, known: readonly string[]): UsageError {
-  const aliases = Object.hasOwn(ALIASES, word) ? ALIASES[word] : undefined;
-  const near = aliases?.find((name) => known.includes(name)) ?? nearest(word, known);
+  const [alias] = [...ALIASES].find(([name, aliases]) => known.includes(name) && aliases.includes(word)) ?? [];
+  const near = alias ?? nearest(word, known);
   return new UsageError(
     `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
     noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,

@@ -38,7 +38,7 @@ test('agent add keeps the private key on this machine, and the agent can log in 
     new RegExp(`^leasehold: ${file} already exists\\.\n {2}To register its key, use --public-key ${file}\\.`),
   );
   const deleted = await home.leasehold(['agent', 'delete', 'bot', '--yes']);
-  assert.match(deleted.stderr, /^Deregistered bot\.\nIts private key is still in .*bot\.pem\. /);
+  assert.match(deleted.stderr, /^Deregistered bot\. Its private key is still in .*bot\.pem\.\n/);
   const anew = await home.leasehold(['agent', 'add', 'bot', '--public-key', file, '--field', 'public_key']);
   assert.deepEqual([anew.code, anew.stdout], [0, (await publicHalf(file)).concat('\n')]);
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');

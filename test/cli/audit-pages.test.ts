@@ -66,7 +66,7 @@ const ENDLESS: readonly [line: string, toRow: Parameters<typeof answerForEver>[1
   ['list', () => CREDENTIAL, /the list does not end/, 101],
   ['audit list --limit 100', () => others, /seq must be integer/, 1],
   ['audit list --limit 100', () => ({ ...others, seq: 1 }), /not in order/, 1],
-  ['audit list --limit 5000', falling, /the audit log has no last page/, 102],
+  ['audit list --limit 5000', falling, /the audit log has no last page/, 2],
   ['audit tail', () => ({ ...others, seq: 7 }), /not in order/, 1],
   ['audit tail', (at, limit) => (limit === 10 ? falling(at, limit) : { ...others, seq: at + 1 }), /not in order/, 3],
 ];

@@ -58,8 +58,8 @@ test('a value that is empty, not UTF-8 or too long is rejected and not printed',
   const { home } = await scene(t);
   const put = (input: string | Uint8Array) => home.leasehold(['put', 'a/b', '-'], { input });
   assert.match((await put('')).stderr, /standard input is empty/);
-  assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /not valid UTF-8; encode it first/);
-  assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /larger than a value can be/);
+  assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /is not text in UTF-8\.\n.*encode it with base64/);
+  assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /is larger than 1 MiB/);
   assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Use - for standard input/);
   assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
   const tooLong = await put('x'.repeat(256 * 1024 + 1));
@@ -176,11 +176,11 @@ test('delete --recursive deletes a prefix after a plan and a confirmation, and n
   assert.equal(dry.stdout, 'old/a\nold/b/c\n');
   assert.match(
     dry.stderr,
-    /^2 credentials below old\/ will be deleted, and their leases revoked\. Nothing was done\.\n$/,
+    /^2 credentials below old\/ will be deleted, and all their leases revoked\. Nothing was done\.\n$/,
   );
   assert.equal((await home.leasehold(['delete', 'old', '--recursive'])).code, 1, 'no terminal can confirm it');
   const asked = onTerminal(['delete', 'old', '-r']);
-  await asked.shows(/old\/b\/c[\s\S]*Delete them\? \[y\/N\]/);
+  await asked.shows(/old\/b\/c[\s\S]*Delete\? \[y\/N\]/);
   asked.type('n\r');
   assert.equal((await asked.ended).exitCode, 3);
   assert.equal((await left()).length, 4);

@@ -15,14 +15,11 @@ import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 
 /** Commands that read a file, with their error for an endless one. */
 const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
-  [['put', 'a/b', '@FILE'], /^leasehold: the file is larger than a value can be: 256 KiB\.\n$/],
+  [['put', 'a/b', '@FILE'], /^leasehold: the file of the value: is larger than 1 MiB\.\n$/],
   [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: is larger than 16 MiB\.\n$/],
   [['policy', 'test', 'FILE'], /^leasehold: FILE: is larger than 16 MiB\.\n$/],
   [['import', 'FILE'], /^leasehold: FILE: is larger than 64 MiB\.\n$/],
-  [
-    ['agent', 'add', 'bot', '--public-key', 'FILE'],
-    /^leasehold: --public-key: the file does not contain a public key\.\n$/,
-  ],
+  [['agent', 'add', 'bot', '--public-key', 'FILE'], /^leasehold: --public-key: is larger than 1 MiB\.\n$/],
   [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no response from/],
 ];
 

@@ -305,7 +305,7 @@ test('if one value is rejected nothing starts, each rejection has the service’
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(
     stderr,
-    /^leasehold: C \(other\/c\): .*\(ACCESS_DENIED\)\.\nleasehold: N \(prod\/none\): The credential does not exist \(NOT_FOUND/,
+    /^leasehold: C \(other\/c\): .*\(ACCESS_DENIED, .*\)\.\n {2}This needs .*\nleasehold: N \(prod\/none\): The credential does not exist \(NOT_FOUND/,
   );
   assert.equal(await scene.countActive(), 0);
 });

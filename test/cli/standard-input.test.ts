@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { Cancelled } from '../../src/cli/errors.ts';
-import { readStandardInput } from '../../src/cli/input.ts';
+import { readInput } from '../../src/cli/input.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { newHome } from '../kit/command.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
@@ -31,6 +31,9 @@ test('a signal of the system is such an abort', async (t) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) await assertBrokenOff(t, home, ['import', '-'], signal);
 });
 
+/** In MiB. */
+const BYTE = 1 / 1024 ** 2;
+
 const questionOf = (stdin: PassThrough, signal = new AbortController().signal) => ({
   terminal: { stdin } as unknown as Terminal,
   signal,
@@ -40,18 +43,18 @@ test('all of the input is read, and more than the bound is a usage error', async
   const fits = new PassThrough();
   fits.write('a');
   fits.end('é');
-  assert.equal((await readStandardInput(questionOf(fits), 3, 'too much')).toString(), 'aé');
+  assert.equal((await readInput(questionOf(fits), '-', 3 * BYTE)).toString(), 'aé');
   const endless = new PassThrough();
   endless.write('abcd');
-  await assert.rejects(readStandardInput(questionOf(endless), 3, 'too much'), { message: 'too much' });
+  await assert.rejects(readInput(questionOf(endless), '-', 3 * BYTE), { message: /^standard input: is larger than/ });
 });
 
 test('an abort before or after the last byte rejects with its reason', { timeout: 5000 }, async () => {
   const reason = new Error('broken off');
-  await assert.rejects(readStandardInput(questionOf(new PassThrough(), AbortSignal.abort(reason)), 9, ''), reason);
+  await assert.rejects(readInput(questionOf(new PassThrough(), AbortSignal.abort(reason)), '-'), reason);
   const breaking = new AbortController();
   const stdin = new PassThrough();
-  const reading = readStandardInput(questionOf(stdin, breaking.signal), 9, '');
+  const reading = readInput(questionOf(stdin, breaking.signal), '-');
   stdin.end('abc');
   breaking.abort(reason);
   await assert.rejects(reading, reason);

@@ -1,12 +1,11 @@
 /** The `agent` commands. */
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { CONFIRMATION_FLAGS, text, toggle } from '../flags.ts';
-import { type MadeKey, makeKeyFile, readPublicKey } from '../key-files.ts';
+import { makeKeyFile, readPublicKey } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
@@ -47,42 +46,31 @@ const add = defineCommand({
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
-    const made = await makePublicKey();
-    const { description } = flags;
+    const usualFile = userKeyFile(userDirsOf(terminal), name);
+    const { description, 'public-key': from, 'new-key': newFile } = flags;
+    const made = flags['service-key'] || from !== null ? null : await makeKeyFile(newFile ?? usualFile, terminal);
+    const publicKey = from === null ? made?.publicKey : await readPublicKey(invocation, from);
     const body = {
       name,
       ...(description === null ? {} : { description }),
-      ...(made === null ? {} : { public_key: made.publicKey }),
+      ...(publicKey === undefined ? {} : { public_key: publicKey }),
     };
     try {
       await invocation.output.record(await vault.agents.register(body, { signal }));
     } catch (error) {
       // When the outcome is unknown, the agent may be registered with this key, so the key is kept.
       const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
-      if (isRefused) made?.remove();
-      else if (made?.file)
+      if (made !== null && isRefused) rmSync(made.file, { force: true });
+      else if (made !== null)
         printNotice(
           terminal,
           `The private key is in ${made.file}. Check whether the agent was registered: leasehold agent show ${name}.`,
         );
       throw error;
     }
-    if (made !== null && made.file !== null)
-      printNotice(terminal, `The private key is in ${made.file}. Use it with: ${usageOf(name, made.file)}`);
-    return EXIT.OK;
-
-    function usageOf(agent: string, file: string): string {
-      const isFound = file === userKeyFile(userDirsOf(terminal), agent);
-      return `leasehold --agent ${agent}${isFound ? '' : ` --key-file ${quoteWord(file)}`}`;
-    }
-
-    async function makePublicKey(): Promise<MadeKey | null> {
-      if (flags['service-key']) return null;
-      const from = flags['public-key'];
-      if (from !== null)
-        return { publicKey: await readPublicKey(invocation, from), file: null, remove: () => undefined };
-      return makeKeyFile(flags['new-key'] ?? userKeyFile(userDirsOf(terminal), name), terminal);
-    }
+    if (made === null) return;
+    const keyFlag = made.file === usualFile ? '' : ` --key-file ${quoteWord(made.file)}`;
+    printNotice(terminal, `The private key is in ${made.file}. Use it with: leasehold --agent ${name}${keyFlag}`);
   },
 });
 
@@ -95,7 +83,6 @@ const list = defineCommand({
     const vault = invocation.connect();
     const agents = await Array.fromAsync(vault.agents.listAll(invocation));
     await invocation.output.records(agents, COLUMNS, 'No agents. Register one with: leasehold agent add NAME');
-    return EXIT.OK;
   },
 });
 
@@ -109,7 +96,6 @@ const show = defineCommand({
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
     await invocation.output.record(await vault.agents.read(name, invocation));
-    return EXIT.OK;
   },
 });
 
@@ -131,14 +117,12 @@ const remove = defineCommand({
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
       return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await confirmDestructive(invocation, flags, describe, 'Deregister it?');
-    if (ended !== null) return ended;
-    await vault.agents.deregister(name, { signal });
-    printNotice(terminal, `Deregistered ${name}.`);
-    const keyFile = userKeyFile(userDirsOf(terminal), name);
-    if (existsSync(keyFile))
-      printNotice(terminal, `Its private key is still in ${keyFile}. Delete the file if you no longer need it.`);
-    return EXIT.OK;
+    if (await confirmDestructive(invocation, flags, describe, 'Deregister it?')) {
+      await vault.agents.deregister(name, { signal });
+      const keyFile = userKeyFile(userDirsOf(terminal), name);
+      const left = existsSync(keyFile) ? ` Its private key is still in ${keyFile}.` : '';
+      printNotice(terminal, `Deregistered ${name}.${left}`);
+    }
   },
 });
 

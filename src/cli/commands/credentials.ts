@@ -1,12 +1,16 @@
 /** The commands `put`, `list` and `history`. */
+import { resolve } from 'node:path';
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
+import { Secret } from '../../core/secret.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
+import { valueInArguments } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { parsed, text, toggle } from '../flags.ts';
-import { printNotice } from '../terminal.ts';
-import { isSingleLineWithNewline, parseValueSource, readValue } from '../value-source.ts';
+import { decodeUtf8, readInput } from '../input.ts';
+import { askHidden, type Question } from '../prompt.ts';
+import { isInteractive, printNotice } from '../terminal.ts';
 import { remove } from './delete.ts';
 
 const PATH = {
@@ -55,14 +59,12 @@ const put = defineCommand({
   takesValue: true,
   callsService: true,
   printsRecords: true,
-  async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, fromText) {
-    const { terminal, signal } = invocation;
+  async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, from) {
+    const { signal } = invocation;
     const path = parsePath(pathText, 'PATH');
-    const from = parseValueSource(fromText);
+    if (from !== null && from !== '-' && !from.startsWith('@')) throw valueInArguments();
     const vault = invocation.connect();
-    const value = await readValue({ terminal, signal }, from);
-    if (from.kind !== 'prompt' && isSingleLineWithNewline(value))
-      printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
+    const value = from === null ? await askValue(invocation) : await readValue(invocation, from);
     const request = {
       path,
       value,
@@ -73,9 +75,33 @@ const put = defineCommand({
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     // WHY no created_at: it is the time of the first version.
     await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
-    return EXIT.OK;
   },
 });
+
+async function askValue(question: Question): Promise<Secret> {
+  if (!isInteractive(question.terminal))
+    throw new UsageError('the value is missing', 'Use - for standard input, or @FILE for a file.');
+  const value = await askHidden(question, 'Value');
+  if (value.reveal() !== (await askHidden(question, 'Repeat the value')).reveal())
+    throw new UsageError('the values differ');
+  if (value.reveal() === '') throw new UsageError('the value is empty');
+  return value;
+}
+
+/** Above the limit of the service, which reports values that are too long. */
+const MAX_VALUE_MIB = 1;
+
+/** Byte for byte, from `-` or `@FILE`. Messages do not repeat the name, because it may be a value. */
+async function readValue(question: Question, from: string): Promise<Secret> {
+  const { terminal } = question;
+  const name = from === '-' ? 'standard input' : 'the file of the value';
+  const file = from === '-' ? from : resolve(terminal.workingDirectory, from.slice(1));
+  const text = decodeUtf8(await readInput(question, file, MAX_VALUE_MIB, name), name, true);
+  if (text === '') throw new UsageError(`${name} is empty`);
+  // One line with a newline, as `echo` and editors write it, is rarely intended.
+  if (/^[^\r\n]*\r?\n$/.test(text)) printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
+  return new Secret(text);
+}
 
 const list = defineCommand({
   name: 'list',
@@ -96,7 +122,6 @@ const list = defineCommand({
         ? 'No credentials that you may list. Store one with: leasehold put PATH'
         : 'No matching credentials that you may list. To list all: leasehold list';
     await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count'], nothing);
-    return EXIT.OK;
   },
 });
 
@@ -112,7 +137,6 @@ const history = defineCommand({
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
-    return EXIT.OK;
   },
 });
 

@@ -1,19 +1,15 @@
 /** `leasehold delete`: deletes one credential, or with --recursive everything below a prefix. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import type { ListedCredential } from '../../client/types.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
-import { toTable } from '../output/table.ts';
-import { type Confirmation, confirm, confirmDestructive } from '../prompt.ts';
-import { hasColours, printNotice } from '../terminal.ts';
+import { type Confirmation, confirmDestructive } from '../prompt.ts';
+import { printNotice } from '../terminal.ts';
 
 const COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
-const MAX_ROWS_SHOWN = 200;
 
 export const remove = defineCommand({
   name: 'delete',
@@ -33,9 +29,8 @@ export const remove = defineCommand({
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();
-    return isRecursive
-      ? removeBelow(invocation, confirmation, vault, `${path}/`)
-      : removeOne(invocation, confirmation, vault, path);
+    if (isRecursive) await removeBelow(invocation, confirmation, vault, `${path}/`);
+    else await removeOne(invocation, confirmation, vault, path);
   },
 });
 
@@ -44,7 +39,7 @@ async function removeOne(
   confirmation: Confirmation,
   vault: Leasehold,
   path: CredentialPath,
-): Promise<number> {
+): Promise<void> {
   const { terminal, signal } = invocation;
   const describe = async (): Promise<string> => {
     const reading = vault.credentials.readMetadata(path, { signal });
@@ -53,11 +48,9 @@ async function removeOne(
     const leases = pluralize(meta.total, 'active lease');
     return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be deleted.`;
   };
-  const ended = await confirmDestructive(invocation, confirmation, describe, 'Delete it?');
-  if (ended !== null) return ended;
+  if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete it?'))) return;
   await withDenialHint(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
   printNotice(terminal, `Deleted ${path}.`);
-  return EXIT.OK;
 }
 
 /** Deletes only what was listed; credentials stored in the meantime stay. */
@@ -66,24 +59,16 @@ async function removeBelow(
   confirmation: Confirmation,
   vault: Leasehold,
   prefix: string,
-): Promise<number> {
+): Promise<void> {
   const { terminal, signal, output } = invocation;
   const all = await Array.fromAsync(vault.credentials.listAll({}, { signal }));
   const found = all.filter(({ path }) => path.startsWith(prefix));
   if (found.length === 0) throw new LeaseholdError('NOT_FOUND', `No credentials below ${prefix} that you may list.`);
-  const sentence = `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
-  if (confirmation['dry-run']) {
+  const describe = async (): Promise<string> => {
     await output.records(found, COLUMNS, null);
-    printNotice(terminal, `${sentence} Nothing was done.`);
-    return EXIT.OK;
-  }
-  if (!confirmation.yes) {
-    showPlan(invocation, found);
-    if (!(await confirm({ terminal, signal }, `${sentence} Delete ${found.length === 1 ? 'it' : 'them'}?`))) {
-      printNotice(terminal, 'Nothing was done.');
-      return EXIT.NEGATIVE;
-    }
-  }
+    return `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and all their leases revoked.`;
+  };
+  if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete?'))) return;
   let deleted = 0;
   try {
     for (const { path } of found) {
@@ -93,7 +78,6 @@ async function removeBelow(
   } finally {
     printNotice(terminal, `Deleted ${deleted} of ${pluralize(found.length, 'credential')} below ${prefix}.`);
   }
-  return EXIT.OK;
 }
 
 /** A credential that another caller deleted since it was listed is not an error. */
@@ -103,12 +87,4 @@ async function deleteIfThere(vault: Leasehold, path: string, signal: AbortSignal
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== 'NOT_FOUND') throw error;
   }
-}
-
-function showPlan({ terminal }: Invocation, found: readonly ListedCredential[]): void {
-  const { stderr } = terminal;
-  const style = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
-  stderr.write(toTable(found.slice(0, MAX_ROWS_SHOWN), COLUMNS, style));
-  if (found.length > MAX_ROWS_SHOWN)
-    printNotice(terminal, `… and ${found.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
 }

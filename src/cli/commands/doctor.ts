@@ -35,22 +35,20 @@ const warning = (check: string, found: string): Finding => ({ check, result: 'wa
 const wrong = (check: string, found: string): Finding => ({ check, result: 'wrong', found });
 
 function settingsOf({ settings }: Invocation): Finding[] {
-  const { address, identity, dataDir, caFile, format, timeoutSeconds, profile, overridden } = settings;
+  const { address, identity, dataDir, caFile, format, timeoutSeconds, profile } = settings;
   const who = identity.value;
   const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
   return [
     ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
     ok('address', `${address.value}, from ${address.source}`),
-    ...(who.kind === 'anonymous' ? [warning('identity', 'none: no token or agent found')] : []),
-    ...(who.kind === 'anonymous' ? [] : [ok('identity', `${name}, from ${identity.source}`)]),
+    who.kind === 'anonymous'
+      ? warning('identity', 'none: no token or agent found')
+      : ok('identity', `${name}, from ${identity.source}`),
     ok('data directory', `${dataDir.value}, from ${dataDir.source}`),
     ...(caFile === null ? [] : [ok('certificate authority', `${caFile.value}, from ${caFile.source}`)]),
     ok('output', `${format.value}, from ${format.source}`),
     ok('timeout', `${timeoutSeconds.value} s, from ${timeoutSeconds.source}`),
     ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.source}`)]),
-    ...overridden
-      .filter(({ level }) => level !== 'default')
-      .map(({ setting, value, source }) => ok('overridden', `${setting} ${value}, from ${source}`)),
   ];
 }
 

@@ -4,12 +4,11 @@ import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { TTL, toggle, wholeNumber } from '../flags.ts';
 import type { Format } from '../output/output.ts';
 import { assertNotLoaderVariable, toVariableName } from '../output/variables.ts';
-import { confirm } from '../prompt.ts';
+import { requireConfirmation } from '../prompt.ts';
 import { isInteractive, printNotice } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
@@ -44,11 +43,7 @@ export const get = defineCommand({
     }
     if (formatFlag(invocation) === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
     const showsValue = field === null || field === 'value';
-    const mayShow = !showsValue || terminal.stdout.isTTY !== true || reveal;
-    if (!mayShow && !(await confirmReveal(invocation, path))) {
-      printNotice(terminal, 'Nothing was retrieved.');
-      return EXIT.NEGATIVE;
-    }
+    if (showsValue && terminal.stdout.isTTY === true && !reveal) await confirmReveal(invocation, path);
     const vault = invocation.connect();
     const retrieving = vault.credentials.retrieve(path, {
       ...(version === null ? {} : { version }),
@@ -56,19 +51,17 @@ export const get = defineCommand({
       signal,
     });
     await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
-    return EXIT.OK;
   },
 });
 
-/** @throws UsageError when the terminal is not interactive */
-async function confirmReveal({ terminal, signal }: Invocation, path: string): Promise<boolean> {
-  if (!isInteractive(terminal)) {
-    throw new UsageError(
-      'the value would be shown on the terminal',
-      'Use --reveal, or redirect the output to a pipe or file.',
-    );
-  }
-  return confirm({ terminal, signal }, `This shows the value of ${path} on the terminal. Continue?`);
+/** @throws Declined, UsageError when the terminal is not interactive */
+async function confirmReveal(invocation: Invocation, path: string): Promise<void> {
+  if (isInteractive(invocation.terminal))
+    return requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`);
+  throw new UsageError(
+    'the value would be shown on the terminal',
+    'Use --reveal, or redirect the output to a pipe or file.',
+  );
 }
 
 /** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */

@@ -4,11 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type AcquiredLeases, acquireLeases, LeaseAcquisitionError, releaseLeases } from '../../run/leases.ts';
-import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
-import { defineCommand, type Invocation } from '../command.ts';
-import { EXIT } from '../errors.ts';
-import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
+import { acquireLeases, releaseLeases } from '../../run/leases.ts';
+import { fillTemplates, parseTemplate } from '../../run/templates.ts';
+import { defineCommand } from '../command.ts';
+import { leaseClientFor } from '../explain-denial.ts';
 import { TTL, text } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { printNotice } from '../terminal.ts';
@@ -35,43 +34,24 @@ export const inject = defineCommand({
         'the values would be shown on the terminal',
         'Use --out FILE, or redirect the output to a pipe.',
       );
-    const { template, wanted } = parse(await readTextInput(invocation, file), file);
-    const leaseClient = leaseClientFor(invocation, invocation.connect());
-    let acquired: AcquiredLeases;
-    try {
-      acquired = await acquireLeases(leaseClient, wanted, { ttlSeconds, signal });
-    } catch (error) {
-      throw error instanceof LeaseAcquisitionError ? reportRefusals(invocation, error.refused) : error;
+    const parsed = parseTemplate(NAME, await readTextInput(invocation, file), file);
+    if (parsed === null) throw new UsageError(`${file}: contains no reference {{leasehold://PATH}}`);
+    const { template, wanted } = parsed;
+    invocation.connect();
+    const leaseClient = leaseClientFor(invocation);
+    const { values, leaseIds } = await acquireLeases(leaseClient, wanted, { ttlSeconds, signal });
+    const filled = fillTemplates([template], values).get(NAME)?.reveal() ?? '';
+    if (out === null) {
+      terminal.stdout.write(filled);
+      return;
     }
-    const filled = fillTemplates([template], acquired.values).get(NAME)?.reveal() ?? '';
-    if (out === null) terminal.stdout.write(filled);
-    else
-      await write(invocation, resolve(terminal.workingDirectory, out), filled, () =>
-        releaseLeases(leaseClient, acquired.leaseIds),
-      );
-    return EXIT.OK;
+    const path = resolve(terminal.workingDirectory, out);
+    try {
+      writeFileSync(path, filled, { flag: 'wx', mode: 0o600 });
+    } catch (error) {
+      await releaseLeases(leaseClient, leaseIds);
+      throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
+    }
+    printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);
   },
 });
-
-/** @throws UsageError */
-function parse(text: string, file: string): ParsedTemplate {
-  const parsed = parseTemplate(NAME, text, file);
-  if (parsed !== null) return parsed;
-  throw new UsageError(`${file}: contains no reference {{leasehold://PATH}}`);
-}
-
-/** Revokes the leases when the file cannot be written. @throws UsageError */
-async function write(
-  { terminal }: Invocation,
-  path: string,
-  text: string,
-  undo: () => Promise<unknown>,
-): Promise<void> {
-  try {
-    writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    await undo();
-    throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
-  }
-  printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);
-}

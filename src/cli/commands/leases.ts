@@ -4,8 +4,7 @@ import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
+import { type Command, defineCommand, type FlagValues } from '../command.ts';
 import { CONFIRMATION_FLAGS, choice, parsed } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
@@ -20,12 +19,7 @@ const FILTERS = {
   path: parsed('PATH', 'only leases of this credential', parsePath, { completes: 'path' }),
 };
 
-interface Filters {
-  readonly 'agent-name': string | null;
-  readonly path: string | null;
-}
-
-function toFilter({ 'agent-name': agent, path }: Filters): RevokeRequest {
+function toFilter({ 'agent-name': agent, path }: FlagValues<typeof FILTERS>): RevokeRequest {
   return { ...(agent === null ? {} : { agent }), ...(path === null ? {} : { path }) };
 }
 
@@ -42,7 +36,6 @@ const list = defineCommand({
     const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
     await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
-    return EXIT.OK;
   },
 });
 
@@ -56,7 +49,6 @@ const show = defineCommand({
     const id = parseLeaseId(given);
     const vault = invocation.connect();
     await invocation.output.record(await vault.leases.read(id, invocation));
-    return EXIT.OK;
   },
 });
 
@@ -71,7 +63,6 @@ const renew = defineCommand({
     const id = parseLeaseId(given);
     const vault = invocation.connect();
     await invocation.output.record(await vault.leases.renew(id, invocation));
-    return EXIT.OK;
   },
 });
 
@@ -101,23 +92,18 @@ const revoke = defineCommand({
       for (const { lease_id, status } of leases) {
         if (status !== 'active') printNotice(terminal, `${lease_id} has already ended (${status}).`);
       }
-      if (flags['dry-run']) {
-        printNotice(terminal, `${pluralize(active.length, 'lease')} would be revoked. Nothing was done.`);
-        return EXIT.OK;
-      }
+      if (flags['dry-run'])
+        return printNotice(terminal, `${pluralize(active.length, 'lease')} would be revoked. Nothing was done.`);
       for (const { lease_id } of active) await vault.leases.revoke(lease_id, { signal });
-      printNotice(terminal, `Revoked ${active.length}.`);
-      return EXIT.OK;
+      return printNotice(terminal, `Revoked ${active.length}.`);
     }
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...filter, status: 'active', limit: 1 }, { signal });
       return `${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await confirmDestructive(invocation, flags, describe, 'Revoke?');
-    if (ended !== null) return ended;
+    if (!(await confirmDestructive(invocation, flags, describe, 'Revoke?'))) return;
     const { revoked } = await vault.leases.revokeAll(filter, { signal });
     printNotice(terminal, `Revoked ${revoked}.`);
-    return EXIT.OK;
   },
 });
 

@@ -1,14 +1,22 @@
 /** `leasehold mcp`: serves the Model Context Protocol as one agent. Standard output carries only the protocol. */
 
+import { once } from 'node:events';
 import { resolve } from 'node:path';
-import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { defineCommand, type Invocation } from '../command.ts';
-import { Cancelled, EXIT } from '../errors.ts';
+import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
+import { EXIT } from '../errors.ts';
 import { text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
 import { readVersion } from '../version.ts';
+
+const FLAGS = {
+  'files-dir': text('DIR', 'let the model write values to files in this private directory', 'directory'),
+  commands: text('FILE', 'let the model run the commands that this TOML file allows', 'file'),
+  'allow-values': toggle('let the model read bare values, which then appear in its conversation'),
+  http: text('HOST:PORT', 'serve HTTP on this loopback address, protected by a token'),
+  'http-token-file': text('FILE', 'token for --http (default: print a new one)', 'file'),
+};
 
 export const mcp = defineCommand({
   name: 'mcp',
@@ -18,37 +26,16 @@ export const mcp = defineCommand({
     'It serves standard input and output, or with --http streamable HTTP on loopback. The model can always list the credentials that the agent may list, show its leases, and ask why access is denied. Flags enable the rest: writing values to private files, running allowed commands, and reading bare values.',
     'When the server stops, it ends running commands, deletes the files and revokes the leases. docs/mcp.md has configurations for common clients and describes the commands file.',
   ],
-  flags: {
-    'files-dir': text('DIR', 'let the model write values to files in this private directory', 'directory'),
-    commands: text('FILE', 'let the model run the commands that this TOML file allows', 'file'),
-    'allow-values': toggle('let the model read bare values, which then appear in its conversation'),
-    http: text('HOST:PORT', 'serve HTTP on this loopback address, protected by a token'),
-    'http-token-file': text('FILE', 'token for --http (default: print a new one)', 'file'),
-  },
+  flags: FLAGS,
   examples: [
     { line: 'leasehold mcp --agent coder --commands commands.toml', does: 'serve standard input and output' },
     { line: 'leasehold mcp --agent coder --http 127.0.0.1:7800', does: 'serve HTTP and print the address and token' },
   ],
   callsService: true,
-  async run(invocation, flags) {
-    try {
-      return await serve(invocation, flags);
-    } catch (error) {
-      const lacksHint = error instanceof UsageError && error.hint === null && !(error instanceof Cancelled);
-      throw lacksHint ? new UsageError(error.message, 'See docs/mcp.md for examples.') : error;
-    }
-  },
+  run: serve,
 });
 
-interface McpFlags {
-  readonly 'files-dir': string | null;
-  readonly commands: string | null;
-  readonly 'allow-values': boolean;
-  readonly http: string | null;
-  readonly 'http-token-file': string | null;
-}
-
-async function serve(invocation: Invocation, flags: McpFlags): Promise<number> {
+async function serve(invocation: Invocation, flags: FlagValues<typeof FLAGS>): Promise<void> {
   const { terminal, settings } = invocation;
   // printNotice escapes the names in it, which the service controls.
   const log = (line: string): void => printNotice(terminal, `leasehold mcp: ${line}`);
@@ -58,7 +45,9 @@ async function serve(invocation: Invocation, flags: McpFlags): Promise<number> {
   }
   // WHY dynamic: other commands start faster without the MCP library.
   const { openMcp } = await import('../../mcp/server.ts');
-  const commands = await readCommands(invocation, flags.commands);
+  const { readAllowList } = await import('../../mcp/allowlist.ts');
+  const commands =
+    flags.commands === null ? [] : await readAllowList(resolve(terminal.workingDirectory, flags.commands));
   const opened = await openMcp({
     client: invocation.connect(),
     filesDir: filesDir === null ? null : resolve(terminal.workingDirectory, filesDir),
@@ -80,33 +69,23 @@ async function serve(invocation: Invocation, flags: McpFlags): Promise<number> {
   };
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, closeAndEnd);
   try {
-    if (address === null) await serveStandard(opened, invocation, log);
-    else await serveHttp(opened, { address, tokenFile }, invocation, log);
+    if (address === null) {
+      if (terminal.stdin.isTTY === true) log('waiting for a client on standard input; press Ctrl-C to stop');
+      const { serveOverStdio } = await import('../../mcp/stdio.ts');
+      await serveOverStdio(opened, terminal, invocation.signal, log);
+    } else await serveHttp(opened, address, tokenFile, invocation, log);
   } finally {
     const left = await opened.close();
     if (left > 0) log(`${left} leases could not be revoked; they expire on their own`);
   }
-  return EXIT.OK;
-}
-
-type Log = (line: string) => void;
-
-async function serveStandard(opened: Mcp, { terminal, signal }: Invocation, log: Log): Promise<void> {
-  if (terminal.stdin.isTTY === true) log('waiting for a client on standard input; press Ctrl-C to stop');
-  const { serveOverStdio } = await import('../../mcp/stdio.ts');
-  await serveOverStdio(opened, terminal, signal, log);
-}
-
-interface HttpOptions {
-  readonly address: string;
-  readonly tokenFile: string | null;
 }
 
 async function serveHttp(
   opened: Mcp,
-  { address, tokenFile }: HttpOptions,
+  address: string,
+  tokenFile: string | null,
   { terminal, signal }: Invocation,
-  log: Log,
+  log: (line: string) => void,
 ): Promise<void> {
   const { parseListenAddress, serveOverHttp } = await import('../../mcp/http.ts');
   const { makeToken, readToken } = await import('../../mcp/token.ts');
@@ -116,15 +95,6 @@ async function serveHttp(
   log(`listening on ${serving.url}; press Ctrl-C to stop`);
   // Nothing else shows the token, which is valid for this server only.
   if (tokenFile === null) log(`token: ${token.reveal()}`);
-  await new Promise<void>((stop) => {
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', () => stop(), { once: true });
-  });
+  if (!signal.aborted) await once(signal, 'abort');
   await serving.close();
-}
-
-async function readCommands({ terminal }: Invocation, file: string | null): Promise<AllowedCommand[]> {
-  if (file === null) return [];
-  const { readAllowList } = await import('../../mcp/allowlist.ts');
-  return readAllowList(resolve(terminal.workingDirectory, file));
 }

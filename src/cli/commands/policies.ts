@@ -2,11 +2,10 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { LOSS_COLUMNS, lossesOf, lossLines, namedAgents } from '../policy/deletion-impact.ts';
 import { toPolicy } from '../policy/fields.ts';
-import { confirm } from '../prompt.ts';
+import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 import { apply } from './policy-apply.ts';
 import { explain, test } from './policy-explain-test.ts';
@@ -25,7 +24,6 @@ const list = defineCommand({
     const policies = await Array.fromAsync(vault.policies.listAll(invocation));
     const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
     await invocation.output.records(policies, COLUMNS, nothing);
-    return EXIT.OK;
   },
 });
 
@@ -41,7 +39,6 @@ const show = defineCommand({
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
     await invocation.output.record(await vault.policies.read(name, invocation));
-    return EXIT.OK;
   },
 });
 
@@ -77,14 +74,11 @@ const remove = defineCommand({
         );
       else
         for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : printNotice(terminal, line);
-      if (isDry || !(await confirm({ terminal, signal }, `Delete ${name}?`))) {
-        printNotice(terminal, 'Nothing was done.');
-        return isDry ? EXIT.OK : EXIT.NEGATIVE;
-      }
+      if (isDry) return printNotice(terminal, 'Nothing was done.');
+      await requireConfirmation(invocation, `Delete ${name}?`);
     }
     await vault.policies.delete(name, { signal });
     printNotice(terminal, `Deleted ${name}.`);
-    return EXIT.OK;
   },
 });
 

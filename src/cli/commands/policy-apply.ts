@@ -1,13 +1,12 @@
 /** `leasehold policy apply`: makes the policies of a vault match a directory of files. */
 
 import { defineCommand } from '../command.ts';
-import { EXIT } from '../errors.ts';
 import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
-import { confirm } from '../prompt.ts';
+import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
 const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as const satisfies Record<
@@ -43,17 +42,13 @@ export const apply = defineCommand({
     const plan = makePlan(wanted, present, prune);
     const lines = planLines(plan);
     if (isDry) {
-      if (output.isForPeople) output.text(lines.join('\n'));
-      else await output.record(planRecord(plan, false));
-      return EXIT.OK;
+      if (output.isForPeople) return output.text(lines.join('\n'));
+      return output.record(planRecord(plan, false));
     }
     for (const line of lines) printNotice(terminal, line);
     if (plan.steps.length > 0) {
       const question = `Make ${plan.steps.length === 1 ? 'this change' : `these ${plan.steps.length} changes`}?`;
-      if (!yes && !(await confirm({ terminal, signal }, question))) {
-        printNotice(terminal, 'Nothing was done.');
-        return EXIT.NEGATIVE;
-      }
+      if (!yes) await requireConfirmation(invocation, question);
       await applyPlan(plan, policies, {
         signal,
         done: ({ change, name }) => printNotice(terminal, `${DONE[change]} ${name}.`),
@@ -65,6 +60,5 @@ export const apply = defineCommand({
       });
     }
     if (!output.isForPeople) await output.record(planRecord(plan, true));
-    return EXIT.OK;
   },
 });

@@ -52,10 +52,7 @@ export const explain = defineCommand({
       : null;
     const simulation = await policies.simulate(toSimulation(read.question), { signal });
     const explanation = explainAccess(read.question, listed, simulation);
-    if (!output.isForPeople) {
-      await output.record({ ...explanation });
-      return EXIT.OK;
-    }
+    if (!output.isForPeople) return output.record({ ...explanation });
     for (const line of verdictLines(explanation)) output.text(line);
     const rows = consideredRows(explanation.policies ?? [], explanation.action, showsAll);
     if (rows.length > 0) {
@@ -64,7 +61,6 @@ export const explain = defineCommand({
     }
     const remedy = remedyLines(explanation, showsAll);
     if (remedy.length > 0) output.text(['', ...remedy].join('\n'));
-    return EXIT.OK;
   },
 });
 

@@ -5,18 +5,26 @@ import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { defineCommand, type Invocation } from '../command.ts';
-import { EXIT } from '../errors.ts';
+import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { CONFIRMATION_FLAGS, list, parseDuration, text } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { readPolicyFile, readPolicyText } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
-import { confirm } from '../prompt.ts';
+import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
+
+const FLAGS = {
+  principal: text('agent:NAME', 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*'),
+  resource: list('PATTERN', 'paths it grants; separate several with commas', { completes: 'path' }),
+  action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas', { completes: ACTIONS }),
+  'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
+  file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
+  ...CONFIRMATION_FLAGS,
+};
 
 export const put = defineCommand({
   name: 'policy put',
@@ -27,14 +35,7 @@ export const put = defineCommand({
     'Before it replaces a policy, the command shows the changes, marks those that grant more than before, and asks for confirmation.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' }],
-  flags: {
-    principal: text('agent:NAME', 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*'),
-    resource: list('PATTERN', 'paths it grants; separate several with commas', { completes: 'path' }),
-    action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas', { completes: ACTIONS }),
-    'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
-    file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
-    ...CONFIRMATION_FLAGS,
-  },
+  flags: FLAGS,
   examples: [
     {
       line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
@@ -55,20 +56,15 @@ export const put = defineCommand({
     if (flags['dry-run']) {
       if (!output.isForPeople) await output.record(planRecord(plan, false));
       else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
-      printNotice(terminal, 'Nothing was done.');
-      return EXIT.OK;
+      return printNotice(terminal, 'Nothing was done.');
     }
     if (present !== null && step === undefined) {
       await output.record(present, COLUMNS);
-      printNotice(terminal, `Policy ${name} is unchanged.`);
-      return EXIT.OK;
+      return printNotice(terminal, `Policy ${name} is unchanged.`);
     }
     if (step?.change === 'replace') {
       for (const line of stepLines(step)) printNotice(terminal, line);
-      if (!isSure && !(await confirm({ terminal, signal }, `Replace policy ${name}?`))) {
-        printNotice(terminal, 'Nothing was done.');
-        return EXIT.NEGATIVE;
-      }
+      if (!isSure) await requireConfirmation(invocation, `Replace policy ${name}?`);
     }
     const body = toReplacement(draft);
     // `create` fails if another caller created the policy meanwhile, so it is never replaced without confirmation.
@@ -78,7 +74,6 @@ export const put = defineCommand({
       : policies.put(name, body, { signal }));
     await output.record(written, COLUMNS);
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
-    return EXIT.OK;
   },
 });
 
@@ -98,19 +93,11 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   max_ttl: '--max-ttl',
 };
 
-interface PolicyFlags {
-  readonly principal: string | null;
-  readonly resource: readonly string[];
-  readonly action: readonly string[];
-  readonly 'max-ttl': string | null;
-  readonly file: string | null;
-}
-
 /** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
 /** @throws UsageError */
-async function readDraft(invocation: Invocation, flags: PolicyFlags, name: string): Promise<PolicyDraft> {
+async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
   const { file, principal, 'max-ttl': maxTtl } = flags;
   const [resources, actions] = [listOf(flags.resource), listOf(flags.action)];
   if (file !== null) {

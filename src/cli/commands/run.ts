@@ -4,9 +4,8 @@ import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
 import { exitLike } from '../../run/exit-status.ts';
-import { LeaseAcquisitionError } from '../../run/leases.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { leaseClientFor, reportRefusals } from '../explain-denial.ts';
+import { leaseClientFor } from '../explain-denial.ts';
 import { list, TTL, toggle } from '../flags.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
@@ -53,33 +52,28 @@ export const run = defineCommand({
       throw new UsageError('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
     const { env, 'env-file': envFiles, keep, files: hasFiles, ttl: ttlSeconds } = flags;
     const mapping = findMapping(invocation, name, env.length + envFiles.length > 0);
-    try {
-      const job = {
-        ...(await parseBindings({ mapping, envFiles, env })),
-        command: [file, ...words] as const,
-        keep,
-        hasFiles,
-        isMasked: !flags['no-masking'],
-        ttlSeconds,
-      };
-      const vault = job.wanted.length === 0 ? null : invocation.connect();
-      ignoreBrokenPipe(terminal);
-      // WHY a dynamic import: other commands start faster without pseudo-terminals and masking.
-      const { run: runProgram } = await import('../../run/run.ts');
-      const status = await runProgram(job, leaseClientFor(invocation, vault), {
-        streams: terminal,
-        environment: terminal.environment,
-        umask: terminal.umask,
-        ignored: readIgnored(terminal.environment),
-        say: (line) => printNotice(terminal, `leasehold: ${line}`),
-      });
-      // ORDER: exitLike may end this process, so the session is closed before.
-      if ('signal' in status || status.wasInterrupted === true) await invocation.close();
-      return await exitLike(status);
-    } catch (error) {
-      if (error instanceof LeaseAcquisitionError) throw reportRefusals(invocation, error.refused);
-      throw error;
-    }
+    const job = {
+      ...(await parseBindings({ mapping, envFiles, env })),
+      command: [file, ...words] as const,
+      keep,
+      hasFiles,
+      isMasked: !flags['no-masking'],
+      ttlSeconds,
+    };
+    if (job.wanted.length > 0) invocation.connect();
+    ignoreBrokenPipe(terminal);
+    // WHY a dynamic import: other commands start faster without pseudo-terminals and masking.
+    const { run: runProgram } = await import('../../run/run.ts');
+    const status = await runProgram(job, leaseClientFor(invocation), {
+      streams: terminal,
+      environment: terminal.environment,
+      umask: terminal.umask,
+      ignored: readIgnored(terminal.environment),
+      say: (line) => printNotice(terminal, `leasehold: ${line}`),
+    });
+    // ORDER: exitLike may end this process, so the session is closed before.
+    if ('signal' in status || status.wasInterrupted === true) await invocation.close();
+    return await exitLike(status);
   },
 });
 

@@ -6,8 +6,8 @@ import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { connect } from '../connect.ts';
-import { EXIT, valueInArguments } from '../errors.ts';
-import { readStandardInput } from '../input.ts';
+import { valueInArguments } from '../errors.ts';
+import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
@@ -46,7 +46,6 @@ const whoami = defineCommand({
       address: address.value,
       address_from: address.source,
     });
-    return EXIT.OK;
   },
 });
 
@@ -64,31 +63,25 @@ const login = defineCommand({
     { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this service' },
   ],
   callsService: true,
-  async run(invocation, _flags, from) {
-    const { terminal, settings, signal } = invocation;
+  async run({ terminal, settings, signal }, _flags, from) {
+    if (from !== null && from !== '-') throw valueInArguments();
     const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
     const setting = settings.identity.value;
-    const agent =
-      setting.kind === 'session' && setting.keyFile !== null
-        ? { ...setting, kind: 'agent' as const, keyFile: setting.keyFile }
-        : setting;
-    if (from !== null && from !== '-') throw valueInArguments();
-    if (from === null && agent.kind === 'agent') {
+    const isAgent = setting.kind === 'agent' || (setting.kind === 'session' && setting.keyFile !== null);
+    if (from === null && isAgent) {
       const before = readLogin(userDirs, address);
-      const { session_id, agent_name, expires_at } = await connect(withIdentity(settings, agent)).vault.logIn({
-        signal,
-      });
+      const agent = { kind: 'agent', name: setting.name, keyFile: setting.keyFile ?? '' } as const;
+      const { session_id, agent_name, expires_at } = await connectAs(settings, agent).logIn({ signal });
       try {
-        writeLogin(userDirs, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+        writeLogin(userDirs, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
       } catch (error) {
         // A session that cannot be saved is useless.
-        await endSession(settings, session_id, signal);
+        await connectAs(settings, { kind: 'token', token: session_id }).logOut({ signal });
         throw error;
       }
-      if (before?.kind === 'session') await endSession(settings, before.token, signal);
-      printNotice(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
-      return EXIT.OK;
+      if (before?.kind === 'session') await connectAs(settings, { ...before, kind: 'token' }).logOut({ signal });
+      return printNotice(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
     }
     const isGiven = setting.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
     const token =
@@ -100,7 +93,6 @@ const login = defineCommand({
     const { name } = await tryToken(settings, token, signal);
     writeLogin(userDirs, address, { kind: 'token', token });
     printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
-    return EXIT.OK;
   },
 });
 
@@ -114,43 +106,30 @@ const logout = defineCommand({
     const saved = readLogin(userDirs, address);
     const existed = writeLogin(userDirs, address, null);
     if (!existed) throw new UsageError(`not logged in to ${address}`);
-    if (saved?.kind === 'session') await endSession(settings, saved.token, signal);
+    if (saved?.kind === 'session') await connectAs(settings, { ...saved, kind: 'token' }).logOut({ signal });
     printNotice(terminal, `Logged out of ${address}.`);
-    return EXIT.OK;
   },
 });
 
-const MAX_TOKEN_BYTES = 1024;
-
 /** @throws UsageError, the signal's reason */
 async function readPipedToken(question: Question): Promise<Secret> {
-  const rule = 'standard input does not contain a Leasehold token (lha_… or lhs_…)';
-  const text = (await readStandardInput(question, MAX_TOKEN_BYTES, rule)).toString('latin1').trim();
-  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new UsageError(rule);
-  return new Secret(text);
+  const text = (await readInput(question, '-', 1)).toString('latin1').trim();
+  if (/^[\x21-\x7e]{16,512}$/.test(text)) return new Secret(text);
+  throw new UsageError('standard input does not contain a Leasehold token (lha_… or lhs_…)');
 }
 
 /** @throws LeaseholdError UNAUTHENTICATED when the service rejects the token */
 async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
   try {
-    return await identify(connect(withIdentity(settings, { kind: 'token', token })).vault, signal);
+    return await identify(connectAs(settings, { kind: 'token', token }), signal);
   } catch (error) {
     if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
     throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} rejects this token.`);
   }
 }
 
-/** Succeeds also when the session has already ended. @throws LeaseholdError */
-async function endSession(settings: Settings, token: Secret, signal: AbortSignal): Promise<void> {
-  try {
-    await connect(withIdentity(settings, { kind: 'token', token })).vault.logOut({ signal });
-  } catch (error) {
-    if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
-  }
-}
-
-function withIdentity(settings: Settings, value: Identity): Settings {
-  return { ...settings, identity: { ...settings.identity, value } };
+function connectAs(settings: Settings, value: Identity): Leasehold {
+  return connect({ ...settings, identity: { ...settings.identity, value } });
 }
 
 export const SESSION_COMMANDS: readonly Command[] = [login, logout, whoami];

@@ -3,13 +3,13 @@
  * candidate with a tab and its description. Prints no errors and ends within a second.
  */
 import { Writable } from 'node:stream';
-import type { Command } from '../command.ts';
-import { connect } from '../connect.ts';
+import type { Command, Invocation } from '../command.ts';
+import { createInvocation } from '../invocation.ts';
 import { resolveSettings } from '../settings/resolve.ts';
-import { mayBeAdministrator, type Settings } from '../settings/settings.ts';
+import { mayBeAdministrator } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
 import { namesFrom, ownAgents, pathsFrom } from './names.ts';
-import { locateCursor, type Offer, type Position } from './target.ts';
+import { locateCursor, type NameKind, type Offer } from './target.ts';
 
 /** Limits for the service and for the whole completion. Tests increase them. */
 export interface CompletionTimeouts {
@@ -26,54 +26,40 @@ export async function printCompletions(
   terminal: Terminal,
   { serviceMs, wholeMs } = TIMEOUTS,
 ): Promise<void> {
-  const startedAt = performance.now();
   const { stdout } = terminal;
-  const [first, ...others] = words;
-  const position = locateCursor(first === '--' ? others : words, commands);
-  const { kind } = position.target;
-  if (kind === 'file' || kind === 'directory' || kind === 'command') {
-    stdout.write(`${kind}\n`);
+  const { target, flags } = locateCursor(words[0] === '--' ? words.slice(1) : words, commands);
+  if (target.kind === 'file' || target.kind === 'directory' || target.kind === 'command') {
+    stdout.write(`${target.kind}\n`);
     return;
   }
-  setTimeout(() => process.exit(), wholeMs - (performance.now() - startedAt)).unref();
-  const found = await findOffers(position, terminal, serviceMs);
-  stdout.write(['words', ...found.offers.map(toLine), ''].join('\n'));
-  await found.close();
-}
-
-function toLine({ word, description }: Offer): string {
-  return description === null ? word : `${word}\t${description}`;
-}
-
-interface Found {
-  readonly offers: readonly Offer[];
-  close(): Promise<void>;
-}
-
-const NONE: Found = { offers: [], close: () => Promise.resolve() };
-
-async function findOffers({ target, flags }: Position, terminal: Terminal, serviceMs: number): Promise<Found> {
-  if (target.kind === 'words') return { ...NONE, offers: target.offers };
-  if (target.kind !== 'names') return NONE;
-  const { noun, before, begun } = target;
-  const toOffers = (names: readonly string[]): Offer[] =>
-    names.filter((name) => name.startsWith(begun)).map((name) => ({ word: before + name, description: null }));
+  setTimeout(() => process.exit(), wholeMs).unref();
+  let invocation: Invocation | null = null;
+  let offers: readonly Offer[] = [];
   try {
-    const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-    const settings = await resolveSettings((name) => flags.get(name) ?? null, { ...terminal, stderr: silent });
-    if (noun === 'own agent') return { ...NONE, offers: toOffers(ownAgents(settings, terminal)) };
-    if (!mayList(settings, noun)) return NONE;
-    const { vault, close } = connect(settings);
-    const names = await namesFrom(vault, noun, AbortSignal.timeout(serviceMs));
-    return { offers: toOffers(noun === 'path' ? pathsFrom(names, begun) : names.sort()), close };
+    if (target.kind === 'words') offers = target.offers;
+    else if (target.kind === 'names') {
+      const silent = { ...terminal, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
+      const settings = await resolveSettings((name) => flags.get(name) ?? null, silent);
+      const signal = AbortSignal.timeout(serviceMs);
+      invocation = createInvocation({ terminal: silent, settings, signal, rest: [], field: null });
+      const { noun, before, begun } = target;
+      const names = (await findNames(invocation, noun, begun)).filter((name) => name.startsWith(begun));
+      offers = names.map((name) => ({ word: before + name, description: null }));
+    }
   } catch {
-    return NONE;
+    // Without valid settings or an identity nothing is offered.
   }
+  // ORDER: printed first, because the end of the session may take longer than the limit.
+  const lines = offers.map(({ word, description }) => (description === null ? word : `${word}\t${description}`));
+  stdout.write(['words', ...lines, ''].join('\n'));
+  await invocation?.close();
 }
 
-/** Agents may not list agents or policies. A key press must not add denials to the audit log. */
-function mayList({ identity }: Settings, noun: string): boolean {
-  const { value } = identity;
-  if (noun === 'path') return value.kind !== 'anonymous';
-  return mayBeAdministrator(value);
+async function findNames(invocation: Invocation, noun: NameKind, begun: string): Promise<string[]> {
+  const { settings, terminal, signal } = invocation;
+  if (noun === 'own agent') return ownAgents(settings, terminal).sort();
+  // Agents may not list agents or policies. A key press must not add denials to the audit log.
+  if (noun !== 'path' && !mayBeAdministrator(settings.identity.value)) return [];
+  const names = await namesFrom(invocation.connect(), noun, signal);
+  return noun === 'path' ? pathsFrom(names, begun) : names.sort();
 }

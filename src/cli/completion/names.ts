@@ -36,16 +36,15 @@ export function ownAgents(settings: Settings, terminal: Terminal): string[] {
 export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
   const found: string[] = [];
   try {
-    switch (noun) {
-      case 'path':
-        for await (const { path } of vault.credentials.listAll({}, { signal })) found.push(path);
-        break;
-      case 'agent':
-        for await (const { name } of vault.agents.listAll({ signal })) found.push(name);
-        break;
-      case 'policy':
-        for await (const { name } of vault.policies.listAll({ signal })) found.push(name);
-    }
+    const { credentials, agents, policies } = vault;
+    const options = { signal };
+    const rows =
+      noun === 'path'
+        ? credentials.listAll({}, options)
+        : noun === 'agent'
+          ? agents.listAll(options)
+          : policies.listAll(options);
+    for await (const row of rows) found.push('path' in row ? row.path : row.name);
   } catch {
     // Unreachable, denied or too slow: return what was received.
   }

@@ -1,5 +1,6 @@
 /** Determines from the command table what can be completed at the cursor. */
-import type { Argument, Command, Completes, Flag, Flags } from '../command.ts';
+import { parseArgs } from 'node:util';
+import type { Argument, Command, Completes, Flag } from '../command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from '../flags.ts';
 
 export interface Offer {
@@ -24,7 +25,7 @@ export interface Position {
 }
 
 const NOTHING: Target = { kind: 'words', offers: [] };
-const COMMON: Flags = { ...OUTPUT_FLAGS, ...CONNECTION_FLAGS };
+const COMMON = new Map<string, Flag>(Object.entries({ ...OUTPUT_FLAGS, ...CONNECTION_FLAGS }));
 const FIRST_FLAGS: readonly Offer[] = [
   { word: '--help', description: 'show all commands' },
   { word: '--version', description: 'show the version' },
@@ -32,95 +33,64 @@ const FIRST_FLAGS: readonly Offer[] = [
 
 /** `words` follow the program's name; the last one is being typed and may be empty. */
 export function locateCursor(words: readonly string[], commands: readonly Command[]): Position {
-  const reader = new Reader(commands);
-  for (const word of words.slice(0, -1)) reader.read(word);
-  return { target: reader.target(words.at(-1) ?? ''), flags: reader.flags };
-}
-
-interface NamedFlag {
-  readonly name: string;
-  readonly flag: Flag;
-}
-
-class Reader {
-  readonly #commands: readonly Command[];
-  readonly flags = new Map<string, string>();
-  /** A noun whose verb has not been read yet. */
-  #noun: string | null = null;
-  #command: Command | null = null;
-  #arguments = 0;
-  /** The flag whose value comes next. */
-  #flag: NamedFlag | null = null;
-  /** Number of words after `--`; null before it. */
-  #rest: number | null = null;
-
-  constructor(commands: readonly Command[]) {
-    this.#commands = commands;
+  const [typed, begun] = [words.slice(0, -1), words.at(-1) ?? ''];
+  const named = operandsOf(tokensOf(typed, COMMON));
+  const names = named[0] === 'help' ? named.slice(1) : named;
+  const command = commands.find(({ name }) => name === names[0] || name === `${names[0]} ${names[1]}`);
+  const known = command === undefined ? COMMON : new Map(Object.entries(flagsOf(command)));
+  const tokens = tokensOf(typed, known);
+  const flags = new Map<string, string>();
+  for (const token of tokens) {
+    const flag = token.kind === 'option' ? known.get(token.name) : undefined;
+    if (token.kind !== 'option' || flag === undefined) continue;
+    if (flag.value === null || token.value !== undefined) flags.set(token.name, token.value ?? 'true');
   }
+  return { target: findTarget(), flags };
 
-  read(word: string): void {
-    if (this.#rest !== null) this.#rest += 1;
-    else if (this.#flag !== null) {
-      this.flags.set(this.#flag.name, word);
-      this.#flag = null;
-    } else if (word === '--') this.#rest = 0;
-    else if (word.startsWith('-') && word !== '-') this.#readFlag(word);
-    else if (this.#command !== null) this.#arguments += 1;
-    else if (word !== 'help' || this.#noun !== null) this.#readName(word);
-  }
-
-  #readFlag(word: string): void {
-    const [name = '', ...value] = word.split('=');
-    const found = this.#known.find((known) => name === `--${known.name}` || name === `-${known.flag.short}`);
-    if (found === undefined) return;
-    if (value.length > 0 || found.flag.value === null) this.flags.set(found.name, value.join('=') || 'true');
-    else this.#flag = found;
-  }
-
-  #readName(word: string): void {
-    const full = this.#noun === null ? word : `${this.#noun} ${word}`;
-    const command = this.#commands.find(({ name }) => name === full);
-    if (command !== undefined) this.#command = command;
-    else this.#noun = full;
-  }
-
-  get #known(): NamedFlag[] {
-    const flags = this.#command === null ? COMMON : flagsOf(this.#command);
-    return Object.entries(flags).map(([name, flag]) => ({ name, flag }));
-  }
-
-  target(begun: string): Target {
-    const command = this.#command;
-    if (this.#rest !== null)
-      return this.#rest === 0 && command?.rest !== undefined ? { kind: 'command' } : { kind: 'file' };
-    if (this.#flag !== null) return toTarget(valuesOf(this.#flag.flag), '', begun);
+  function findTarget(): Target {
+    const end = tokens.findIndex(({ kind }) => kind === 'option-terminator');
+    if (end !== -1) return { kind: end === tokens.length - 1 && command?.rest !== undefined ? 'command' : 'file' };
+    const last = tokens.at(-1);
+    const open = last?.kind === 'option' && last.value === undefined ? known.get(last.name) : undefined;
+    if (open !== undefined && open.value !== null) return toTarget(valuesOf(open), '', begun);
     if (command?.takesAllWords === true) return { kind: 'file' };
     const [, name, value] = /^--([\w-]+)=(.*)$/s.exec(begun) ?? [];
     if (name !== undefined && value !== undefined) {
-      const found = this.#known.find((known) => known.name === name);
-      return found === undefined ? NOTHING : toTarget(valuesOf(found.flag), `--${name}=`, value);
+      const flag = known.get(name);
+      return flag === undefined ? NOTHING : toTarget(valuesOf(flag), `--${name}=`, value);
     }
-    if (begun.startsWith('-')) return words(this.#flagOffers(), begun);
-    if (command === null) return words(this.#nameOffers(), begun);
-    return toTarget(argumentAt(command, this.#arguments)?.completes, '', begun);
-  }
-
-  #flagOffers(): Offer[] {
-    const left = this.#known.filter(({ name, flag }) => flag.isRepeatable === true || !this.flags.has(name));
-    const offers = left.map(({ name, flag }) => ({ word: `--${name}`, description: flag.help }));
-    return this.#command === null && this.#noun === null ? [...FIRST_FLAGS, ...offers] : offers;
-  }
-
-  #nameOffers(): Offer[] {
-    const before = this.#noun === null ? '' : `${this.#noun} `;
-    const offers = new Map<string, Offer>();
-    for (const { name, summary } of this.#commands) {
-      if (!name.startsWith(before)) continue;
-      const [word = '', ...verb] = name.slice(before.length).split(' ');
-      if (!offers.has(word)) offers.set(word, { word, description: verb.length === 0 ? summary : null });
+    if (begun.startsWith('-')) {
+      const left = [...known].filter(([each, flag]) => flag.isRepeatable === true || !flags.has(each));
+      const offers = left.map(([each, flag]) => ({ word: `--${each}`, description: flag.help }));
+      return toWords(names.length === 0 ? [...FIRST_FLAGS, ...offers] : offers, begun);
     }
-    return [...offers.values()];
+    if (command === undefined) return toWords(nameOffers(names, commands), begun);
+    const argument = operandsOf(tokens).length - (named.length - names.length) - command.name.split(' ').length;
+    return toTarget(argumentAt(command, argument)?.completes, '', begun);
   }
+}
+
+function tokensOf(args: readonly string[], flags: ReadonlyMap<string, Flag>) {
+  const options = [...flags].map(([name, { short, value }]) => {
+    const type: 'boolean' | 'string' = value === null ? 'boolean' : 'string';
+    return [name, short === undefined ? { type } : { type, short }] as const;
+  });
+  return parseArgs({ args, options: Object.fromEntries(options), strict: false, tokens: true }).tokens;
+}
+
+function operandsOf(tokens: ReturnType<typeof tokensOf>): string[] {
+  return tokens.flatMap((token) => (token.kind === 'positional' ? token.value : []));
+}
+
+function nameOffers(names: readonly string[], commands: readonly Command[]): Offer[] {
+  const before = names.map((name) => `${name} `).join('');
+  const offers = new Map<string, Offer>();
+  for (const { name, summary } of commands) {
+    if (!name.startsWith(before)) continue;
+    const [word = '', ...verb] = name.slice(before.length).split(' ');
+    if (!offers.has(word)) offers.set(word, { word, description: verb.length === 0 ? summary : null });
+  }
+  return [...offers.values()];
 }
 
 function argumentAt({ arguments: wanted = [] }: Command, at: number): Argument | undefined {
@@ -153,13 +123,13 @@ function toTarget(completes: Completes | undefined, before: string, begun: strin
         : { kind: 'names', noun: 'path', before: `${before}${name}=`, begun: path.join('=') };
     }
     default:
-      return words(
+      return toWords(
         completes.map((word) => ({ word: before + word, description: null })),
         before + begun,
       );
   }
 }
 
-function words(offers: readonly Offer[], begun: string): Target {
+function toWords(offers: readonly Offer[], begun: string): Target {
   return { kind: 'words', offers: offers.filter(({ word }) => word.startsWith(begun)) };
 }

@@ -18,19 +18,15 @@ export function toCell(value: unknown): string {
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Escapes control and formatting characters, line separators and lone surrogates. */
+/** Escapes control and formatting characters, line separators and lone surrogates, as JSON does. */
 export function escapeControls(text: string): string {
-  return text.replaceAll(UNSAFE, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
+  const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replaceAll(UNSAFE, (character) => character.split('').map(toEscape).join(''));
 }
 
-/** The same for JSON text, whose meaning stays the same. Keeps newlines, which are layout. */
-export function escapeControlsInJson(json: string): string {
-  return json.replaceAll(UNSAFE, (character) => (character === '\n' ? character : toJsonEscapes(character)));
-}
-
-function toJsonEscapes(character: string): string {
-  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+/** The same for text of several lines. JSON text keeps its meaning. */
+export function escapeLines(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n');
 }
 
 /** `1 lease`, `2 leases`. */

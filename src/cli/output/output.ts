@@ -1,7 +1,7 @@
 /** Prints records to standard output as a table, JSON, YAML or shell variables. */
 import { UsageError } from '../../platform/errors.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
-import { escapeControls, escapeControlsInJson, type Printable, toText } from './cells.ts';
+import { escapeControls, escapeLines, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 import { toVariables, variableLine } from './variables.ts';
 
@@ -35,7 +35,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const isColoured = hasColours(terminal, stdout);
   const width = stdout.isTTY === true ? (stdout.columns ?? null) : null;
   // Escape control characters on a terminal; a pipe receives every byte.
-  const toTerminal = stdout.isTTY === true ? escapeControlsInJson : (text: string): string => text;
+  const toTerminal = stdout.isTTY === true ? escapeLines : (text: string): string => text;
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];

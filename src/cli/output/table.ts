@@ -1,5 +1,6 @@
 /** Formats records as tables. Without a terminal width nothing is truncated. */
 import { styleText } from 'node:util';
+import { Help } from 'commander';
 import { type Printable, toCell } from './cells.ts';
 
 interface TableStyle {
@@ -28,38 +29,33 @@ const heading = (text: string, { isColoured }: TableStyle): string => (isColoure
 export const toHeading = (column: string): string => column.replaceAll('_', ' ').toUpperCase();
 
 function toFields(record: Printable, columns: readonly string[], style: TableStyle): string {
-  const longest = longestOf(columns);
-  const room = style.width === null ? Number.POSITIVE_INFINITY : style.width - longest - GAP.length;
-  return columns
-    .map((column) => {
-      const text = wrap(toCell(record[column]), room).join(`\n${' '.repeat(longest)}${GAP}`);
-      return `${heading(column.padEnd(longest), style)}${GAP}${text}\n`;
-    })
-    .join('');
+  const longest = Math.max(...columns.map(({ length }) => length));
+  const toLine = (column: string): string => {
+    const text = wrap(toCell(record[column]), longest + GAP.length, style);
+    return `${heading(column.padEnd(longest), style)}${GAP}${text}\n`;
+  };
+  return columns.map(toLine).join('');
 }
 
 function toRows(records: readonly Printable[], columns: readonly string[], style: TableStyle): string {
   const headings = columns.map(toHeading);
-  const dataDirPaths = (toText: (value: unknown) => string) => {
+  const layOut = (toText: (value: unknown) => string) => {
     const rows = records.map((record) => columns.map((column) => toText(record[column])));
-    const widths = fit(
-      headings.map((text, at) => longestOf([text, ...rows.map((row) => row[at] ?? '')])),
-      columns.map((column) => PROSE.has(column)),
-      style,
+    const widths = headings.map(({ length }, at) =>
+      rows.reduce((longest, row) => Math.max(longest, row[at]?.length ?? 0), length),
     );
-    return { rows, widths, isTooWide: sumOf(widths) + GAP.length * (widths.length - 1) > (style.width ?? Infinity) };
+    return { rows, ...fit(widths, columns, style) };
   };
-  const full = dataDirPaths(toCell);
-  const { rows, widths, isTooWide } = full.isTooWide ? dataDirPaths(toShortCell) : full;
+  const full = layOut(toCell);
+  const { rows, widths, isTooWide } = full.isTooWide ? layOut(toShortCell) : full;
   const before = sumOf(widths.slice(0, -1)) + GAP.length * (widths.length - 1);
-  const room = (style.width ?? Infinity) - before;
   // Without room for the last column, print each record as a block; otherwise the terminal would break words.
-  if (isTooWide && room < MIN_LAST_WIDTH) return records.map((record) => toFields(record, columns, style)).join('\n');
+  if (isTooWide && (style.width ?? 0) - before < MIN_LAST_WIDTH)
+    return records.map((record) => toFields(record, columns, style)).join('\n');
   const line = (cells: readonly string[]): string => {
-    const [last = '', ...more] = wrap(cells.at(-1) ?? '', isTooWide ? room : Infinity);
-    const first = cells.slice(0, -1).map((cell, at) => `${cut(cell, widths[at] ?? 0).padEnd(widths[at] ?? 0)}${GAP}`);
-    const end = isTooWide ? last : cut(last, widths.at(-1) ?? 0);
-    return [`${first.join('')}${end}`, ...more.map((text) => ' '.repeat(before) + text)].join('\n');
+    const first = cells.slice(0, -1).map((cell, at) => cut(cell, widths[at] ?? 0).padEnd(widths[at] ?? 0) + GAP);
+    const last = cells.at(-1) ?? '';
+    return first.join('') + (isTooWide ? wrap(last, before, style) : cut(last, widths.at(-1) ?? 0));
   };
   return [heading(line(headings), style), ...rows.map(line)].map((text) => `${text}\n`).join('');
 }
@@ -69,36 +65,25 @@ function toShortCell(value: unknown): string {
   return toCell(value).replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1Z');
 }
 
-/** Wraps at spaces; a longer word stays whole. */
-function wrap(text: string, width: number): string[] {
-  if (text.length <= width) return [text];
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
+/** Wraps text that begins at a column of the terminal at its spaces; a longer word stays whole. */
+function wrap(text: string, column: number, { width }: TableStyle): string {
+  const room = (width ?? Infinity) - column;
+  if (text.length <= room) return text;
+  const help = Object.assign(new Help(), { minWidthToWrap: 1 });
+  return help.boxWrap(text, room).replaceAll('\n', `\n${' '.repeat(column)}`);
 }
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
-function longestOf(texts: readonly string[]): number {
-  return texts.reduce((longest, { length }) => Math.max(longest, length), 0);
-}
-
-/** Shrinks the widest truncatable columns until the line fits or all have the minimum width. */
-function fit(widths: readonly number[], isTruncatable: readonly boolean[], { width }: TableStyle): number[] {
-  const fitted = [...widths];
-  if (width === null) return fitted;
-  const room = width - GAP.length * (widths.length - 1);
-  for (;;) {
-    const sum = sumOf(fitted);
-    const widest = Math.max(0, ...fitted.filter((_, at) => isTruncatable[at]));
-    if (sum <= room || widest <= MIN_WIDTH) return fitted;
-    const at = fitted.findIndex((each, column) => each === widest && isTruncatable[column] === true);
-    fitted[at] = Math.max(MIN_WIDTH, widest - (sum - room));
-  }
+/** Shrinks each column of prose by the same share, but not below the minimum, when the line is too wide. */
+function fit(widths: readonly number[], columns: readonly string[], { width }: TableStyle) {
+  const room = (width ?? Infinity) - GAP.length * (widths.length - 1);
+  const prose = widths.filter((_, at) => PROSE.has(columns[at] ?? ''));
+  const share = Math.min(1, (room - sumOf(widths) + sumOf(prose)) / sumOf(prose));
+  const fitted = widths.map((each, at) =>
+    PROSE.has(columns[at] ?? '') ? Math.min(each, Math.max(MIN_WIDTH, Math.floor(each * share))) : each,
+  );
+  return { widths: fitted, isTooWide: sumOf(fitted) > room };
 }
 
 function cut(cell: string, width: number): string {

@@ -4,7 +4,7 @@
  */
 
 import { lstatSync, readFileSync, statSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { isTrusted } from '../../platform/ownership.ts';
@@ -38,23 +38,29 @@ export interface SettingsFile {
   readonly profile: string | null;
 }
 
-type Kind = 'text' | 'duration' | 'texts';
-const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
-  address: 'text',
-  agent: 'text',
-  key_file: 'text',
-  output: 'text',
-  timeout: 'duration',
-};
-const USER_FIELDS: Readonly<Record<string, Kind>> = {
+type Kind = 'text' | 'path' | 'duration' | 'texts';
+const PROJECT_FIELDS: ReadonlyMap<string, Kind> = new Map([
+  ['address', 'text'],
+  ['agent', 'text'],
+  ['key_file', 'path'],
+  ['output', 'text'],
+  ['timeout', 'duration'],
+]);
+const USER_FIELDS: ReadonlyMap<string, Kind> = new Map([
   ...PROJECT_FIELDS,
-  token_file: 'text',
+  ['token_file', 'path'],
   // WHY not in a project file: its author could intercept the connection and impersonate the service.
-  ca_file: 'text',
-  data_dir: 'text',
-  trusted_addresses: 'texts',
+  ['ca_file', 'path'],
+  ['data_dir', 'path'],
+  ['trusted_addresses', 'texts'],
+]);
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const KINDS: Readonly<Record<Kind, readonly [name: string, isFit: (value: unknown) => boolean]>> = {
+  text: ['string', isText],
+  path: ['string', isText],
+  duration: ['number of seconds or a duration', (value) => isText(value) || typeof value === 'number'],
+  texts: ['list of strings', (value) => Array.isArray(value) && value.every((item) => typeof item === 'string')],
 };
-const KINDS = { text: 'string', duration: 'number of seconds or a duration', texts: 'list of strings' } as const;
 const PROJECT_FILE = 'leasehold.toml';
 
 export interface UserDirs {
@@ -139,7 +145,8 @@ async function readSettings(
   if (!isTable(profiles)) throw new UsageError(`${displayPath}: profiles must be tables, as in [profiles.dev]`);
   const check = (values: unknown, where: string): FileSettings => {
     if (!isTable(values)) throw new UsageError(`${where} must be a table`);
-    return absolute(checkFields(values, where, kind), path, userDirs);
+    const toPath = (text: string): string => resolve(dirname(path), text.replace(/^~(?=\/|$)/, userDirs.home));
+    return checkFields(values, where, kind, toPath);
   };
   return {
     path,
@@ -176,39 +183,26 @@ function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-function checkFields(values: Record<string, unknown>, where: string, kind: SettingsFile['kind']): FileSettings {
+/** Resolves paths relative to the file. @throws UsageError */
+function checkFields(
+  values: Record<string, unknown>,
+  where: string,
+  kind: SettingsFile['kind'],
+  toPath: (text: string) => string,
+): FileSettings {
   const known = kind === 'project file' ? PROJECT_FIELDS : USER_FIELDS;
-  for (const [name, value] of Object.entries(values)) {
-    const wanted = Object.hasOwn(known, name) ? known[name] : undefined;
+  const fields = Object.entries(values).map(([name, value]) => {
+    const wanted = known.get(name);
     if (wanted === undefined) {
-      const isPrivate =
-        kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
+      const isPrivate = kind === 'project file' && (USER_FIELDS.has(name) || /token|secret|password/i.test(name));
       const rule = isPrivate ? 'does not belong in a committed file' : 'is unknown';
-      throw new UsageError(`${where}: ${name} ${rule}; the fields are ${Object.keys(known).join(', ')}`);
+      throw new UsageError(`${where}: ${name} ${rule}; the fields are ${[...known.keys()].join(', ')}`);
     }
-    const isFit =
-      wanted === 'texts'
-        ? Array.isArray(value) && value.every((item) => typeof item === 'string')
-        : value !== '' && (typeof value === 'string' || (wanted === 'duration' && typeof value === 'number'));
-    if (!isFit) throw new UsageError(`${where}: ${name} must be a ${KINDS[wanted]}`);
-  }
-  return values;
-}
-
-/** Resolves paths relative to the file. */
-function absolute(settings: FileSettings, path: string, { home }: UserDirs): FileSettings {
-  const from = (text: string): string => {
-    const whole = text.replace(/^~(?=\/|$)/, home);
-    return isAbsolute(whole) ? whole : join(dirname(path), whole);
-  };
-  const { key_file, token_file, ca_file, data_dir } = settings;
-  return {
-    ...settings,
-    ...(key_file === undefined ? {} : { key_file: from(key_file) }),
-    ...(token_file === undefined ? {} : { token_file: from(token_file) }),
-    ...(ca_file === undefined ? {} : { ca_file: from(ca_file) }),
-    ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
-  };
+    const [rule, isFit] = KINDS[wanted];
+    if (!isFit(value)) throw new UsageError(`${where}: ${name} must be a ${rule}`);
+    return [name, wanted === 'path' ? toPath(String(value)) : value];
+  });
+  return Object.fromEntries(fields);
 }
 
 /** The value of a flag, or null. */
@@ -219,6 +213,11 @@ export interface Layer {
   readonly settings: FileSettings;
   readonly source: string;
   readonly level: SettingsFile['kind'];
+}
+
+/** The settings that a layer sets next to another address are meant for that address. */
+export function isForAnotherAddress({ address }: FileSettings, used: string): boolean {
+  return address !== undefined && address.replace(/\/+$/, '') !== used;
 }
 
 /** @throws UsageError for an empty variable */

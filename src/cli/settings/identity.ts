@@ -7,15 +7,21 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
-import { ApiError } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { keyFileIn, readAdminToken } from './data-dir.ts';
-import { type FlagReader, type Layer, readVariable, type UserDirs, userFilePath } from './files.ts';
-import { type Login, readLogin } from './logins.ts';
-import type { Identity, Setting } from './settings.ts';
+import {
+  type FlagReader,
+  isForAnotherAddress,
+  type Layer,
+  readVariable,
+  type UserDirs,
+  userFilePath,
+} from './files.ts';
+import { readLogin } from './logins.ts';
+import type { Identity, Login, Precedence, Setting } from './settings.ts';
 
 interface Search {
   readonly flag: FlagReader;
@@ -37,7 +43,8 @@ export function findIdentity(search: Search): Setting<Identity> {
   const setting = trust === 'for its login' ? explicitIdentity(search, login) : configuredIdentity(search);
   if (trust === 'fully') assertKeyIsOfAgent(search, setting);
   if (setting !== null) return { ...setting, value: withLogin(setting.value, login) };
-  if (login !== null) return { value: fromLogin(login), source: 'leasehold login', level: 'login' };
+  // WHY also an expired session: the service's clock decides, and another identity must not be used silently.
+  if (login !== null) return { value: login, source: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {
     return { value: { kind: 'token', token }, source: `daemon.token in ${search.dataDir}`, level: 'data directory' };
@@ -61,10 +68,12 @@ function configuredIdentity(search: Search): Setting<Identity> | null {
   if (setting !== null) return setting;
   for (const { settings, source, level } of layers) {
     // An identity next to another address in the user file is meant for that address.
-    const isElsewhere = settings.address !== undefined && settings.address.replace(/\/+$/, '') !== address.value;
+    const isElsewhere = isForAnotherAddress(settings, address.value);
     if (address.level === 'project file' && level === 'user file' && isElsewhere) continue;
-    const given = { token: null, tokenFile: settings.token_file ?? null, agent: settings.agent ?? null };
-    const found = choose(search, given, ['', `${source}, token_file`, `${source}, agent`], level);
+    const found = choose(search, level, [
+      ['tokenFile', settings.token_file, `${source}, token_file`],
+      ['agent', settings.agent, `${source}, agent`],
+    ]);
     if (found !== null) return found;
   }
   return null;
@@ -72,14 +81,19 @@ function configuredIdentity(search: Search): Setting<Identity> | null {
 
 function fromFlags(search: Search): Setting<Identity> | null {
   const { flag } = search;
-  const given = { token: null, tokenFile: flag('token-file'), agent: flag('agent') };
-  return choose(search, given, ['', '--token-file', '--agent'], 'flag');
+  return choose(search, 'flag', [
+    ['tokenFile', flag('token-file'), '--token-file'],
+    ['agent', flag('agent'), '--agent'],
+  ]);
 }
 
 function fromEnvironment(search: Search): Setting<Identity> | null {
-  const names = ['LEASEHOLD_TOKEN', 'LEASEHOLD_TOKEN_FILE', 'LEASEHOLD_AGENT'] as const;
-  const [token = null, tokenFile = null, agent = null] = names.map((name) => readVariable(search.userDirs, name));
-  return choose(search, { token, tokenFile, agent }, names, 'environment');
+  const variable = (kind: Given[0], name: string): Given => [kind, readVariable(search.userDirs, name), name];
+  return choose(search, 'environment', [
+    variable('token', 'LEASEHOLD_TOKEN'),
+    variable('tokenFile', 'LEASEHOLD_TOKEN_FILE'),
+    variable('agent', 'LEASEHOLD_AGENT'),
+  ]);
 }
 
 /** The identity given by flags. @throws UsageError for one in the environment, instead of ignoring it */
@@ -94,21 +108,16 @@ function explicitIdentity(search: Search, login: Login | null): Setting<Identity
   );
 }
 
-function choose(
-  search: Search,
-  given: { readonly token: string | null; readonly tokenFile: string | null; readonly agent: string | null },
-  names: readonly [string, string, string],
-  level: Setting<Identity>['level'],
-): Setting<Identity> | null {
-  const { token, tokenFile, agent } = given;
-  const sources = [token, tokenFile, agent].flatMap((value, at) => (value === null ? [] : [names[at] ?? '']));
-  const [source, other] = sources;
-  if (source === undefined) return null;
-  if (other !== undefined) throw new UsageError(`${source} and ${other} are both set: use only one`);
-  if (token !== null) return { value: { kind: 'token', token: new Secret(token) }, source, level };
-  if (tokenFile !== null)
-    return { value: { kind: 'token', token: readToken(search, tokenFile, source) }, source, level };
-  return { value: toAgent(search, agent ?? '', source), source, level };
+type Given = readonly [kind: 'token' | 'tokenFile' | 'agent', text: string | null | undefined, source: string];
+
+function choose(search: Search, level: Precedence, all: readonly Given[]): Setting<Identity> | null {
+  const [given, other] = all.filter(([, text]) => text !== null && text !== undefined);
+  if (given === undefined) return null;
+  const [kind, text, source] = given;
+  if (other !== undefined) throw new UsageError(`${source} and ${other[2]} are both set: use only one`);
+  if (kind === 'agent') return { value: toAgent(search, text ?? '', source), source, level };
+  const token = kind === 'token' ? new Secret(text ?? '') : readToken(search, text ?? '', source);
+  return { value: { kind: 'token', token }, source, level };
 }
 
 function readToken({ userDirs, warn }: Search, file: string, source: string): Secret {
@@ -130,7 +139,7 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
 
 /** The key is in the file that a setting names, in the user's directory, or in the data directory. */
 function toAgent(search: Search, text: string, source: string): Identity {
-  const name = parseName(text, source);
+  const name = parseAgentName(text, source);
   const { flag, userDirs, layers, dataDir } = search;
   const given = flag('key-file') ?? readVariable(userDirs, 'LEASEHOLD_KEY_FILE');
   if (given !== null) return { kind: 'agent', name, keyFile: resolve(userDirs.workingDirectory, given) };
@@ -147,15 +156,6 @@ function toAgent(search: Search, text: string, source: string): Identity {
   return { kind: 'agent', name, keyFile: !existsSync(usual) && existsSync(own) ? own : usual };
 }
 
-function parseName(text: string, source: string): string {
-  try {
-    return parseAgentName(text, source);
-  } catch (error) {
-    if (error instanceof ApiError) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
 /** The key file that `leasehold agent add` creates. */
 export function userKeyFile(userDirs: UserDirs, agent: string): string {
   return join(dirname(userFilePath(userDirs)), 'agents', `${agent}.pem`);
@@ -163,42 +163,23 @@ export function userKeyFile(userDirs: UserDirs, agent: string): string {
 
 /** Uses an open session instead of a new login. */
 function withLogin(identity: Identity, login: Login | null): Identity {
-  if (identity.kind !== 'agent' || !isOf(login, identity) || hasEnded(login)) return identity;
-  return {
-    kind: 'session',
-    name: login.agent,
-    token: login.token,
-    expiresAt: login.expiresAt,
-    keyFile: identity.keyFile,
-  };
+  if (identity.kind !== 'agent' || !isOf(login, identity)) return identity;
+  return Date.parse(login.expiresAt) > Date.now() ? { ...login, keyFile: identity.keyFile } : identity;
 }
 
 function isOf(login: Login | null, identity: Identity): login is Login & { readonly kind: 'session' } {
-  return identity.kind === 'agent' && login?.kind === 'session' && login.agent === identity.name;
+  return identity.kind === 'agent' && login?.kind === 'session' && login.name === identity.name;
 }
 
-function hasEnded({ expiresAt }: { readonly expiresAt: string }): boolean {
-  return !(Date.parse(expiresAt) > Date.now());
-}
-
-/** WHY also an expired session: the service's clock decides, and another identity must not be used silently. */
-function fromLogin(login: Login): Identity {
-  if (login.kind === 'token') return login;
-  const { agent: name, token, expiresAt } = login;
-  return { kind: 'session', name, token, expiresAt, keyFile: null };
-}
-
-/** Whether the address is that of the data directory's service, or the same with the name `localhost`. */
+/**
+ * Whether the address is that of the data directory's service, or the same with the name `localhost`. WHY not two
+ * addresses of loopback: another user may listen on the other one. Nor another port.
+ */
 function isOwnService({ address, serviceAddress }: Search): boolean {
-  return serviceAddress !== null && (address.value === serviceAddress || sameByName(address.value, serviceAddress));
-}
-
-/** WHY not two addresses of loopback: another user may listen on the other one. Nor another port. */
-function sameByName(one: string, other: string): boolean {
-  const [a, b] = [URL.parse(one), URL.parse(other)];
+  if (address.value === serviceAddress) return true;
+  const [a, b] = [URL.parse(address.value), URL.parse(serviceAddress ?? '')];
   if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
-  const isNamed = a.hostname === 'localhost' || b.hostname === 'localhost' || a.hostname === b.hostname;
-  return isNamed && a.protocol === b.protocol && a.port === b.port;
+  return [a.hostname, b.hostname].includes('localhost') && a.protocol === b.protocol && a.port === b.port;
 }
 
 /**

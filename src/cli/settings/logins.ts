@@ -4,10 +4,7 @@ import { dirname, join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import type { UserDirs } from './files.ts';
-
-export type Login =
-  | { readonly kind: 'session'; readonly agent: string; readonly token: Secret; readonly expiresAt: string }
-  | { readonly kind: 'token'; readonly token: Secret };
+import type { Login } from './settings.ts';
 
 /** The JSON of one login. */
 interface SavedLogin {
@@ -29,7 +26,7 @@ export function readLogin(userDirs: UserDirs, address: string): Login | null {
   if (saved === undefined || typeof saved.token !== 'string') return null;
   const token = new Secret(saved.token);
   if (saved.agent === undefined || saved.expires_at === undefined) return { kind: 'token', token };
-  return { kind: 'session', agent: saved.agent, token, expiresAt: saved.expires_at };
+  return { kind: 'session', name: saved.agent, token, expiresAt: saved.expires_at, keyFile: null };
 }
 
 /** Null deletes the login. Returns whether one existed before. */
@@ -38,7 +35,7 @@ export function writeLogin(userDirs: UserDirs, address: string, login: Login | n
   const existed = all.delete(address);
   if (login !== null) {
     const token = login.token.reveal();
-    all.set(address, login.kind === 'token' ? { token } : { token, agent: login.agent, expires_at: login.expiresAt });
+    all.set(address, login.kind === 'token' ? { token } : { token, agent: login.name, expires_at: login.expiresAt });
   }
   const path = loginsPath(userDirs);
   ensurePrivateDir(dirname(path));

@@ -11,6 +11,7 @@ import { readServiceAddress } from './data-dir.ts';
 import {
   type FileSettings,
   type FlagReader,
+  isForAnotherAddress,
   type Layer,
   type RunMapping,
   readProjectFile,
@@ -20,7 +21,7 @@ import {
   type UserDirs,
 } from './files.ts';
 import { findIdentity } from './identity.ts';
-import { Candidates, type OwnService, type Setting, type Settings } from './settings.ts';
+import type { OwnService, Precedence, Setting, Settings } from './settings.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
 const DEFAULT_TIMEOUT_SECONDS = 30;
@@ -36,51 +37,60 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const { file: project, skipped: skippedFile } = await readProjectFile(userDirs);
   if (skippedFile !== null) warn(`${skippedFile.path} is not read: it ${skippedFile.reason}.`);
   const files = [project, await readUserFile(userDirs)].filter((file) => file !== null);
-  const profile = chooseProfile(flag, userDirs, files);
-  const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
-  if (profile !== null && !layers.some(({ source }) => source.endsWith(`[profiles.${profile.value}]`))) {
+  const choose = (name: string, variable: string, others: readonly Source[]): Setting<string> | null =>
+    firstOf([
+      [flag(name), `--${name}`, 'flag'],
+      [readVariable(userDirs, variable), variable, 'environment'],
+      ...others,
+    ]);
+  const inFiles = files.map(({ profile, displayPath, kind }): Source => [profile, `${displayPath}, profile`, kind]);
+  const profile = choose('profile', 'LEASEHOLD_PROFILE', inFiles);
+  if (profile !== null && !files.some(({ profiles }) => profiles.has(profile.value)))
     throw new UsageError(`${profile.source}: no settings file contains the profile ${JSON.stringify(profile.value)}`);
-  }
-  const choose = (name: string, variable: string, field: keyof FileSettings): Candidates<string> => {
-    const candidates = new Candidates<string>()
-      .add(flag(name), `--${name}`, 'flag')
-      .add(readVariable(userDirs, variable), variable, 'environment');
-    for (const { settings, source, level } of layers) {
-      const value = settings[field];
-      if (value !== undefined) candidates.add(String(value), source, level);
-    }
-    return candidates;
-  };
-  const dataDirs = choose('data-dir', 'LEASEHOLD_DATA_DIR', 'data_dir');
-  dataDirs.add(join(userDirs.home, '.leasehold'), 'the default', 'default');
-  const dataDir = first(dataDirs, (text) => resolve(userDirs.workingDirectory, text));
-  const addresses = choose('address', 'LEASEHOLD_ADDR', 'address');
+  const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
+  const inLayers = (field: keyof FileSettings): Source[] =>
+    layers.map(({ settings, source, level }) => [settings[field], source, level]);
+  const dataDirs: Source[] = [...inLayers('data_dir'), [join(userDirs.home, '.leasehold'), 'the default', 'default']];
+  const dataDir = convert(choose('data-dir', 'LEASEHOLD_DATA_DIR', dataDirs), (text) =>
+    resolve(userDirs.workingDirectory, text),
+  );
   const own = readServiceAddress(dataDir.value);
-  addresses.add(own, `daemon.address in ${dataDir.value}`, 'data directory');
-  addresses.add(DEFAULT_ADDRESS, 'the default', 'default');
-  const address = first(addresses, toAddress);
-  const formats = choose('output', 'LEASEHOLD_OUTPUT', 'output').add('table', 'the default', 'default');
-  const timeouts = choose('timeout', 'LEASEHOLD_TIMEOUT', 'timeout');
-  timeouts.add(String(DEFAULT_TIMEOUT_SECONDS), 'the default', 'default');
+  const addresses: Source[] = [
+    ...inLayers('address'),
+    [own, `daemon.address in ${dataDir.value}`, 'data directory'],
+    [DEFAULT_ADDRESS, 'the default', 'default'],
+  ];
+  const address = convert(choose('address', 'LEASEHOLD_ADDR', addresses), toAddress);
+  const formats: Source[] = [...inLayers('output'), ['table', 'the default', 'default']];
+  const timeouts: Source[] = [...inLayers('timeout'), [DEFAULT_TIMEOUT_SECONDS, 'the default', 'default']];
+  // A layer that sets another address is ignored, because its ca_file is meant for that address.
+  const caFiles = layers
+    .filter(({ settings }) => !isForAnotherAddress(settings, address.value))
+    .map(({ settings, source, level }): Source => [settings.ca_file, `${source}, ca_file`, level]);
+  const caFile = choose('ca-file', 'LEASEHOLD_CA_FILE', caFiles);
   const insecure = flag('insecure-http') ?? readVariable(userDirs, 'LEASEHOLD_INSECURE_HTTP');
   const identity = findIdentity({ flag, userDirs, layers, address, dataDir: dataDir.value, serviceAddress: own, warn });
   return {
     address,
     dataDir,
-    caFile: findCaFile(flag, userDirs, layers, address.value),
+    caFile: caFile === null ? null : { ...caFile, value: resolve(userDirs.workingDirectory, caFile.value) },
     identity,
     ownService: findOwnService(address, identity, dataDir.value, own, terminal),
-    format: first(formats, toFormat),
-    timeoutSeconds: first(timeouts, toSeconds),
+    format: convert(choose('output', 'LEASEHOLD_OUTPUT', formats), toFormat),
+    timeoutSeconds: convert(choose('timeout', 'LEASEHOLD_TIMEOUT', timeouts), toSeconds),
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
     skippedFile,
     profile,
     runs: runsOf(files),
-    overridden: [
-      ...addresses.others.map((setting) => ({ ...setting, setting: 'address' })),
-      ...dataDirs.others.map((setting) => ({ ...setting, setting: 'data directory' })),
-    ],
   };
+}
+
+/** A value, or null or undefined without one; its source; and the level of that source. */
+type Source = readonly [value: unknown, source: string, level: Precedence];
+
+function firstOf(sources: readonly Source[]): Setting<string> | null {
+  const found = sources.find(([value]) => value !== null && value !== undefined);
+  return found === undefined ? null : { value: String(found[0]), source: found[1], level: found[2] };
 }
 
 /** WHY equal addresses are not enough: an address given explicitly may be another service behind a forwarded port. */
@@ -106,32 +116,6 @@ function runsOf(files: readonly SettingsFile[]): Settings['runs'] {
   return runs;
 }
 
-/** Ignores a layer that sets another address, because its ca_file is meant for that address. */
-function findCaFile(
-  flag: FlagReader,
-  userDirs: UserDirs,
-  layers: readonly Layer[],
-  address: string,
-): Setting<string> | null {
-  const candidates = new Candidates<string>()
-    .add(flag('ca-file'), '--ca-file', 'flag')
-    .add(readVariable(userDirs, 'LEASEHOLD_CA_FILE'), 'LEASEHOLD_CA_FILE', 'environment');
-  for (const { settings, source, level } of layers) {
-    const isElsewhere = settings.address !== undefined && settings.address.replace(/\/+$/, '') !== address;
-    if (!isElsewhere) candidates.add(settings.ca_file, `${source}, ca_file`, level);
-  }
-  const setting = candidates.first;
-  return setting === null ? null : { ...setting, value: resolve(userDirs.workingDirectory, setting.value) };
-}
-
-function chooseProfile(flag: FlagReader, userDirs: UserDirs, files: readonly SettingsFile[]): Setting<string> | null {
-  const candidates = new Candidates<string>()
-    .add(flag('profile'), '--profile', 'flag')
-    .add(readVariable(userDirs, 'LEASEHOLD_PROFILE'), 'LEASEHOLD_PROFILE', 'environment');
-  for (const { profile, displayPath, kind } of files) candidates.add(profile, `${displayPath}, profile`, kind);
-  return candidates.first;
-}
-
 function layersOf({ settings, profiles, displayPath, kind }: SettingsFile, profile: string | null): Layer[] {
   const chosen = profile === null ? undefined : profiles.get(profile);
   return [
@@ -142,10 +126,9 @@ function layersOf({ settings, profiles, displayPath, kind }: SettingsFile, profi
   ];
 }
 
-function first<T>(candidates: Candidates<string>, convert: (text: string, source: string) => T): Setting<T> {
-  const setting = candidates.first;
+function convert<T>(setting: Setting<string> | null, to: (text: string, source: string) => T): Setting<T> {
   if (setting === null) throw new Error('every setting has a default');
-  return { ...setting, value: convert(setting.value, setting.source) };
+  return { ...setting, value: to(setting.value, setting.source) };
 }
 
 /** Excludes characters with a meaning to terminals and shells. */

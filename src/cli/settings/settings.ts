@@ -14,10 +14,9 @@ export interface Setting<T> {
   readonly level: Precedence;
 }
 
-/** The identity used for requests. */
-export type Identity =
+/** What `leasehold login` saves for an address. */
+export type Login =
   | { readonly kind: 'token'; readonly token: Secret }
-  | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
   | {
       readonly kind: 'session';
       readonly name: string;
@@ -25,7 +24,12 @@ export type Identity =
       readonly expiresAt: string;
       /** The key for a new session; null if the agent was not named explicitly. */
       readonly keyFile: string | null;
-    }
+    };
+
+/** The identity used for requests. */
+export type Identity =
+  | Login
+  | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
   | { readonly kind: 'anonymous' };
 
 const SESSION_PREFIX = 'lhs_';
@@ -63,24 +67,4 @@ export interface Settings {
   readonly profile: Setting<string> | null;
   /** The tables `[run.NAME]`, by name. */
   readonly runs: ReadonlyMap<string, Setting<RunMapping>>;
-  /** Values that a higher precedence overrides, for `doctor`. */
-  readonly overridden: readonly (Setting<string> & { readonly setting: string })[];
-}
-
-/** All candidates of one setting, highest precedence first. */
-export class Candidates<T> {
-  readonly #candidates: Setting<T>[] = [];
-
-  add(value: T | null | undefined, source: string, level: Precedence): this {
-    if (value !== null && value !== undefined) this.#candidates.push({ value, source, level });
-    return this;
-  }
-
-  get first(): Setting<T> | null {
-    return this.#candidates[0] ?? null;
-  }
-
-  get others(): readonly Setting<T>[] {
-    return this.#candidates.slice(1);
-  }
 }
