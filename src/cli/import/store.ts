@@ -14,7 +14,7 @@ const GRACE_MS = 5000;
 
 type Vault = Pick<Leasehold, 'credentials'>;
 
-export interface StoreOptions {
+interface Progressing {
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
 }
@@ -23,7 +23,7 @@ export interface StoreOptions {
 export async function storeAll(
   vault: Vault,
   plan: ImportPlan,
-  { onlyNew, signal, progress }: StoreOptions & { readonly onlyNew: boolean },
+  { onlyNew, signal, progress }: Progressing & { readonly onlyNew: boolean },
 ): Promise<ImportPlan> {
   const wanted = plan.rows.filter(isToStore);
   const results = new Map<ImportRow, ImportRow>();
@@ -88,7 +88,7 @@ const LEASE_SECONDS = 1;
 export async function compare(
   { credentials }: Vault,
   plan: ImportPlan,
-  { signal, progress }: StoreOptions,
+  { signal, progress }: Progressing,
 ): Promise<ImportPlan> {
   const existing = plan.rows.filter(({ state }) => state === 'new version');
   const unchanged = new Set<ImportRow>();
