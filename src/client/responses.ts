@@ -38,7 +38,8 @@ export async function readJson(response: Response, maxBytes = MAX_BYTES): Promis
   throw notLeasehold(response);
 }
 
-async function readText(response: Response, maxBytes: number) {
+/** @throws LeaseholdError INVALID_RESPONSE for a longer body */
+export async function readText(response: Response, maxBytes: number) {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;

@@ -56,7 +56,7 @@ test('a dry run stores nothing and needs no terminal', async (t) => {
   write('a.json', '{"db":{"password":"hunter2"}}');
   const { code, stdout, stderr } = await imports(['a.json', '--dry-run']);
   assert.deepEqual([code, results(stdout)], [0, ['db/password new']]);
-  assert.match(stderr, /^Would store: 1 new credential\. Nothing was stored\.\n$/);
+  assert.match(stderr, /^Would store: 1 new\. Nothing was stored\.\n$/);
   assert.equal(await stored('db/password'), undefined);
 });
 
@@ -200,7 +200,6 @@ test('an unreachable Vault and error responses end with exit code 2 and do not m
       answer: (url, response) => {
         const status = statusOf[/^\/v1\/(\w+)/.exec(url)?.[1] ?? ''];
         if (status !== undefined) response.writeHead(status, { location: '/' }).end();
-        else if (url.startsWith('/v1/odd/')) response.end('{"data":{"keys":["\\udc00name"]}}');
         else return false;
         return true;
       },
@@ -220,11 +219,10 @@ test('an unreachable Vault and error responses end with exit code 2 and do not m
       /the token is not allowed to list secret\/ \(403\)\.\n {2}It may have expired/,
     ],
     [ask(server.address, 'kv'), /nothing was found at kv\/\.\n {2}Check that it is a KV engine of version 2/],
-    [ask(server.address, 'sealed'), /Vault is sealed or under maintenance \(503\)\.\n/],
-    [ask(server.address, 'wrong'), /Vault rejected the request \(400\)\.\n {2}Check that the mount is a KV engine/],
+    [ask(server.address, 'sealed'), /Vault responded with status 503\.\n {2}Vault is sealed or under maintenance/],
+    [ask(server.address, 'wrong'), /Vault responded with status 400\.\n {2}Check that the mount is a KV engine/],
     [ask(server.address, 'broken'), /Vault responded with status 500\.\n/],
-    [ask(server.address, 'odd'), /odd\/\\udc00name: the name is not well-formed Unicode.*\n {2}Nothing was imported/],
-    [ask(server.address, 'moved'), /a redirect \(307\), which is not followed\.\n {2}A standby node redirects/],
+    [ask(server.address, 'moved'), /status 307\.\n {2}Redirects are not followed\. A standby node redirects/],
   ];
   for (const [ran, says] of rows) {
     const { code, stdout, stderr } = await ran;
@@ -241,7 +239,7 @@ const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
   [['folder'], /folder: cannot be read \(EISDIR\)/],
   [['a.env', '--from', 'xml'], /--from: must be one of env, json, 1password, bitwarden/],
   [['a.env', '--prefix', '/a'], /--prefix: must not begin or end with \//],
-  [['--vault-addr', 'http://192.0.2.1'], /--vault-addr: plain HTTP to another machine/],
+  [['--vault-addr', 'http://192.0.2.1'], /--vault-addr: must be https:/],
   [['--vault-addr', 'https://x', '--mount', 'a/../b'], /--mount: must not contain \. or \.\./],
 ];
 

@@ -1,10 +1,9 @@
-// Tests the JSON source: strict parsing, line numbers, and errors that never quote the file.
+// Tests the JSON source: strict parsing, locations, and errors that never quote the file.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseJson } from '../../src/cli/import/json.ts';
-import { readJsonFile } from '../../src/cli/import/json-source.ts';
+import { parseJson, readJsonFile } from '../../src/cli/import/json.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { runs } from '../kit/property.ts';
@@ -12,21 +11,21 @@ import { runs } from '../kit/property.ts';
 const drafts = (text: string) =>
   readJsonFile(text, 'a.json').drafts.map(({ names, value, where }) => [names.join('/'), value.reveal(), where]);
 
-test('members of objects become names, and numbers, booleans and arrays are kept as written', () => {
+test('members of objects become names, and numbers and booleans are kept as written, also in arrays', () => {
   const text = `{
     "db": { "password": "p\\u0061ss", "port": 5432 },
     "big": 12345678901234567890,
     "exact": 1.10,
     "on": true,
-    "hosts": [ "a", {"b": 1} ]
+    "hosts": [ "a", {"b": 1.0} ]
   }`;
   assert.deepEqual(drafts(text), [
-    ['db/password', 'pass', 'a.json:2'],
-    ['db/port', '5432', 'a.json:2'],
-    ['big', '12345678901234567890', 'a.json:3'],
-    ['exact', '1.10', 'a.json:4'],
-    ['on', 'true', 'a.json:5'],
-    ['hosts', '[ "a", {"b": 1} ]', 'a.json:6'],
+    ['db/password', 'pass', 'a.json › db › password'],
+    ['db/port', '5432', 'a.json › db › port'],
+    ['big', '12345678901234567890', 'a.json › big'],
+    ['exact', '1.10', 'a.json › exact'],
+    ['on', 'true', 'a.json › on'],
+    ['hosts', '["a",{"b":1.0}]', 'a.json › hosts'],
   ]);
 });
 
@@ -34,8 +33,8 @@ test('null and empty objects are skipped and reported', () => {
   const { drafts: none, skipped } = readJsonFile('{"a":null,\n"b":{}}', 'a.json');
   assert.deepEqual(none, []);
   assert.deepEqual(skipped, [
-    { where: 'a.json:1', reason: 'it is null', kind: 'empty' },
-    { where: 'a.json:2', reason: 'it is an empty object', kind: 'empty' },
+    { where: 'a.json › a', reason: 'it is null', kind: 'empty' },
+    { where: 'a.json › b', reason: 'it is an empty object', kind: 'empty' },
   ]);
 });
 
@@ -49,25 +48,21 @@ test('keys such as __proto__ are ordinary keys', () => {
 });
 
 const INVALID: readonly [text: string, rule: RegExp][] = [
-  ['{"a":1,"a":2}', /:1: .*same key twice/],
-  ['{"a":1,\n"\\u0061":2}', /:2: .*same key twice/],
+  ['{"a":1,"a":2}', /same key twice/],
+  ['{"a":1,\n"\\u0061":2}', /same key twice/],
+  ['{"a":{"b":1,"c":"\\"x\\":"},"d":1,"a":{"b":1}}', /same key twice/],
+  ['[{"a":1,"a": 1}]', /same key twice/],
   ['[1]', /must be an object/],
+  ['1', /must be an object/],
   ['"a"', /must be an object/],
-  ['', /a value was expected/],
-  ['{"a":1} x', /nothing may follow/],
-  ['{"a":1,}', /a key in double quotes/],
-  ["{'a':1}", /a key in double quotes/],
-  ['{"a" 1}', /: was expected/],
-  ['{"a":1 "b":2}', /, was expected/],
-  ['{"a":01}', /, was expected/],
-  ['{"a":.5}', /a value was expected/],
-  ['{"a":NaN}', /a value was expected/],
-  ['{"a":"x', /not closed/],
-  ['{"a":"x\\', /not closed/],
-  ['{"a":"x\ny"}', /control character/],
-  ['{"a":"\\x41"}', /invalid escape/],
-  ['{"a":1} // no', /nothing may follow/],
-  ['{"a":1', /, was expected/],
+  ['', /not strict JSON/],
+  ['{"a":1} x', /not strict JSON/],
+  ['{"a":1,\n}', /a\.json:2: is not strict JSON/],
+  ["{'a':1}", /not strict JSON/],
+  ['{"a":NaN}', /not strict JSON/],
+  ['{"a":"x', /not strict JSON/],
+  ['{"a":"x\ny"}', /a\.json:1: is not strict JSON/],
+  ['{"a":1} // no', /not strict JSON/],
 ];
 
 for (const [text, rule] of INVALID) {
@@ -88,10 +83,11 @@ test('an error never repeats content of the file', () => {
   }
 });
 
-test('nesting is bounded before the stack overflows', () => {
-  for (const open of ['[', '{"a":']) {
-    assert.throws(() => parseJson(open.repeat(200_000), 'a.json'), /more than 64 levels/);
-  }
+test('deep nesting is an error or a value without a path, and no crash', () => {
+  const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+  assert.throws(() => parseJson(deep(500_000), 'a.json'), /not strict JSON/);
+  const [[names, value] = []] = drafts(deep(100));
+  assert.deepEqual([names, value], ['a/'.repeat(64).slice(0, -1), deep(36)]);
 });
 
 test('parsing time grows linearly with the file', () => {
@@ -102,16 +98,10 @@ test('parsing time grows linearly with the file', () => {
 });
 
 test('any JSON is parsed as JSON.parse parses it', () => {
-  const plain = (value: ReturnType<typeof parseJson>): unknown => {
-    if (value.kind === 'object')
-      return Object.fromEntries([...value.members].map(([key, member]) => [key, plain(member)]));
-    if (value.kind === 'array') return value.items.map(plain);
-    return value.kind === 'string' ? value.value : JSON.parse(value.text);
-  };
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(0, 1, '\t'), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
-      assert.equal(JSON.stringify(plain(parseJson(text, 'a.json'))), JSON.stringify(JSON.parse(text)));
+      assert.equal(JSON.stringify(parseJson(text, 'a.json')), JSON.stringify(JSON.parse(text)));
     }),
     runs(500),
   );

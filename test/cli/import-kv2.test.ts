@@ -77,10 +77,10 @@ test('deleted, destroyed, forbidden, empty and vanished secrets are skipped and 
   assert.deepEqual(drafts, ['z = z']);
   assert.deepEqual(skipped.sort(), [
     'secret/a: its newest version was deleted (empty)',
-    'secret/b: its newest version was destroyed (empty)',
+    'secret/b: its newest version was deleted (empty)',
     'secret/c: the token is not allowed to read it (rejected)',
     'secret/d: it no longer exists (empty)',
-    'secret/e: it has no fields (empty)',
+    'secret/e: it is an empty object (empty)',
     'secret/f › x: it is null (empty)',
     'secret/locked/: the token is not allowed to list it (rejected)',
   ]);
@@ -134,7 +134,7 @@ test('a redirect is rejected, and the token is not sent elsewhere', async (t) =>
       },
     },
   );
-  await rejects(readFrom(server), /redirect \(307\), which is not followed/);
+  await rejects(readFrom(server), /status 307$/);
   assert.deepEqual(other.requests, []);
 });
 
@@ -161,7 +161,7 @@ test('an overloaded server is retried a bounded number of times', async (t) => {
       },
     },
   );
-  await rejects(readFrom(sealed), /sealed/);
+  await rejects(readFrom(sealed), /status 503$/);
   assert.equal(sealed.requests.length, 4);
 });
 
@@ -184,27 +184,28 @@ test('malicious responses cause an error, not an endless listing', async (t) => 
   assert.equal(endless.requests.length, 33);
   const upwards = await readFrom(await say('{"data":{"keys":["..","../","","/"]}}'));
   assert.deepEqual([upwards.drafts.length, upwards.skipped.length], [0, 4]);
-  await rejects(readFrom(await say('hello')), /not strict JSON/);
+  await rejects(readFrom(await say('hello')), /not from Vault or OpenBao/);
   await rejects(readFrom(await say('[]')), /not from Vault or OpenBao/);
   await rejects(readFrom(await say('{"data":{}}')), /not from a KV v2 mount/);
-  await rejects(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /too large/);
+  await rejects(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /longer than 16777216 bytes/);
 });
 
-test('a name that is not well-formed Unicode is reported with its location, and nothing is read', async (t) => {
-  for (const key of ['half\\ud800', 'half\\ud800/']) {
-    const server = await startKv2Server(
-      t,
-      {},
-      {
-        answer: (url, response) => {
-          response.end(`{"data":{"keys":${url.includes('/team') ? `["${key}","z"]` : '["team/"]'}}}`);
-          return true;
-        },
+test('a name that is not well-formed Unicode is skipped and reported', async (t) => {
+  const server = await startKv2Server(
+    t,
+    {},
+    {
+      answer: (_url, response) => {
+        response.end('{"data":{"keys":["half\\ud800","half\\ud800/"]}}');
+        return true;
       },
-    );
-    await rejects(readFrom(server), /^secret\/team\/half\ud800: the name is not well-formed Unicode/);
-    assert.equal(server.requests.length, 2);
-  }
+    },
+  );
+  const { skipped } = await readFrom(server);
+  assert.deepEqual(
+    skipped.map(({ where, reason }) => [where, reason]),
+    Array(2).fill(['secret/half\ud800', 'its name cannot be requested']),
+  );
 });
 
 test('an abort ends the read immediately', async (t) => {

@@ -79,7 +79,6 @@ test('1Password: a skipped attachment is reported', async () => {
 
 test('a malicious archive is rejected', async (t) => {
   const bomb = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
-  const dense = zipSync({ 'export.data': new Uint8Array(2 * 1024 * 1024) });
   const honest = pux(ITEMS);
   const lying = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
   // Both headers declare an unpacked size of 100 bytes.
@@ -102,7 +101,6 @@ test('a malicious archive is rejected', async (t) => {
   many.writeUInt32LE(large, locator + 8);
   const cases: readonly [name: string, bytes: Uint8Array, rule: RegExp][] = [
     ['larger than the bound', bomb, /too large when unpacked/],
-    ['compressed too well', dense, /too large when unpacked/],
     ['with false sizes', lying, /not strict JSON|cannot be read/],
     ['without its data', zipSync({ other: strToU8('x') }), /does not contain export\.data/],
     ['truncated', honest.slice(0, honest.length - 30), /cannot be read/],
@@ -186,9 +184,10 @@ test('CSV of 1Password: rows with quotes, commas and line breaks', async () => {
     'Next/one-time password = otpauth://x (totp)',
     'Next/notes = n (note)',
   ]);
+  assert.equal(source.drafts[0]?.where, 'export.csv › Shop › username');
   assert.deepEqual(
-    source.drafts.map(({ where }) => where),
-    [2, 2, 5, 5, 5].map((line) => `export.csv:${line}`),
+    source.skipped.map(({ where }) => where),
+    ['export.csv › Old'],
   );
 });
 

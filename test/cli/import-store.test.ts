@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlannedRow } from '../../src/cli/import/plan.ts';
+import type { ImportPlan } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -10,13 +10,16 @@ import { inParallel } from '../../src/platform/parallel.ts';
 import { startTestService } from '../kit/service.ts';
 
 const NEVER = new AbortController().signal;
-const rowsOf = (count: number): PlannedRow[] =>
-  Array.from({ length: count }, (_, at) => ({
+const planOf = (count: number): ImportPlan => ({
+  rows: Array.from({ length: count }, (_, at) => ({
     path: `k/${at}`,
     state: 'new',
     from: 'x',
+    reason: null,
     draft: { names: [`${at}`], value: new Secret('hunter2'), type: 'password', description: 'of a test', where: 'x' },
-  }));
+  })),
+  skipped: [],
+});
 
 test('work runs with bounded concurrency; the first failure is thrown after the running work has ended', async () => {
   let [active, most, done] = [0, 0, 0];
@@ -39,20 +42,20 @@ test('every row is stored with type and description, and progress reaches its en
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken });
   const seen: number[] = [];
-  const rows = rowsOf(100);
+  const plan = planOf(100);
   const progress = (done: number, of: number): void => void seen.push(done / of);
-  const outcomes = await storeAll(vault, rows, { onlyNew: true, signal: NEVER, progress });
+  const { rows: outcomes } = await storeAll(vault, plan, { onlyNew: true, signal: NEVER, progress });
   assert.deepEqual(
-    outcomes.map(({ row }) => row),
-    rows,
+    outcomes.map(({ path }) => path),
+    plan.rows.map(({ path }) => path),
   );
-  assert.ok(outcomes.every(({ result }) => result === 'stored'));
+  assert.ok(outcomes.every(({ state }) => state === 'stored'));
   assert.equal(seen.at(-1), 1);
   const { body } = await service.admin.get('/api/v1/credentials/k/99?view=metadata');
   assert.deepEqual([body.data.type, body.data.description], ['password', 'of a test']);
-  const again = await storeAll(vault, rows.slice(0, 3), { onlyNew: true, signal: NEVER, progress });
+  const { rows: again } = await storeAll(vault, planOf(3), { onlyNew: true, signal: NEVER, progress });
   assert.deepEqual(
-    again.map(({ result }) => result),
+    again.map(({ state }) => state),
     ['exists', 'exists', 'exists'],
   );
 });
@@ -64,8 +67,12 @@ test('after an interrupt every row has an outcome', async (t) => {
   const progress = (done: number): void => {
     if (done === 20) controller.abort(new Error('interrupted'));
   };
-  const outcomes = await storeAll(vault, rowsOf(200), { onlyNew: false, signal: controller.signal, progress });
-  const count = (result: string): number => outcomes.filter((outcome) => outcome.result === result).length;
+  const { rows: outcomes } = await storeAll(vault, planOf(200), {
+    onlyNew: false,
+    signal: controller.signal,
+    progress,
+  });
+  const count = (result: string): number => outcomes.filter((outcome) => outcome.state === result).length;
   assert.equal(count('stored') + count('not tried'), 200);
   assert.ok(count('stored') >= 20 && count('stored') <= 28, String(count('stored')));
   const { body } = await service.admin.get('/api/v1/credentials');
@@ -76,8 +83,12 @@ test('when the service is unreachable, the rest is not tried', async (t) => {
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken, retries: 0 });
   await service.stop();
-  const outcomes = await storeAll(vault, rowsOf(100), { onlyNew: false, signal: NEVER, progress: () => undefined });
-  assert.ok(outcomes.filter(({ result }) => result === 'failed').length <= 8);
-  assert.ok(outcomes.every(({ result }) => result === 'failed' || result === 'not tried'));
+  const { rows: outcomes } = await storeAll(vault, planOf(100), {
+    onlyNew: false,
+    signal: NEVER,
+    progress: () => undefined,
+  });
+  assert.ok(outcomes.filter(({ state }) => state === 'failed').length <= 8);
+  assert.ok(outcomes.every(({ state }) => state === 'failed' || state === 'not tried'));
   assert.match(outcomes[0]?.reason ?? '', /UNREACHABLE\); it may have been stored$/);
 });

@@ -96,8 +96,8 @@ test('an explanation shows what was considered, and its suggested command grants
     const line = /^ {2}(leasehold policy put .*)$/m.exec(stdout)?.[1] ?? '';
     assert.match(await shell.run(line), /bot-retrieve/);
     const answer = await home.leasehold(['policy', 'explain', 'bot', 'retrieve', path, '-o', 'json']);
-    const { allowed, policy_name, agrees, grant } = JSON.parse(answer.stdout);
-    assert.deepEqual([allowed, agrees, grant], [true, true, null]);
+    const { allowed, policy_name, grant } = JSON.parse(answer.stdout);
+    assert.deepEqual([allowed, grant], [true, null]);
     assert.match(policy_name, /^bot-retrieve/);
   }
   assert.equal((await run('policy explain bot retrieve prod/dc --field allowed')).stdout, 'false\n');

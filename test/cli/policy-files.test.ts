@@ -4,13 +4,14 @@ import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
 import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
-import { readPolicyDirectory, readPolicyFile, readPolicyText } from '../../src/cli/policy/policy-files.ts';
+import { readPolicyDirectory, readPolicyFile } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
@@ -18,6 +19,12 @@ import { policySets } from './random-policies.ts';
 
 const GOOD = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'], max_ttl: 60 };
 const GOOD_TOML = toToml(GOOD);
+
+const question = (folder: string, input = '') => ({
+  terminal: { workingDirectory: folder, stdin: Readable.from([Buffer.from(input)]) as unknown } as Terminal,
+  signal: new AbortController().signal,
+});
+const readText = (text: string, name: string) => readPolicyFile(question('.', text), '-', name);
 
 function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): string {
   const folder = temporaryDirectory(scope);
@@ -44,7 +51,7 @@ test('a policy in TOML, JSON of any layout and YAML is the same', async (t) => {
       for (const draft of drafts) {
         const fields = { name: draft.name, ...toReplacement(draft), created_at: '2026-01-01T00:00:00.000Z' };
         const texts = [toYaml(fields), ...[undefined, 2, '\t'].map((space) => JSON.stringify(fields, null, space))];
-        for (const text of texts) assert.deepEqual(await readPolicyText(text, draft.name), draft);
+        for (const text of texts) assert.deepEqual(await readText(text, draft.name), draft);
         for (const text of texts.slice(1)) assert.deepEqual(await parseNotation(text, 'json'), { value: fields });
         const { value } = (await parseNotation(toToml(fields), 'toml')) as { value: object };
         assert.deepEqual({ ...value }, fields);
@@ -92,7 +99,7 @@ test('all problems are reported together: the file, the field, the rule, and the
       'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl',
       'misspelt.toml: principle: unknown field; did you mean principal?',
       'misspelt.toml: resource: unknown field; did you mean resources?',
-      'misspelt.toml: ttl: unknown field; did you mean max_ttl?',
+      'misspelt.toml: ttl: unknown field; must be one of name, principal, resources, actions, max_ttl',
       'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl',
       'misspelt.toml: principal: is missing',
       'misspelt.toml: resources: is missing',
@@ -174,7 +181,7 @@ test('any file is a policy or a problem, and never a crash', async () => {
   const anyJson = fc.jsonValue().map((value) => JSON.stringify(value));
   await fc.assert(
     fc.asyncProperty(anyJson, async (text) => {
-      await readPolicyText(text, 'n').then(
+      await readText(text, 'n').then(
         () => assert.fail('it took anything'),
         (error: Error) => assert.equal(error.constructor.name, 'UsageError', text),
       );
@@ -252,11 +259,6 @@ test('a directory that is empty, missing or not a directory is rejected: with --
   await assert.rejects(readPolicyDirectory(folder), /contains no policy files/);
   await assert.rejects(readPolicyDirectory(join(folder, 'missing')), /ENOENT/);
   await assert.rejects(readPolicyDirectory(join(folder, 'README.md')), /must be a directory/);
-});
-
-const question = (folder: string) => ({
-  terminal: { workingDirectory: folder } as Terminal,
-  signal: new AbortController().signal,
 });
 
 test('a single file may be anywhere, has the suffix of a policy file, and any other name than its policy', async (t) => {

@@ -116,7 +116,7 @@ test('an import asks, and the answer no stores nothing', async (t) => {
   const importing = (): Screen =>
     startScreen(t, ['import', '.env', '--prefix', 'x'], { home: home.path, folder, environment });
   const declined = importing();
-  await declined.answer(/Store 3 new credentials\? \[y\/N\] $/, '\r');
+  await declined.answer(/Store 3 new\? \[y\/N\] $/, '\r');
   assert.equal(await declined.ended(), 3);
   assert.equal(await stored('x/PORT'), undefined);
   const storing = importing();

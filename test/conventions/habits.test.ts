@@ -23,7 +23,7 @@ const THIS_FILE = 'test/conventions/habits.test.ts';
 const src = readSources(['src']);
 const tests = readSources(['test']);
 /** Names of other programs, and a frozen example, that contain a forbidden word. */
-const FOREIGN_NAMES = /row\('folder'\)|or folder, name|FOLDER\/ITEM|\bname:nobody\b|account `nobody`/g;
+const FOREIGN_NAMES = /row\['folder'\]|or folder, name|FOLDER\/ITEM|\bname:nobody\b|account `nobody`/g;
 /** Lines with a comment or with the title of a test. */
 const TEST_PROSE = /^\s*(?:\/\/|\/?\*).*|(?<!\.)\b(?:test|suite)\(.*/gm;
 /** What the rows about prose check. */

@@ -1,10 +1,9 @@
 /** The commands `policy list`, `policy show` and `policy delete`. */
-import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
-import { LOSS_COLUMNS, lossesOf, lossLines, namedAgents } from '../policy/deletion-impact.ts';
 import { toPolicy } from '../policy/fields.ts';
+import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 import { apply } from './policy-apply.ts';
@@ -12,6 +11,7 @@ import { explain, test } from './policy-explain-test.ts';
 import { put } from './policy-put.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
+const LEASES_STAY = 'Existing leases stay valid until they expire; leasehold lease revoke ends them.';
 const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' } as const;
 
 const list = defineCommand({
@@ -46,7 +46,7 @@ const remove = defineCommand({
   name: 'policy delete',
   summary: 'Delete a policy, effective immediately on every node',
   about: [
-    'Shows which access no other policy grants, and asks for confirmation. If another policy grants the same access, it decides from then on, possibly with longer leases.',
+    'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, it decides from then on, possibly with longer leases.',
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],
@@ -58,22 +58,10 @@ const remove = defineCommand({
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
     if (isDry || !yes) {
-      const policies = (await Array.fromAsync(vault.policies.listAll({ signal }))).map(toPolicy);
-      const policy = policies.find((each) => each.name === name);
-      if (policy === undefined) throw new LeaseholdError('NOT_FOUND', 'The policy does not exist.');
-      const agents = namedAgents(policy, await Array.fromAsync(vault.agents.listAll({ signal })));
-      const losses = lossesOf(
-        policy,
-        policies.filter((each) => each !== policy),
-      );
-      if (isDry && !output.isForPeople)
-        await output.records(
-          losses.map((loss) => ({ ...loss })),
-          LOSS_COLUMNS,
-          null,
-        );
-      else
-        for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : printNotice(terminal, line);
+      const plan = makePlan([], [toPolicy(await vault.policies.read(name, { signal }))], true);
+      const lines = [...plan.steps.flatMap(stepLines), LEASES_STAY];
+      if (isDry && !output.isForPeople) await output.record(planRecord(plan, false));
+      else for (const line of lines) isDry ? output.text(line) : printNotice(terminal, line);
       if (isDry) return printNotice(terminal, 'Nothing was done.');
       await requireConfirmation(invocation, `Delete ${name}?`);
     }

@@ -17,7 +17,7 @@ import {
   verdictLines,
 } from '../policy/explanation.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
-import { throwIfProblems } from '../policy/problems.ts';
+import { problemsError } from '../policy/problems.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -43,8 +43,7 @@ export const explain = defineCommand({
   async run(invocation, { all: showsAll }, agent, action, path) {
     const { signal, output } = invocation;
     const read = readQuestion(agent, action, path);
-    if ('problems' in read) throwIfProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
-    if (!('question' in read)) throw new Error('a valid access query was not parsed');
+    if ('problems' in read) throw problemsError(read.problems.map(toProblem), 'leasehold policy explain --help');
     const { policies } = invocation.connect();
     // WHY: an agent may not list policies, and the attempt would be recorded as a denial.
     const listed = mayBeAdministrator(invocation.settings.identity.value)

@@ -7,11 +7,10 @@ import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { CONFIRMATION_FLAGS, list, parseDuration, text } from '../flags.ts';
-import { readTextInput } from '../input.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
-import { readPolicyFile, readPolicyText } from '../policy/policy-files.ts';
-import { throwIfProblems } from '../policy/problems.ts';
+import { readPolicyFile } from '../policy/policy-files.ts';
+import { problemsError } from '../policy/problems.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -103,7 +102,6 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
-    if (file === '-') return readPolicyText(await readTextInput(invocation, file), name);
     return readPolicyFile(invocation, file, name);
   }
   const fields = {
@@ -118,6 +116,5 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     const [, field = '', rule = problem] = /^(\w+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
     return { where: FLAG_OF[field] ?? 'NAME', what: rule };
   });
-  throwIfProblems(problems, 'leasehold policy put --help');
-  throw new Error('a policy without a draft had no problem');
+  throw problemsError(problems, 'leasehold policy put --help');
 }

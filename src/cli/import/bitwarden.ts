@@ -3,32 +3,27 @@
  * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the export classes of the Bitwarden client.
  */
 
-import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
-import { type JsonObject, objectOf, objectsOf, parseJson, textOf } from './json.ts';
+import { type ImportSource, Reader } from './item.ts';
+import { isObject, type JsonObject, objectOf, objectsOf, parseJson, textOf, valueText } from './json.ts';
 
 /** The member that contains the fields of each item type. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
-const TYPES: ReadonlyMap<string, string> = new Map([
-  ['totp', 'totp'],
-  ['privateKey', 'ssh_key'],
-]);
+const TYPES: Readonly<Record<string, string>> = { totp: 'totp', privateKey: 'ssh_key' };
 /** The type of a field that only refers to another field. */
 const LINKED_FIELD = '3';
 
 /** @throws UsageError also for an encrypted export */
 export function readBitwarden(text: string, name: string): ImportSource {
   const root = parseJson(text, name);
-  if (root.kind !== 'object') throw new UsageError(`${name}: is not a Bitwarden export`);
-  const encrypted = root.members.get('encrypted');
-  if (encrypted?.text === 'true') {
+  if (!isObject(root)) throw new UsageError(`${name}: is not a Bitwarden export`);
+  if (root['encrypted'] === true) {
     throw new UsageError(
       `${name}: is an encrypted export, which only Bitwarden can open`,
       'Export it again with the file format .json (not “.json (Encrypted)”), import it, then delete the file.',
     );
   }
-  if (root.members.get('items')?.kind !== 'array') throw new UsageError(`${name}: has no items list`);
+  if (!Array.isArray(root['items'])) throw new UsageError(`${name}: has no items list`);
   const folders = new Map(
     ['folders', 'collections'].flatMap((list) =>
       objectsOf(root, list).map((each) => [textOf(each, 'id') ?? '', textOf(each, 'name') ?? ''] as const),
@@ -41,37 +36,30 @@ export function readBitwarden(text: string, name: string): ImportSource {
 
 function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: JsonObject): void {
   const title = textOf(item, 'name') ?? '';
-  const parent = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
+  const { collectionIds } = item;
+  const [firstCollection] = Array.isArray(collectionIds) ? collectionIds : [];
+  const parent = folders.get(textOf(item, 'folderId') ?? String(firstCollection)) ?? '';
   const where = parent === '' ? title : `${parent} › ${title}`;
   if (textOf(item, 'deletedDate') !== null) {
     reader.skip(where, 'it is in the trash');
     return;
   }
-  // Bitwarden separates nested folders with slashes.
-  const above = parent.split('/').filter((segment) => segment !== '');
-  const description = siteOf(textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri'));
-  const add = (field: string, value: string | null, type: string | null): void => {
-    if (value === null || value === '') return;
-    const names = [...above, title, field];
-    reader.add({ names, value: new Secret(value), type, description, where: `${where} › ${field}` });
-  };
+  const login = objectOf(item, 'login') ?? {};
+  const add = reader.item([...foldersIn(parent), title], textOf(objectsOf(login, 'uris')[0] ?? {}, 'uri'), where);
   for (const kind of KINDS) {
-    for (const [field, value] of objectOf(item, kind)?.members ?? []) {
-      if (value.kind === 'string') add(field, value.value, TYPES.get(field) ?? typeByName(field));
-    }
+    const fields = objectOf(item, kind) ?? {};
+    for (const field of Object.keys(fields)) add(field, textOf(fields, field), TYPES[field]);
   }
   add('notes', textOf(item, 'notes'), 'note');
   for (const field of objectsOf(item, 'fields')) {
-    const label = textOf(field, 'name') ?? '';
-    if (field.members.get('type')?.text === LINKED_FIELD) continue;
-    add(label === '' ? 'field' : label, textOf(field, 'value'), typeByName(label));
+    if (valueText(field['type']) !== LINKED_FIELD) add(textOf(field, 'name') || 'field', textOf(field, 'value'));
   }
-  const passkeys = objectsOf(objectOf(item, 'login') ?? item, 'fido2Credentials');
-  if (passkeys.length > 0) reader.skip(where, 'its passkey is not imported, because it works only in a browser');
+  if (objectsOf(login, 'fido2Credentials').length > 0) {
+    reader.skip(where, 'its passkey is not imported, because it works only in a browser');
+  }
 }
 
-function firstCollection(item: JsonObject): string {
-  const ids = item.members.get('collectionIds');
-  const first = ids?.kind === 'array' ? ids.items[0] : undefined;
-  return first?.kind === 'string' ? first.value : '';
+/** Bitwarden separates nested folders with slashes. */
+export function foldersIn(text: string): readonly string[] {
+  return text.split('/').filter((segment) => segment !== '');
 }

@@ -3,9 +3,9 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
 import type { ImportSource } from './item.ts';
-import { type ImportPlan, isToStore, makePlan } from './plan.ts';
-import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
-import { compare, type ImportOutcome, storeAll } from './store.ts';
+import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
+import { columnsOf, summary, toRecords } from './report.ts';
+import { compare, storeAll } from './store.ts';
 
 export interface ImportPorts {
   /** Prints a line for the user. */
@@ -19,14 +19,10 @@ export interface ImportPorts {
   readonly signal: AbortSignal;
 }
 
-export interface ImportOptions {
-  readonly prefix: readonly string[];
-  readonly onlyNew: boolean;
+export interface ImportOptions extends Omit<PlanOptions, 'existing'> {
   readonly compares: boolean;
   readonly isDry: boolean;
   readonly asks: boolean;
-  /** Whether the caller can list every path of the vault. */
-  readonly seesAll: boolean;
   /** Lines that are printed at the end when something was stored. */
   readonly followUpSteps: readonly string[];
 }
@@ -38,45 +34,37 @@ export async function runImport(
   ports: ImportPorts,
   options: ImportOptions,
 ): Promise<number> {
-  const plan = await planFor(vault, source, ports, options);
-  const wanted = plan.rows.filter(isToStore);
-  if (options.isDry) {
-    await ports.print(planRecords(plan), PLAN_COLUMNS);
-    ports.say(`Would store: ${planSentence(plan)}. Nothing was stored.`);
-    return exitCode(plan, []);
+  const { signal } = ports;
+  const { onlyNew } = options;
+  const existing = new Set<string>();
+  for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
+  let plan = makePlan(source, { ...options, existing });
+  if (options.compares && !onlyNew) {
+    plan = await withProgress(ports, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
   }
-  if (wanted.length > 0 && options.asks) {
-    ports.showPlan(planRecords(plan), PLAN_COLUMNS);
-    if (!(await ports.confirm(`Store ${planSentence(plan)}?`))) {
+  if (options.isDry) {
+    await ports.print(toRecords(plan, 'plan'), columnsOf('plan'));
+    ports.say(`Would store: ${summary(plan)}. Nothing was stored.`);
+    return exitCode(plan);
+  }
+  if (options.asks && plan.rows.some(isToStore)) {
+    ports.showPlan(toRecords(plan, 'plan'), columnsOf('plan'));
+    if (!(await ports.confirm(`Store ${summary(plan)}?`))) {
       ports.say('Nothing was stored.');
       return EXIT.NEGATIVE;
     }
   }
-  const outcomes = await withProgress(ports, 'Storing', (progress) =>
-    storeAll(vault, wanted, { onlyNew: options.onlyNew, signal: ports.signal, progress }),
+  const stored = await withProgress(ports, 'Storing', (progress) =>
+    storeAll(vault, plan, { onlyNew, signal, progress }),
   );
-  await ports.print(outcomeRecords(plan, outcomes), OUTCOME_COLUMNS);
-  ports.say(`${outcomeSentence(plan, outcomes)}.`);
-  if (outcomes.some(({ result }) => result === 'not tried' || result === 'failed')) {
+  await ports.print(toRecords(stored, 'result'), columnsOf('result'));
+  ports.say(`${summary(stored)}.`);
+  if (stored.rows.some(isLeft)) {
     ports.say('  Run the same command again to continue; --if-new skips what is already stored.');
   }
-  if (outcomes.some(({ result }) => result === 'stored')) for (const line of options.followUpSteps) ports.say(line);
-  ports.signal.throwIfAborted();
-  return exitCode(plan, outcomes);
-}
-
-async function planFor(
-  vault: Pick<Leasehold, 'credentials'>,
-  source: ImportSource,
-  ports: ImportPorts,
-  { prefix, onlyNew, seesAll, compares }: ImportOptions,
-): Promise<ImportPlan> {
-  const { signal } = ports;
-  const existing = new Set<string>();
-  for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
-  const plan = makePlan(source, { prefix, existing, seesAll, onlyNew });
-  if (!compares || onlyNew) return plan;
-  return withProgress(ports, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
+  if (stored.rows.some(({ state }) => state === 'stored')) for (const line of options.followUpSteps) ports.say(line);
+  signal.throwIfAborted();
+  return exitCode(stored);
 }
 
 async function withProgress<T>(
@@ -92,8 +80,10 @@ async function withProgress<T>(
   }
 }
 
+const isLeft = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
+
 /** A value that was skipped, by the plan or by its source, is not a success. */
-function exitCode({ skipped }: ImportPlan, outcomes: readonly ImportOutcome[]): number {
-  if (outcomes.some(({ result }) => result === 'failed' || result === 'not tried')) return EXIT.ERROR;
+function exitCode({ rows, skipped }: ImportPlan): number {
+  if (rows.some(isLeft)) return EXIT.ERROR;
   return skipped.some(({ kind }) => kind === 'rejected') ? EXIT.NEGATIVE : EXIT.OK;
 }

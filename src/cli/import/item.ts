@@ -1,5 +1,5 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
-import type { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/secret.ts';
 
 /** The values of --from. */
 export const SOURCE_FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
@@ -28,6 +28,13 @@ export interface ImportSource {
   readonly skipped: readonly SkippedItem[];
 }
 
+/** `type` is that of the field's name by default. */
+export type AddField = (
+  field: string | readonly string[],
+  text: string | null | undefined,
+  type?: string | null,
+) => void;
+
 /** Collects drafts and skipped values. */
 export class Reader {
   readonly drafts: Draft[] = [];
@@ -39,6 +46,22 @@ export class Reader {
 
   skip(where: string, reason: string, kind: SkippedItem['kind'] = 'rejected'): void {
     this.skipped.push({ where, reason, kind });
+  }
+
+  /** Returns a function that adds the fields of one item of a password manager, except empty ones. */
+  item(above: readonly string[], address: string | null | undefined, where: string): AddField {
+    const description = siteOf(address);
+    return (field, text, type = null) => {
+      if (!text) return;
+      const names = typeof field === 'string' ? [field] : field;
+      this.add({
+        names: [...above, ...names],
+        value: new Secret(text),
+        type: type ?? typeByName(names.at(-1) ?? ''),
+        description,
+        where: [where, ...names].join(' › '),
+      });
+    };
   }
 }
 
@@ -59,8 +82,8 @@ export function typeByName(name: string): string | null {
  * The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are
  * listed.
  */
-export function siteOf(address: string | null): string {
-  if (address === null || address === '') return '';
+function siteOf(address: string | null | undefined): string {
+  if (!address) return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);
   return url !== null && /^https?:$/.test(url.protocol) ? url.hostname : '';
 }

@@ -3,8 +3,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';
 import { RemoteError } from '../errors.ts';
 import { type ImportSource, Reader } from './item.ts';
-import type { JsonObject } from './json.ts';
-import { addMembers, addValue } from './json-source.ts';
+import { addJson, isObject, type JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
 
 const MAX_CONCURRENT = 8;
@@ -64,13 +63,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
         );
       const isDirectory = name.endsWith('/');
       const path = [...directory, isDirectory ? name.slice(0, -1) : name];
-      if (!name.isWellFormed()) {
-        throw new RemoteError(
-          `${locationOf(options, path)}: the name is not well-formed Unicode and cannot be requested`,
-          'Nothing was imported. Rename it in Vault, or import other directories with --below.',
-        );
-      }
-      if (/^\.{0,2}\/?$/.test(name)) reader.skip(locationOf(options, path), 'its name cannot be requested');
+      if (/^\.{0,2}\/?$/.test(name) || !name.isWellFormed())
+        reader.skip(locationOf(options, path), 'its name cannot be requested');
       else if (path.length > MAX_DEPTH) reader.skip(locationOf(options, path), `it is deeper than ${MAX_DEPTH} levels`);
       else (isDirectory ? deeper : secrets).push(path);
     }
@@ -93,13 +87,7 @@ function nothingToList(isForbidden: boolean, location: string): RemoteError {
 }
 
 function addSecret(reader: Reader, path: readonly string[], data: JsonObject, location: string): void {
-  const source = {
-    description: '',
-    where: (names: readonly string[]) => `${location} › ${names.slice(path.length).join('.')}`,
-  };
-  const [only] = data.members.size === 1 ? [data.members.get('value')] : [];
-  if (data.members.size === 0) reader.skip(location, 'it has no fields', 'empty');
-  else if (only !== undefined && only.kind !== 'object')
-    addValue(reader, path, only, { ...source, where: () => location });
-  else addMembers(reader, path, data, source);
+  const { value, ...others } = data;
+  const isValueOnly = value !== undefined && !isObject(value) && Object.keys(others).length === 0;
+  addJson(reader, path, isValueOnly ? value : data, location);
 }

@@ -4,12 +4,14 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { isLoopback } from '../../client/address.ts';
+import { parseAddress } from '../../client/address.ts';
+import { LeaseholdError } from '../../client/errors.ts';
+import { readText } from '../../client/responses.ts';
 import type { Secret } from '../../core/secret.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { decodeUtf8 } from '../input.ts';
-import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
+import { isObject, type JsonObject, objectOf, parseJson } from './json.ts';
 
 export interface Kv2Options {
   /** Without a trailing slash, as `parseVaultAddress` returns it. */
@@ -33,23 +35,16 @@ const ADDRESS_HINT =
   'Check that --vault-addr is the address of Vault or OpenBao, and that no proxy responds in its place.';
 const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 
-/**
- * @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose the token and
- * every secret
- */
+/** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose every secret */
 export function parseVaultAddress(text: string): string {
-  const url = URL.parse(text);
-  const isPlain = url?.protocol === 'http:';
-  if (url === null || (!isPlain && url.protocol !== 'https:') || `${url.username}${url.password}${url.search}` !== '') {
-    throw new UsageError('--vault-addr: must be https://HOST:PORT without user, password and query');
-  }
-  if (isPlain && !isLoopback(url.hostname)) {
+  try {
+    return parseAddress(text, false);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
     throw new UsageError(
-      '--vault-addr: plain HTTP to another machine would expose the token and every secret',
-      'Use https://, or a tunnel to 127.0.0.1.',
+      '--vault-addr: must be https://HOST:PORT, or http:// to this machine, without user, password and query',
     );
   }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
 }
 
 export class Kv2 {
@@ -67,23 +62,21 @@ export class Kv2 {
     const { status, body } = await this.#request('metadata', [...directory, ''], '?list=true', signal);
     if (status === 403) return null;
     if (status === 404) return [];
-    const keys = objectOf(expected(body), 'data')?.members.get('keys');
-    if (keys?.kind !== 'array') throw new RemoteError('the response to a list is not from a KV v2 mount', MOUNT_HINT);
-    return keys.items.flatMap((key) => (key.kind === 'string' ? [key.value] : []));
+    const keys = objectOf(body, 'data')?.['keys'];
+    if (!Array.isArray(keys)) throw new RemoteError('the response to a list is not from a KV v2 mount', MOUNT_HINT);
+    return keys.filter((key) => typeof key === 'string');
   }
 
   /** The newest version of a secret. @throws RemoteError */
   async read(path: readonly string[], signal: AbortSignal): Promise<Version> {
     const { status, body } = await this.#request('data', path, '', signal);
     if (status === 403) return { missing: 'the token is not allowed to read it', isRejected: true };
-    const version = body === null ? null : objectOf(body, 'data');
-    const data = version === null ? null : objectOf(version, 'data');
+    const version = objectOf(body, 'data') ?? {};
+    const data = objectOf(version, 'data');
     if (data !== null) return { data };
     // SOURCE: the response for a deleted or destroyed version is 404 with its metadata, and null for data.
-    const metadata = version === null ? null : objectOf(version, 'metadata');
-    const isDestroyed = metadata?.members.get('destroyed')?.text === 'true';
-    if (metadata === null) return { missing: 'it no longer exists', isRejected: false };
-    return { missing: `its newest version was ${isDestroyed ? 'destroyed' : 'deleted'}`, isRejected: false };
+    const isKnown = objectOf(version, 'metadata') !== null;
+    return { missing: isKnown ? 'its newest version was deleted' : 'it no longer exists', isRejected: false };
   }
 
   async #request(kind: 'metadata' | 'data', path: readonly string[], query: string, signal: AbortSignal) {
@@ -97,7 +90,8 @@ export class Kv2 {
     }
   }
 
-  async #send(url: string, signal: AbortSignal): Promise<{ status: number; body: JsonObject | null }> {
+  /** `body` is empty unless the status is 200 or 404. */
+  async #send(url: string, signal: AbortSignal): Promise<{ status: number; body: JsonObject }> {
     const { token, namespace } = this.#options;
     try {
       const response = await fetch(url, {
@@ -110,77 +104,41 @@ export class Kv2 {
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
-      const bytes = await readBounded(response);
-      return {
-        status: response.status,
-        body: response.status === 200 || response.status === 404 ? parse(bytes) : null,
-      };
+      const { status } = response;
+      const { text } = await readText(response, MAX_RESPONSE_BYTES);
+      return { status, body: status === 200 || status === 404 ? parse(text) : {} };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RemoteError) throw error;
+      if (error instanceof LeaseholdError) throw new RemoteError(error.message, ADDRESS_HINT);
+      const { name, cause } = error as Error;
       throw new RemoteError(
-        `no response from ${this.#options.address} (${reasonOf(error)})`,
+        `no response from ${this.#options.address}${errnoSuffix(cause) || ` (${name})`}`,
         'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Check that Vault or OpenBao runs there and that its certificate is trusted (NODE_EXTRA_CA_CERTS).',
       );
     }
   }
 }
 
-function parse(bytes: Uint8Array): JsonObject {
-  const body = parseResponse(bytes);
-  if (body.kind !== 'object') throw new RemoteError('the response is not from Vault or OpenBao', ADDRESS_HINT);
-  return body;
-}
-
 /** Invalid JSON is a usage error in a file, but a remote error in a response. */
-function parseResponse(bytes: Uint8Array): JsonValue {
+function parse(text: string): JsonObject {
   try {
-    return parseJson(decodeUtf8(bytes, 'the response of Vault'), 'the response of Vault');
+    const body = parseJson(text, 'the response of Vault');
+    if (isObject(body)) return body;
   } catch (error) {
-    if (error instanceof UsageError) throw new RemoteError(error.message, ADDRESS_HINT);
-    throw error;
+    if (!(error instanceof UsageError)) throw error;
   }
+  throw new RemoteError('the response is not from Vault or OpenBao', ADDRESS_HINT);
 }
 
-function expected(body: JsonObject | null): JsonObject {
-  if (body === null) throw new RemoteError('the response is not from Vault or OpenBao', ADDRESS_HINT);
-  return body;
-}
-
-async function readBounded({ body }: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > MAX_RESPONSE_BYTES) throw new RemoteError('the response of Vault is too large', ADDRESS_HINT);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
+const STATUS_HINTS: Readonly<Record<number, string>> = {
+  307: 'Redirects are not followed. A standby node redirects; use the address of the active node.',
+  400: MOUNT_HINT,
+  503: 'Vault is sealed or under maintenance: check it with vault status, then run the same command again.',
+};
 
 /** WHY without the body: it is untrusted text, and the status is enough. */
 function statusError(status: number): RemoteError {
-  if (status >= 300 && status < 400) {
-    return new RemoteError(
-      `Vault responded with a redirect (${status}), which is not followed`,
-      'A standby node redirects; use the address of the active node.',
-    );
-  }
-  if (status === 400) return new RemoteError('Vault rejected the request (400)', MOUNT_HINT);
-  if (status === 503) {
-    return new RemoteError(
-      'Vault is sealed or under maintenance (503)',
-      'Check it with: vault status. Then run the same command again.',
-    );
-  }
-  return new RemoteError(
-    `Vault responded with status ${status}`,
-    'See the log of Vault, then run the same command again.',
-  );
-}
-
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
-  return cause instanceof Error ? cause.name : 'unknown reason';
+  const hint = STATUS_HINTS[status] ?? 'See the log of Vault, then run the same command again.';
+  return new RemoteError(`Vault responded with status ${status}`, hint);
 }

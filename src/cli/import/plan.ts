@@ -5,22 +5,24 @@ import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.
 import { toPath } from './path-names.ts';
 
 /**
- * `new?`: the caller cannot list every path. `unchanged`: the vault has the same value. `exists`: skipped because of
- * --if-new.
+ * Planned: `new?`: the caller cannot list every path; `unchanged`: the vault has the same value; `exists`: skipped
+ * because of --if-new. Then the result; `not tried`: after an interrupt or a failure that every request would repeat.
  */
-type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists';
+type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists' | 'stored' | 'failed' | 'not tried';
 
-export interface PlannedRow {
+export interface ImportRow {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
-  /** The locations of the value in the source, the first few of many. */
+  /** The location of the value in the source, the first of several. */
   readonly from: string;
+  /** Of a failure. */
+  readonly reason: string | null;
 }
 
 export interface ImportPlan {
   /** In the order of the source. */
-  readonly rows: readonly PlannedRow[];
+  readonly rows: readonly ImportRow[];
   readonly skipped: readonly SkippedItem[];
 }
 
@@ -33,70 +35,46 @@ export interface PlanOptions {
   readonly onlyNew: boolean;
 }
 
-/** Further locations are only counted. */
-const MAX_LOCATIONS = 8;
-
 export function makePlan(source: ImportSource, options: PlanOptions): ImportPlan {
   const out = new Reader();
   for (const each of source.skipped) out.skipped.push(each);
-  const byPath = new Map<string, Draft[]>();
+  const named: { readonly draft: Draft; readonly path: string }[] = [];
   for (const draft of source.drafts) {
     const rule = valueViolation(draft);
-    const named = toPath(options.prefix, draft.names);
-    if (rule === 'empty') out.skip(draft.where, 'it is empty', 'empty');
+    const target = toPath(options.prefix, draft.names);
+    if (draft.value.reveal() === '') out.skip(draft.where, 'it is empty', 'empty');
     else if (rule !== null) out.skip(draft.where, rule);
-    else if ('rejected' in named) out.skip(draft.where, named.rejected);
-    else appendTo(byPath, named.path, draft);
+    else if ('rejected' in target) out.skip(draft.where, target.rejected);
+    else named.push({ draft, path: target.path });
   }
-  const rows: PlannedRow[] = [];
-  for (const [path, drafts] of byPath) {
-    const [draft] = drafts;
-    if (draft === undefined) continue;
+  const rows: ImportRow[] = [];
+  for (const [path, group] of Map.groupBy(named, (each) => each.path)) {
+    const [first, ...others] = group.map(({ draft }) => draft);
+    if (first === undefined) continue;
+    const other = others.find(({ value }) => value.reveal() !== first.value.reveal());
     // The same value twice is one credential; only the user can choose between different values.
-    if (drafts.every((other) => isSame(draft, other))) {
-      rows.push({ path, state: stateOf(path, options), draft, from: locationsOf(drafts, null) });
+    if (other === undefined) {
+      const from = others.length === 0 ? first.where : `${first.where} and ${others.length} more`;
+      rows.push({ path, state: stateOf(path, options), draft: first, from, reason: null });
       continue;
     }
-    for (const each of drafts) {
-      const others = locationsOf(drafts, each);
-      out.skip(each.where, `its path ${path} is also the path of another value (${others}); rename one of them`);
+    for (const draft of [first, ...others]) {
+      const { where } = draft === first ? other : first;
+      out.skip(draft.where, `its path ${path} is also the path of another value (${where}); rename one of them`);
     }
   }
   return { rows, skipped: out.skipped };
 }
 
-function appendTo(byPath: Map<string, Draft[]>, path: string, draft: Draft): void {
-  const drafts = byPath.get(path);
-  if (drafts === undefined) byPath.set(path, [draft]);
-  else drafts.push(draft);
-}
-
-/** WHY bounded: with thousands of values for one path, each would name all the others. */
-function locationsOf(drafts: readonly Draft[], butFor: Draft | null): string {
-  const count = drafts.length - (butFor === null ? 0 : 1);
-  const first = drafts
-    .slice(0, MAX_LOCATIONS + 1)
-    .filter((draft) => draft !== butFor)
-    .slice(0, MAX_LOCATIONS);
-  const named = first.map(({ where }) => where).join(', ');
-  return count > first.length ? `${named} and ${count - first.length} more` : named;
-}
-
 /** The rule that the value breaks; null when it can be stored. */
 function valueViolation({ value }: Draft): string | null {
-  const text = value.reveal();
-  if (text === '') return 'empty';
   try {
-    parseValue(text);
+    parseValue(value.reveal());
     return null;
   } catch (error) {
     if (error instanceof ApiError) return `its ${error.message.replace(/^value: /, 'value ')}`;
     throw error;
   }
-}
-
-function isSame(one: Draft, other: Draft): boolean {
-  return one.value.reveal() === other.value.reveal();
 }
 
 function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): State {
@@ -105,6 +83,6 @@ function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): Sta
 }
 
 /** Whether the plan stores it. */
-export function isToStore({ state }: PlannedRow): boolean {
-  return state !== 'unchanged' && state !== 'exists';
+export function isToStore({ state }: ImportRow): boolean {
+  return state === 'new' || state === 'new?' || state === 'new version';
 }

@@ -2,8 +2,8 @@
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
 import { decodeUtf8 } from '../input.ts';
-import { isArchive } from './archive.ts';
 import { type ImportSource, Reader, type SourceFormat, typeByName } from './item.ts';
+import { isArchive } from './onepassword.ts';
 
 /** `name` is the name of the file. */
 export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat | null): SourceFormat | 'csv' {
@@ -23,7 +23,7 @@ export async function readSource(bytes: Uint8Array, name: string, format: Source
     case 'bitwarden':
       return (await import('./bitwarden.ts')).readBitwarden(decodeUtf8(bytes, name), name);
     case 'json':
-      return (await import('./json-source.ts')).readJsonFile(decodeUtf8(bytes, name), name);
+      return (await import('./json.ts')).readJsonFile(decodeUtf8(bytes, name), name);
     case 'env':
       return readEnv(bytes, name);
   }

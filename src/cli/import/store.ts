@@ -6,95 +6,77 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
 import { inParallel } from '../../platform/parallel.ts';
-import type { ImportPlan, PlannedRow } from './plan.ts';
+import { type ImportPlan, type ImportRow, isToStore } from './plan.ts';
 
 const MAX_CONCURRENT = 8;
 /** After an interrupt, for requests in flight, so that their result is known. */
 const GRACE_MS = 5000;
-/** Codes of failures that every further request would repeat. */
-const FATAL: ReadonlySet<string> = new Set([
-  'UNREACHABLE',
-  'TIMED_OUT',
-  'INVALID_RESPONSE',
-  'BAD_KEY',
-  'UNAUTHENTICATED',
-  'SESSION_EXPIRED',
-  'AUTH_FAILED',
-  'UNAVAILABLE',
-  'VAULT_LOCKED',
-]);
 
-export interface ImportOutcome {
-  readonly row: PlannedRow;
-  /** `exists`: skipped because of --if-new. `not tried`: after an interrupt or a fatal failure. */
-  readonly result: 'stored' | 'exists' | 'failed' | 'not tried';
-  readonly reason: string | null;
-}
+type Vault = Pick<Leasehold, 'credentials'>;
 
-export interface StoreAllOptions {
-  readonly onlyNew: boolean;
+interface Progressing {
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
 }
 
-/** Returns an outcome for each row, in order. Rejects neither on an error response nor on the signal. */
+/** Returns the plan with the results. Rejects neither on an error response nor on the signal. */
 export async function storeAll(
-  vault: Pick<Leasehold, 'credentials'>,
-  rows: readonly PlannedRow[],
-  { onlyNew, signal, progress }: StoreAllOptions,
-): Promise<readonly ImportOutcome[]> {
-  const outcomes = new Map<PlannedRow, ImportOutcome>();
+  vault: Vault,
+  plan: ImportPlan,
+  { onlyNew, signal, progress }: Progressing & { readonly onlyNew: boolean },
+): Promise<ImportPlan> {
+  const wanted = plan.rows.filter(isToStore);
+  const results = new Map<ImportRow, ImportRow>();
   const stopped = new AbortController();
   const grace = new AbortController();
   const startGrace = (): unknown => setTimeout(() => grace.abort(signal.reason), GRACE_MS).unref();
   signal.addEventListener('abort', startGrace, { once: true });
-  const storeOne = async (row: PlannedRow): Promise<void> => {
-    const outcome = await store(vault, row, onlyNew, grace.signal);
-    outcomes.set(row, outcome);
-    if (outcome.isFatal) stopped.abort();
-    progress(outcomes.size, rows.length);
+  const storeOne = async (row: ImportRow): Promise<void> => {
+    try {
+      results.set(row, { ...row, ...(await store(vault, row, onlyNew, grace.signal)) });
+    } catch (error) {
+      if (!(error instanceof LeaseholdError) && !grace.signal.aborted) throw error;
+      if (!(error instanceof LeaseholdError) || isFatal(error)) stopped.abort();
+      const reason = error instanceof LeaseholdError ? reasonOf(error) : 'interrupted; it may have been stored';
+      results.set(row, { ...row, state: 'failed', reason });
+    }
+    progress(results.size, wanted.length);
   };
   try {
-    await inParallel(rows, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal]));
+    await inParallel(wanted, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal]));
   } catch (error) {
     if (!signal.aborted && !stopped.signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', startGrace);
   }
-  return rows.map((row) => outcomes.get(row) ?? { row, result: 'not tried', reason: null });
+  const resultOf = (row: ImportRow): ImportRow => results.get(row) ?? { ...row, state: 'not tried' };
+  return { ...plan, rows: plan.rows.map((row) => (isToStore(row) ? resultOf(row) : row)) };
 }
 
-type Attempt = ImportOutcome & { readonly isFatal: boolean };
-
 async function store(
-  { credentials }: Pick<Leasehold, 'credentials'>,
-  row: PlannedRow,
+  { credentials }: Vault,
+  { path, draft: { value, type, description } }: ImportRow,
   onlyIfNew: boolean,
   signal: AbortSignal,
-): Promise<Attempt> {
-  const { value, type, description } = row.draft;
-  const request = {
-    path: row.path,
-    value,
-    ...(type === null ? {} : { type }),
-    ...(description === '' ? {} : { description }),
-  };
+): Promise<Pick<ImportRow, 'state'>> {
+  const request = { path, value, ...(type && { type }), ...(description && { description }) };
   try {
     await credentials.store(request, { onlyIfNew, signal });
-    return { row, result: 'stored', reason: null, isFatal: false };
+    return { state: 'stored' };
   } catch (error) {
-    if (signal.aborted) {
-      return { row, result: 'failed', reason: 'interrupted; it may have been stored', isFatal: true };
-    }
-    if (!(error instanceof LeaseholdError)) throw error;
-    if (onlyIfNew && error.code === 'ALREADY_EXISTS') {
-      return { row, result: 'exists', reason: null, isFatal: false };
-    }
-    const named = error.requestId === null ? '' : `, request ${error.requestId}`;
-    const doubt = mayHaveSucceeded(error) ? '; it may have been stored' : '';
-    const reason = `${error.message} (${error.code}${named})${doubt}`;
-    return { row, result: 'failed', reason, isFatal: FATAL.has(error.code) };
+    if (error instanceof LeaseholdError && error.code === 'ALREADY_EXISTS' && onlyIfNew) return { state: 'exists' };
+    throw error;
   }
+}
+
+/** Whether every further request would fail too: not an error of the service about one credential. */
+function isFatal({ requestId, status }: LeaseholdError): boolean {
+  return requestId === null || status === 401 || status === 503;
+}
+
+function reasonOf(error: LeaseholdError): string {
+  const named = error.requestId === null ? '' : `, request ${error.requestId}`;
+  return `${error.message} (${error.code}${named})${mayHaveSucceeded(error) ? '; it may have been stored' : ''}`;
 }
 
 const LEASE_SECONDS = 1;
@@ -104,20 +86,20 @@ const LEASE_SECONDS = 1;
  * second. A row that the caller may not retrieve stays as planned. @throws LeaseholdError
  */
 export async function compare(
-  { credentials }: Pick<Leasehold, 'credentials'>,
+  { credentials }: Vault,
   plan: ImportPlan,
-  { signal, progress }: { readonly signal: AbortSignal; progress(done: number, of: number): void },
+  { signal, progress }: Progressing,
 ): Promise<ImportPlan> {
   const existing = plan.rows.filter(({ state }) => state === 'new version');
-  const unchanged = new Set<PlannedRow>();
+  const unchanged = new Set<ImportRow>();
   let done = 0;
-  const compareOne = async (row: PlannedRow): Promise<void> => {
+  const compareOne = async (row: ImportRow): Promise<void> => {
     try {
       const { value } = await credentials.retrieve(row.path, { ttlSeconds: LEASE_SECONDS, useCache: false, signal });
       if (value.reveal() === row.draft.value.reveal()) unchanged.add(row);
     } catch (error) {
-      if (!(error instanceof LeaseholdError) || (error.code !== 'ACCESS_DENIED' && error.code !== 'NOT_FOUND'))
-        throw error;
+      const isSkipped = error instanceof LeaseholdError && /^(?:ACCESS_DENIED|NOT_FOUND)$/.test(error.code);
+      if (!isSkipped) throw error;
     }
     progress(++done, existing.length);
   };

@@ -17,17 +17,14 @@ export interface AccessQuery {
   readonly path: CredentialPath;
 }
 
-/** Returns a problem for each invalid field; `called` names the fields in messages. */
-export function readQuestion(
-  agent: string,
-  action: string,
-  path: string,
-  called = { agent: 'AGENT', action: 'ACTION', path: 'PATH' },
-): { readonly question: AccessQuery } | { readonly problems: readonly string[] } {
+type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: readonly string[] };
+
+/** Returns a problem for each invalid field. */
+export function readQuestion(agent: string, action: string, path: string): ReadQuestion {
   const problems = [
-    ruleBroken(() => parseAgentName(agent, called.agent)),
-    actionRule(action, called.action),
-    ruleBroken(() => parsePath(path, called.path)),
+    ruleBroken(() => parseAgentName(agent, 'AGENT')),
+    actionRule(action, 'ACTION'),
+    ruleBroken(() => parsePath(path, 'PATH')),
   ].filter((problem) => problem !== null);
   if (problems.length > 0) return { problems };
   return { question: { agent, action, path } as AccessQuery };

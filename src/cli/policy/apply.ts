@@ -14,11 +14,7 @@ interface ApplyCallbacks {
 }
 
 /** @throws the error of the failed step: LeaseholdError, or the signal's reason */
-export async function applyPlan(
-  { steps }: Plan,
-  policies: Pick<Policies, 'put' | 'delete'>,
-  callbacks: ApplyCallbacks,
-): Promise<void> {
+export async function applyPlan({ steps }: Plan, policies: Writer, callbacks: ApplyCallbacks): Promise<void> {
   for (const [at, step] of steps.entries()) {
     try {
       callbacks.signal.throwIfAborted();
@@ -31,15 +27,15 @@ export async function applyPlan(
   }
 }
 
-async function applyStep(step: Step, policies: Pick<Policies, 'put' | 'delete'>, signal: AbortSignal): Promise<void> {
-  if (step.change !== 'delete') {
-    await policies.put(step.name, toReplacement(step.after), { signal });
-    return;
-  }
+type Writer = Pick<Policies, 'put' | 'delete'>;
+
+async function applyStep({ name, after }: Step, policies: Writer, signal: AbortSignal): Promise<void> {
   try {
-    await policies.delete(step.name, { signal });
+    if (after === null) await policies.delete(name, { signal });
+    else await policies.put(name, toReplacement(after), { signal });
   } catch (error) {
     // Another caller has deleted it, or a retried request of ours had succeeded.
-    if (!(error instanceof LeaseholdError && error.code === 'NOT_FOUND')) throw error;
+    const isDeleted = after === null && error instanceof LeaseholdError && error.code === 'NOT_FOUND';
+    if (!isDeleted) throw error;
   }
 }

@@ -2,10 +2,8 @@
 import type { Pattern } from '../../core/pattern.ts';
 import type { PolicyDraft, Principal } from '../../core/policy.ts';
 
-type Field = 'principal' | 'resources' | 'actions' | 'max_ttl';
-
 export interface FieldChange {
-  readonly field: Field;
+  readonly field: 'principal' | 'resources' | 'actions' | 'max_ttl';
   readonly from: string | number | readonly string[];
   readonly to: string | number | readonly string[];
   /** Whether it adds agents, paths or actions, or allows longer leases. */
@@ -14,29 +12,29 @@ export interface FieldChange {
 
 /** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
-  const changes: FieldChange[] = [];
-  if (before.principal !== after.principal) {
-    const widens = !principalCovers(before.principal, after.principal);
-    changes.push({ field: 'principal', from: before.principal, to: after.principal, widens });
-  }
-  if (!isSameSet(before.resources, after.resources)) {
-    const widens = !after.resources.every((pattern) => before.resources.some((wider) => patternCovers(wider, pattern)));
-    changes.push({ field: 'resources', from: before.resources, to: after.resources, widens });
-  }
-  if (!isSameSet(before.actions, after.actions)) {
-    const widens = !after.actions.every((action) => before.actions.includes(action));
-    changes.push({ field: 'actions', from: before.actions, to: after.actions, widens });
-  }
-  if (before.maxTtlSeconds !== after.maxTtlSeconds) {
-    const widens = after.maxTtlSeconds > before.maxTtlSeconds;
-    changes.push({ field: 'max_ttl', from: before.maxTtlSeconds, to: after.maxTtlSeconds, widens });
-  }
-  return changes;
-}
-
-function isSameSet(a: readonly string[], b: readonly string[]): boolean {
-  const all = new Set(a);
-  return all.size === new Set(b).size && b.every((item) => all.has(item));
+  const widensActions = !after.actions.every((action) => before.actions.includes(action));
+  const changes: FieldChange[] = [
+    {
+      field: 'principal',
+      from: before.principal,
+      to: after.principal,
+      widens: !principalCovers(before.principal, after.principal),
+    },
+    {
+      field: 'resources',
+      from: before.resources,
+      to: after.resources,
+      widens: !resourcesCover(before.resources, after.resources),
+    },
+    { field: 'actions', from: before.actions, to: after.actions, widens: widensActions },
+    {
+      field: 'max_ttl',
+      from: before.maxTtlSeconds,
+      to: after.maxTtlSeconds,
+      widens: after.maxTtlSeconds > before.maxTtlSeconds,
+    },
+  ];
+  return changes.filter(({ from, to }) => new Set([from].flat()).symmetricDifference(new Set([to].flat())).size > 0);
 }
 
 /**
@@ -60,31 +58,15 @@ function patternCovers(outer: Pattern, inner: Pattern): boolean {
   return outer === inner || outer === '*' || (outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1)));
 }
 
+function resourcesCover(outer: readonly Pattern[], inner: readonly Pattern[]): boolean {
+  return inner.every((pattern) => outer.some((wider) => patternCovers(wider, pattern)));
+}
+
 /** Whether `outer` grants all that `inner` grants, however long. */
 export function grantsAllOf(outer: PolicyDraft, inner: PolicyDraft): boolean {
   return (
     principalCovers(outer.principal, inner.principal) &&
     inner.actions.every((action) => outer.actions.includes(action)) &&
-    inner.resources.every((pattern) => outer.resources.some((wider) => patternCovers(wider, pattern)))
+    resourcesCover(outer.resources, inner.resources)
   );
-}
-
-/** Whether some agent and path are common to both. */
-export function overlaps(a: Grant, b: Grant): boolean {
-  return (
-    a.action === b.action &&
-    (principalCovers(a.principal, b.principal) || principalCovers(b.principal, a.principal)) &&
-    (patternCovers(a.pattern, b.pattern) || patternCovers(b.pattern, a.pattern))
-  );
-}
-
-/** One action of a policy on one of its patterns. */
-export interface Grant {
-  readonly principal: Principal;
-  readonly action: PolicyDraft['actions'][number];
-  readonly pattern: Pattern;
-}
-
-export function grantsOf({ principal, actions, resources }: PolicyDraft): Grant[] {
-  return actions.flatMap((action) => resources.map((pattern) => ({ principal, action, pattern })));
 }

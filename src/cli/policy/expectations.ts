@@ -1,14 +1,13 @@
 /** Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [ttl SECONDS]`, and comments after `#`. */
 
 import type { Simulation } from '../../client/types.ts';
-import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';
 import { parseDuration } from '../flags.ts';
 import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
-import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
+import { type Problem, problemsError, ruleBroken } from './problems.ts';
 
 export interface Expectation {
   /** From 1. */
@@ -25,10 +24,7 @@ const ROW = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
 export function readExpectations(text: string, file: string): Expectation[] {
   const expectations: Expectation[] = [];
   const problems: Problem[] = [];
-  for (const [at, line] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  for (const [at, line] of text.split('\n').entries()) {
     // Neither a name nor a path can contain a #.
     const words = (line.split('#')[0] ?? '').split(/\s+/).filter((word) => word !== '');
     if (words.length === 0) continue;
@@ -36,7 +32,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     if ('expectation' in read) expectations.push(read.expectation);
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
-  throwIfProblems(problems, 'Nothing was tested.');
+  if (problems.length > 0) throw problemsError(problems, 'Nothing was tested.');
   // A file without expectations would always hold, and is probably the wrong file.
   if (expectations.length === 0) throw new UsageError(`${file}: contains no expectations`, ROW);
   return expectations;
@@ -47,10 +43,7 @@ type ReadRow = { readonly expectation: Expectation } | { readonly problems: read
 function readRow(words: readonly string[], line: number): ReadRow {
   const [verdict = '', agent, action, path, ttlWord, ttlText, ...more] = words;
   const problems: string[] = [];
-  if (verdict !== 'allow' && verdict !== 'deny') {
-    const meant = nearest(verdict.toLowerCase(), ['allow', 'deny']);
-    problems.push(`a row must begin with allow or deny${meant === null ? '' : `; did you mean ${meant}?`}`);
-  }
+  if (verdict !== 'allow' && verdict !== 'deny') problems.push('a row must begin with allow or deny');
   if (agent === undefined || action === undefined || path === undefined)
     return { problems: [...problems, `AGENT, ACTION and PATH are required; ${ROW}`] };
   const read = readQuestion(agent, action, path);
@@ -89,17 +82,14 @@ export interface TestResult {
 
 /** Returns the results in the order of the file. @throws the first error of `ask`; no further query is sent */
 export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
-  const results = new Map<Expectation, TestResult>();
+  const results: TestResult[] = [];
   await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
-    results.set(expectation, compare(expectation, await ask(expectation.question)));
+    const { line, question } = expectation;
+    const simulation = await ask(question);
+    const found = difference(expectation, simulation);
+    results.push({ line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason });
   });
-  return expectations.flatMap((expectation) => results.get(expectation) ?? []);
-}
-
-function compare(expectation: Expectation, simulation: Simulation): TestResult {
-  const found = difference(expectation, simulation);
-  const { line } = expectation;
-  return { line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason };
+  return results.sort((one, other) => one.line - other.line);
 }
 
 function difference(

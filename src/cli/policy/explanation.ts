@@ -1,13 +1,9 @@
-/**
- * Explains a decision policy by policy, with the functions that decide. The response of the service takes precedence
- * over the local evaluation, because policies may have changed between the two requests.
- */
+/** Explains a decision of the service policy by policy, with the functions that decide. */
 
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
-import { decide, nearestPattern } from '../../core/decision.ts';
+import { nearestPattern } from '../../core/decision.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
-import { PolicyIndex } from '../../core/policy-index.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { toCell } from '../output/cells.ts';
 import type { AccessQuery } from './access-query.ts';
@@ -23,7 +19,7 @@ export interface Considered {
   /** The first test that failed; null when the policy matches. */
   readonly failed: Test | null;
   /** The pattern that matches the path, or the nearest one when only that test failed. */
-  readonly pattern: string | null;
+  readonly pattern: Pattern | null;
   readonly decides: boolean;
 }
 
@@ -36,8 +32,6 @@ export interface Explanation {
   readonly policy_name: string | null;
   readonly lease_ttl: number | null;
   readonly reason: string;
-  /** Whether the local evaluation equals the response of the service; null without the list of policies. */
-  readonly agrees: boolean | null;
   /** Nearest first; null when the caller may not list policies. */
   readonly policies: readonly Considered[] | null;
   /** The nearest pattern that is granted for the action; null when one matches or none exists. */
@@ -53,23 +47,15 @@ export function explainAccess(
   { allowed, policy_name, lease_ttl, reason }: Simulation,
 ): Explanation {
   const answer = { ...question, allowed, policy_name, lease_ttl, reason };
-  if (listed === null) return { ...answer, agrees: null, policies: null, nearest_pattern: null, grant: null };
+  if (listed === null) return { ...answer, policies: null, nearest_pattern: null, grant: null };
   const policies = listed.map(toPolicy);
-  const index = new PolicyIndex();
-  for (const policy of policies) index.put(policy);
-  const own = decide(index, question.agent, question.action, question.path);
-  const decider = own.allowed ? own.policyName : null;
-  const agrees =
-    own.allowed === allowed && decider === policy_name && (own.allowed ? own.ttlSeconds : null) === lease_ttl;
-  const isNear = !own.allowed && own.denial === 'no_path';
+  const considered = policies.map((policy) => consider(question, policy, policy_name)).sort(nearestFirst);
+  const near = considered.flatMap(({ failed, pattern }) => (failed === 'pattern' && pattern !== null ? [pattern] : []));
   return {
     ...answer,
-    agrees,
-    policies: policies.map((policy) => consider(question, policy, decider)).sort(nearestFirst),
-    nearest_pattern: isNear
-      ? nearestPattern(index.grantedPatterns(question.agent, question.action), question.path)
-      : null,
-    grant: allowed ? null : toCommandLine(grantCommand(question, new Set(listed.map(({ name }) => name)))),
+    policies: considered,
+    nearest_pattern: allowed ? null : nearestPattern(near, question.path),
+    grant: allowed ? null : grantCommand(question, new Set(listed.map(({ name }) => name))),
   };
 }
 
@@ -82,7 +68,7 @@ function consider({ agent, action, path }: AccessQuery, policy: Policy, decider:
       : matching === null
         ? 'pattern'
         : null;
-  const nearest: Pattern | null = failed === 'pattern' ? nearestPattern(policy.resources, path) : null;
+  const nearest = failed === 'pattern' ? nearestPattern(policy.resources, path) : null;
   return {
     name: policy.name,
     principal: policy.principal,
@@ -108,20 +94,10 @@ export const EXPLANATION_COLUMNS = ['policy', 'principal', 'max_ttl', 'result'] 
 type Row = Readonly<Record<(typeof EXPLANATION_COLUMNS)[number], string | number>>;
 
 /** The decision and the reason that the service gave. */
-export function verdictLines({
-  agent,
-  action,
-  path,
-  allowed,
-  policy_name,
-  lease_ttl,
-  reason,
-  agrees,
-}: Explanation): string[] {
+export function verdictLines(explanation: Explanation): string[] {
+  const { agent, action, path, allowed, policy_name, lease_ttl, reason } = explanation;
   const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
-  const stale =
-    agrees === false ? ['The policies below changed after this decision was made. Run the command again.'] : [];
-  return [`${agent} ${action} ${path}: ${answer}`, toCell(reason), ...stale];
+  return [`${agent} ${action} ${path}: ${answer}`, toCell(reason)];
 }
 
 /** A row for each policy; policies that do not name the agent only with `showsAll`. */
@@ -163,26 +139,13 @@ export function remedyLines({ policies, grant, agent }: Explanation, showsAll: b
 
 const TTL_SECONDS = 300;
 
-/** The words of the command line. `taken`: names of existing policies, which `put` would replace. */
-export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string[] {
+/** Quoted for a POSIX shell. `taken`: names of existing policies, which `put` would replace. */
+export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string {
   const stem = `${agent}-${action}`;
   let name = stem;
   for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;
-  return [
-    ...['leasehold', 'policy', 'put', name],
-    ...option('--principal', `agent:${agent}`),
-    ...option('--resource', path),
-    ...option('--action', action),
-    ...option('--max-ttl', String(TTL_SECONDS)),
-  ];
-}
-
-/** WHY `=`: a path that begins with a dash would be parsed as a flag. */
-function option(flag: string, value: string): string[] {
-  return value.startsWith('-') ? [`${flag}=${value}`] : [flag, value];
-}
-
-/** Quoted for a POSIX shell. */
-export function toCommandLine(words: readonly string[]): string {
-  return words.map(quoteWord).join(' ');
+  // WHY `=`: a path that begins with a dash would be parsed as a flag.
+  const resource = path.startsWith('-') ? [`--resource=${path}`] : ['--resource', path];
+  const flags = ['--principal', `agent:${agent}`, ...resource, '--action', action, '--max-ttl', String(TTL_SECONDS)];
+  return ['leasehold', 'policy', 'put', name, ...flags].map(quoteWord).join(' ');
 }

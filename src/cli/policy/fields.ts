@@ -11,16 +11,6 @@ import { ruleBroken } from './problems.ts';
 const FIELDS = ['name', 'principal', 'resources', 'actions', 'max_ttl', 'created_at'] as const;
 const SETTABLE = FIELDS.slice(0, -1);
 const REQUIRED = ['principal', 'resources', 'actions'] as const;
-/** Names of the same fields in other programs. */
-const OTHER_WORDS: Readonly<Record<string, string>> = {
-  ttl: 'max_ttl',
-  paths: 'resources',
-  path: 'resources',
-  capabilities: 'actions',
-  permissions: 'actions',
-  agent: 'principal',
-  agents: 'principal',
-};
 const SHOWN_NAME = /^[\w.-]{1,40}$/;
 
 export type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
@@ -47,7 +37,7 @@ function unknownFields(fields: Readonly<Record<string, unknown>>): string[] {
     .filter((field) => !(FIELDS as readonly string[]).includes(field))
     .map((field) => {
       const shown = SHOWN_NAME.test(field) ? field : 'a field';
-      const meant = Object.hasOwn(OTHER_WORDS, field) ? OTHER_WORDS[field] : nearest(field.toLowerCase(), SETTABLE);
+      const meant = nearest(field.toLowerCase(), SETTABLE);
       return `${shown}: unknown field; ${meant ? `did you mean ${meant}?` : `must be one of ${SETTABLE.join(', ')}`}`;
     });
 }

@@ -8,16 +8,16 @@ import type { PolicyDraft } from '../../core/policy.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 import { compare, directionOf, type FieldChange } from './comparison.ts';
 
-export type Step =
-  | { readonly change: 'create'; readonly name: PolicyName; readonly after: PolicyDraft }
-  | {
-      readonly change: 'replace';
-      readonly name: PolicyName;
-      readonly before: PolicyDraft;
-      readonly after: PolicyDraft;
-      readonly fields: readonly FieldChange[];
-    }
-  | { readonly change: 'delete'; readonly name: PolicyName; readonly before: PolicyDraft };
+export interface Step {
+  readonly change: 'create' | 'replace' | 'delete';
+  readonly name: PolicyName;
+  /** Null of a creation. */
+  readonly before: PolicyDraft | null;
+  /** Null of a deletion. */
+  readonly after: PolicyDraft | null;
+  /** The fields that a replacement changes. */
+  readonly fields: readonly FieldChange[];
+}
 
 export interface Plan {
   /** In the order of execution. */
@@ -29,21 +29,21 @@ export interface Plan {
 
 /** `prunes`: policies that no file contains are deleted. */
 export function makePlan(wanted: readonly PolicyDraft[], present: readonly PolicyDraft[], prunes: boolean): Plan {
-  const before = new Map(present.map((policy) => [policy.name, policy]));
+  const rest = new Map(present.map((policy) => [policy.name, policy]));
   const steps: Step[] = [];
   const unchanged: PolicyName[] = [];
   for (const after of wanted) {
     const { name } = after;
-    const known = before.get(name);
-    before.delete(name);
-    const fields = known === undefined ? [] : compare(known, after);
-    if (known === undefined) steps.push({ change: 'create', name, after });
-    else if (fields.length > 0) steps.push({ change: 'replace', name, before: known, after, fields });
-    else unchanged.push(name);
+    const before = rest.get(name) ?? null;
+    rest.delete(name);
+    const fields = before === null ? [] : compare(before, after);
+    if (before !== null && fields.length === 0) unchanged.push(name);
+    else steps.push({ change: before === null ? 'create' : 'replace', name, before, after, fields });
   }
-  const rest = [...before.values()];
-  if (prunes) steps.push(...rest.map((policy): Step => ({ change: 'delete', name: policy.name, before: policy })));
-  return { steps: inOrder(steps), unchanged, kept: prunes ? [] : rest.map(({ name }) => name) };
+  if (prunes) {
+    for (const [name, before] of rest) steps.push({ change: 'delete', name, before, after: null, fields: [] });
+  }
+  return { steps: inOrder(steps), unchanged, kept: prunes ? [] : [...rest.keys()] };
 }
 
 /**
@@ -54,35 +54,23 @@ export function makePlan(wanted: readonly PolicyDraft[], present: readonly Polic
  * policy, the most common change, would cause both.
  */
 function inOrder(steps: readonly Step[]): Step[] {
-  const rows = steps.map((step) => ({ step, place: rankOf(step) }));
-  const compareNames = (a: Step, b: Step): number => (a.name < b.name ? -1 : 1);
-  rows.sort((a, b) => a.place.phase - b.place.phase || a.place.within - b.place.within || compareNames(a.step, b.step));
-  return rows.map(({ step }) => step);
+  return steps
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((step) => ({ step, rank: rankOf(step) }))
+    .sort((a, b) => a.rank.phase - b.rank.phase || a.rank.within - b.rank.within)
+    .map(({ step }) => step);
 }
 
-function rankOf(step: Step): { phase: number; within: number } {
-  switch (step.change) {
-    case 'create':
-      return { phase: 0, within: step.after.maxTtlSeconds };
-    case 'delete':
-      return { phase: 2, within: -step.before.maxTtlSeconds };
-    case 'replace': {
-      const { before, after } = step;
-      switch (directionOf(before, after)) {
-        case 'adds':
-          return { phase: 0, within: after.maxTtlSeconds };
-        case 'swaps':
-          return { phase: 1, within: 0 };
-        case 'removes':
-          return { phase: 2, within: -before.maxTtlSeconds };
-      }
-    }
-  }
+function rankOf({ before, after }: Step): { phase: number; within: number } {
+  const direction = before === null ? 'adds' : after === null ? 'removes' : directionOf(before, after);
+  if (direction === 'adds') return { phase: 0, within: after?.maxTtlSeconds ?? 0 };
+  if (direction === 'swaps') return { phase: 1, within: 0 };
+  return { phase: 2, within: -(before?.maxTtlSeconds ?? 0) };
 }
 
 /** Whether a replacement grants more than before. Every creation does, so creations are not marked. */
 export function widens(step: Step): boolean {
-  return step.change === 'replace' && step.fields.some((field) => field.widens);
+  return step.fields.some((field) => field.widens);
 }
 
 const SIGNS = { create: '+', replace: '~', delete: '-' } as const;
@@ -95,20 +83,10 @@ export function planLines(plan: Plan): string[] {
 
 /** The lines of one policy. */
 export function stepLines(step: Step): string[] {
-  const mark = widens(step) ? '  WIDENS ACCESS' : '';
-  const head = `${SIGNS[step.change]} ${step.change} ${step.name}${mark}`;
-  switch (step.change) {
-    case 'create':
-      return [head, ...grantLines(step.after)];
-    case 'delete':
-      return [head, ...grantLines(step.before)];
-    case 'replace':
-      return [head, ...step.fields.map(fieldLine)];
-  }
-}
-
-function grantLines({ principal, actions, resources, maxTtlSeconds }: PolicyDraft): string[] {
-  return [`    ${principal} may ${actions.join(', ')} ${resources.join(', ')} for up to ${maxTtlSeconds} s`];
+  const head = `${SIGNS[step.change]} ${step.change} ${step.name}${widens(step) ? '  WIDENS ACCESS' : ''}`;
+  if (step.change === 'replace') return [head, ...step.fields.map(fieldLine)];
+  const { principal, actions, resources, maxTtlSeconds } = step.after ?? step.before ?? {};
+  return [head, `    ${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s`];
 }
 
 function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
@@ -134,7 +112,7 @@ export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): P
       name: step.name,
       change: step.change,
       widens: widens(step),
-      fields: step.change === 'replace' ? step.fields : [],
+      fields: step.fields,
     })),
     unchanged,
     kept,

@@ -10,16 +10,18 @@ import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { decodeUtf8, readRegularFile, readTextInput } from '../input.ts';
+import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
-import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
+import { type Problem, problemsError, ruleBroken } from './problems.ts';
 
 /** Twice the size of the largest valid policy. */
 const MAX_FILE_BYTES = 256 * 1024;
 /** Extensions of files for readers of the directory, which are not policies. */
 const IGNORED_EXTENSIONS = ['.md', '.txt'];
+
+const UNCHANGED = 'Nothing was changed.';
 
 export interface PolicyFile {
   /** The name in the directory. */
@@ -46,7 +48,8 @@ export async function readPolicyDirectory(directory: string, from = '.'): Promis
     if ('problems' in checked) problems.push(...checked.problems);
     else files.push({ file, draft: checked.draft });
   }
-  throwIfProblems([...problems, ...sharedNames(files, directory)], 'Nothing was changed.');
+  problems.push(...sharedNames(files, directory));
+  if (problems.length > 0) throw problemsError(problems, UNCHANGED);
   // An empty directory is probably the wrong one, and `--prune` would delete every policy.
   if (files.length === 0)
     throw new UsageError(
@@ -56,22 +59,16 @@ export async function readPolicyDirectory(directory: string, from = '.'): Promis
   return files;
 }
 
-/** Reads one file in any directory; `name` is the name of the policy. @throws UsageError */
+/**
+ * Reads one file in any directory, or standard input for `-`, as YAML, which includes JSON; `name` is the name of the
+ * policy. @throws UsageError
+ */
 export async function readPolicyFile(question: Question, path: string, name: string): Promise<PolicyDraft> {
-  const notation = notationOf(path);
+  const notation = path === '-' ? 'yaml' : notationOf(path);
   if (notation === null) throw new UsageError(`${path}: ${extensionRule(path)}`);
-  const checked = await checkText(await readTextInput(question, path), { where: path, notation, name });
-  if ('draft' in checked) return checked.draft;
-  throwIfProblems(checked.problems, 'Nothing was changed.');
-  throw new Error('a file without a policy had no problem');
-}
-
-/** Reads a policy from standard input as YAML, which includes JSON. @throws UsageError */
-export async function readPolicyText(text: string, name: string): Promise<PolicyDraft> {
-  const checked = await checkText(text, { where: 'standard input', notation: 'yaml', name });
-  if ('draft' in checked) return checked.draft;
-  throwIfProblems(checked.problems, 'Nothing was changed.');
-  throw new Error('a text without a policy had no problem');
+  const checked = await checkText(await readTextInput(question, path), { where: inputName(path), notation, name });
+  if ('problems' in checked) throw problemsError(checked.problems, UNCHANGED);
+  return checked.draft;
 }
 
 /** `where` is the file in messages. */
@@ -119,10 +116,7 @@ function extensionRule(file: string): string {
 }
 
 function sharedNames(files: readonly PolicyFile[], directory: string): Problem[] {
-  const first = new Map<string, string>();
-  return files.flatMap(({ file, draft }) => {
-    const other = first.get(draft.name);
-    if (other === undefined) first.set(draft.name, file);
-    return other === undefined ? [] : [{ where: join(directory, file), what: `has the same name as ${other}` }];
-  });
+  return [...Map.groupBy(files, ({ draft }) => draft.name).values()].flatMap(([first, ...others]) =>
+    others.map(({ file }) => ({ where: join(directory, file), what: `has the same name as ${first?.file}` })),
+  );
 }

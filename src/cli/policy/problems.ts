@@ -13,13 +13,12 @@ export interface Problem {
 
 const MAX_SHOWN = 50;
 
-/** `then` says what was not done because of the problems. @throws UsageError when there are any */
-export function throwIfProblems(problems: readonly Problem[], then: string): void {
-  if (problems.length === 0) return;
+/** One error for all problems; `then` says what was not done because of them. */
+export function problemsError(problems: readonly Problem[], then: string): UsageError {
   const lines = problems.slice(0, MAX_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
   if (problems.length > MAX_SHOWN) lines.push(`and ${problems.length - MAX_SHOWN} more`);
   const head = problems.length === 1 ? '' : `${problems.length} problems\n`;
-  throw new UsageError(`${head}${lines.join('\n')}`, then);
+  return new UsageError(`${head}${lines.join('\n')}`, then);
 }
 
 /** The rule that `parse` reports; null when it succeeds. */

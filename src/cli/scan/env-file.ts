@@ -25,18 +25,10 @@ export function findInEnvFile(bytes: Buffer, file: string): readonly Finding[] {
       const match = classify(name, value.reveal());
       return match === null ? [] : [{ file, line, ...match, name, value }];
     });
-    // Comments may contain keys too, so the lines without assignments are searched as text.
-    const lines = new Set(
-      assignments.flatMap(({ line, lineSpan }) => {
-        const count = bytes
-          .subarray(...lineSpan)
-          .toString('latin1')
-          .trimEnd()
-          .split('\n').length;
-        return Array.from({ length: count }, (_, at) => line + at);
-      }),
-    );
-    const outside = findInText(text, file).filter(({ line }) => !lines.has(line));
+    // Comments may contain keys too, so the text without the assignments is searched; its lines keep their numbers.
+    const rest = Buffer.from(bytes);
+    for (const { lineSpan } of assignments) blank(rest.subarray(...lineSpan));
+    const outside = findInText(rest.toString('utf8'), file);
     return [...found, ...outside].sort((one, other) => one.line - other.line);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -44,6 +36,11 @@ export function findInEnvFile(bytes: Buffer, file: string): readonly Finding[] {
   }
 }
 
+function blank(line: Buffer): void {
+  for (const [at, byte] of line.entries()) if (byte !== NEWLINE) line[at] = SPACE;
+}
+
+const [NEWLINE, SPACE] = [0x0a, 0x20];
 const NOT_SECRET = /^(?:true|false|yes|no|on|off|null|none|\d{1,5})$/i;
 
 function classify(name: string, value: string): Pick<Finding, 'rule' | 'hint'> | null {

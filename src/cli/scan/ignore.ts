@@ -23,24 +23,13 @@ export interface MatchBudget {
   left: number;
 }
 
-const MAX_PATTERNS = 2000;
-const MAX_LENGTH = 1024;
 const WITH_SETS = /\\.|\[[!^]?\]?[^\]]*\]|[\s\S]/g;
 const WITHOUT_SETS = /\\.|[\s\S]/g;
-
-const isPattern = (line: string): boolean => line !== '' && !line.startsWith('#');
-
-/** The bound that the patterns exceed; null when they can be followed. */
-export function brokenPatternsRule(text: string): string | null {
-  const lines = text.split(/\r?\n/).filter(isPattern);
-  if (lines.length > MAX_PATTERNS) return `more than ${MAX_PATTERNS} patterns`;
-  return lines.some(({ length }) => length > MAX_LENGTH) ? `a pattern of more than ${MAX_LENGTH} characters` : null;
-}
 
 export function parsePatterns(text: string): Patterns {
   return text.split(/\r?\n/).flatMap((line) => {
     const pattern = line.replace(/(?<![\\ ]) +$/, '');
-    if (!isPattern(pattern)) return [];
+    if (pattern.startsWith('#')) return [];
     const isNegated = pattern.startsWith('!');
     const body = pattern.slice(isNegated ? 1 : 0);
     const isForDirectories = body.endsWith('/');

@@ -5,11 +5,11 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { type Assignment, parseEnvFile } from '../../run/env-file.ts';
+import { parseEnvFile } from '../../run/env-file.ts';
 import { writeReference } from '../../run/references.ts';
 import { typeByName } from '../import/item.ts';
 import { toPath } from '../import/path-names.ts';
-import { type Replacement, RewriteError, replaceSpans, rewrite } from './rewrite.ts';
+import { RewriteError, replaceSpans, rewrite } from './rewrite.ts';
 import type { MovableFinding } from './text.ts';
 
 /** For a retrieval that only compares the value. */
@@ -46,15 +46,13 @@ export async function moveFile(
   { path, bytes }: { readonly path: string; readonly bytes: Buffer },
 ): Promise<readonly Moved[]> {
   const assignments = parseEnvFile(bytes, path);
-  const done: { readonly move: Move; readonly failure: string | null; readonly replacement: Replacement | null }[] = [];
-  for (const move of moves) {
-    const assignment = assignments.find((each) => isOf(each, move.finding));
-    if (assignment === undefined) throw new Error('the finding belongs to another file');
-    const failure = await store(vault, move);
-    const text = writeReference({ path: move.path, version: null });
-    done.push({ move, failure, replacement: failure === null ? { span: assignment.valueSpan, text } : null });
-  }
-  const replacements = done.flatMap(({ replacement }) => (replacement === null ? [] : [replacement]));
+  const done: Moved[] = [];
+  for (const move of moves) done.push({ move, failure: await store(vault, move) });
+  const replacements = done.flatMap(({ move: { finding, path: target }, failure }) => {
+    const span = assignments.find(({ name, line }) => name === finding.name && line === finding.line)?.valueSpan;
+    if (span === undefined) throw new Error('the finding belongs to another file');
+    return failure === null ? [{ span, text: writeReference({ path: target, version: null }) }] : [];
+  });
   try {
     if (replacements.length > 0) await rewrite(path, bytes, replaceSpans(bytes, replacements));
     return done;
@@ -63,10 +61,6 @@ export async function moveFile(
     const failure = `it is stored, but the file was not changed: ${error.message}`;
     return done.map((each) => (each.failure === null ? { ...each, failure } : each));
   }
-}
-
-function isOf({ name, line }: Assignment, finding: MovableFinding): boolean {
-  return name === finding.name && line === finding.line;
 }
 
 /** Null when the service has confirmed that the vault has the value. */

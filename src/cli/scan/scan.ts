@@ -72,12 +72,10 @@ export async function moveFindings(
   const vault = options.connect();
   for (const [file, moves] of Map.groupBy(wanted, ({ finding }) => finding.file)) {
     // Checked between files: a file that was started is completed.
-    const isAborted = options.signal.aborted;
+    if (options.signal.aborted) break;
     const read = envFiles.get(file);
-    const moved = isAborted || read === undefined ? [] : await moveFile(vault, moves, read);
+    const moved = read === undefined ? [] : await moveFile(vault, moves, read);
     for (const { move, failure } of moved) outcomes.set(move.finding, { path: move.path, outcome: failure ?? MOVED });
-    if (isAborted)
-      for (const { finding, path } of moves) outcomes.set(finding, { path, outcome: 'interrupted before it' });
   }
   return outcomes;
 }
@@ -101,11 +99,9 @@ export async function report(scanned: Scanned, outcomes: Outcomes | null, ports:
   const moved = findings.filter(isMoved).length;
   const found = `${findings.length} found in ${new Set(findings.map(({ file }) => file)).size} of ${files} files`;
   ports.say(outcomes === null ? `${found}.` : `${found}; ${moved} moved.`);
-  const notScanned = [
-    ...(skipped.large > 0 ? [`${skipped.large} larger than 1 MiB`] : []),
-    ...(skipped.binary > 0 ? [`${skipped.binary} binary`] : []),
-  ];
-  if (notScanned.length > 0) ports.say(`  Not scanned: ${notScanned.join(', ')}.`);
+  if (skipped.large + skipped.binary > 0) {
+    ports.say(`  Not scanned: ${skipped.large} larger than 1 MiB, ${skipped.binary} binary.`);
+  }
   for (const file of skipped.notFollowed) ports.say(`  Ignore file not followed, so more was scanned: ${toCell(file)}`);
   for (const file of skipped.unreadable) ports.say(`  Could not be read: ${toCell(file)}`);
   if (moved > 0) {

@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
 import { readRegularFile } from '../input.ts';
 import { isEnvFile } from './env-file.ts';
-import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
+import { isIgnored, parsePatterns } from './ignore.ts';
 import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
 
 const EXCLUDED_DIRECTORIES: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
@@ -48,10 +48,7 @@ interface Level {
   readonly ignoring: ActiveIgnores;
 }
 
-/**
- * @throws UsageError when the root does not exist, the tree has more than 100,000 files, or a pattern exceeds its
- * bounds
- */
+/** @throws UsageError when the root does not exist, or the tree has more than 100,000 files */
 export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenerator<ScannedFile> {
   const status = await stat(options.root).catch(() => null);
   if (status === null) throw new UsageError(`${options.root}: does not exist`);
@@ -60,7 +57,9 @@ export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenera
     if (scanned !== null) yield scanned;
     return;
   }
-  const excludes = excluder(options.excluded);
+  const excluded = parsePatterns(options.excluded.join('\n'));
+  // Without a budget, because the user trusts their own patterns.
+  const steps = { left: Number.POSITIVE_INFINITY };
   const ignoreFiles = new IgnoreFiles(skipped.notFollowed);
   let files = 0;
   const levels: Level[] = [{ path: [], ignoring: [] }];
@@ -78,14 +77,14 @@ export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenera
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       const below = [...path, entry.name];
       const isDirectory = entry.isDirectory();
-      if ((!isDirectory && !entry.isFile()) || excludes(below, isDirectory)) continue;
-      const isIgnored = ignoreFiles.ignores(ignoring, below, isDirectory);
+      if ((!isDirectory && !entry.isFile()) || isIgnored(excluded, below, isDirectory, steps) === true) continue;
+      const isLeft = ignoreFiles.ignores(ignoring, below, isDirectory);
       if (isDirectory) {
-        if (isIgnored || EXCLUDED_DIRECTORIES.has(entry.name)) continue;
+        if (isLeft || EXCLUDED_DIRECTORIES.has(entry.name)) continue;
         if (below.length > MAX_DEPTH) skipped.unreadable.push(`${below.join('/')}/`);
         else subdirectories.push({ path: below, ignoring });
         // Env files are scanned although git ignores them, because they hold secrets.
-      } else if (!isIgnored || isEnvFile(entry.name)) {
+      } else if (!isLeft || isEnvFile(entry.name)) {
         files += 1;
         if (files > MAX_FILES) throw new UsageError(`more than ${MAX_FILES} files; scan a smaller directory`);
         const scanned = await readFile(options.root, below, skipped);
@@ -96,34 +95,14 @@ export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenera
   }
 }
 
-/** Without a budget, because the user trusts their own patterns. @throws UsageError */
-function excluder(lines: readonly string[]): (path: readonly string[], isDirectory: boolean) => boolean {
-  const text = lines.join('\n');
-  const rule = brokenPatternsRule(text);
-  if (rule !== null) throw new UsageError(`--exclude: ${rule}`);
-  const patterns = parsePatterns(text);
-  const steps = { left: Number.POSITIVE_INFINITY };
-  return (path, isDirectory) => isIgnored(patterns, path, isDirectory, steps) === true;
-}
-
 /** Null when the file was skipped. */
 async function readFile(root: string, segments: readonly string[], skipped: Skipped): Promise<ScannedFile | null> {
   const file = segments.join('/');
   const path = join(root, ...segments);
-  try {
-    const bytes = await readRegularFile(path, MAX_FILE_BYTES);
-    if (bytes === 'other') return null;
-    if (bytes === 'large') {
-      skipped.large += 1;
-      return null;
-    }
-    if (bytes.subarray(0, BINARY_CHECK_BYTES).includes(0)) {
-      skipped.binary += 1;
-      return null;
-    }
-    return { file, path, isEnv: isEnvFile(file), bytes };
-  } catch {
-    skipped.unreadable.push(file);
-    return null;
-  }
+  const bytes = await readRegularFile(path, MAX_FILE_BYTES).catch(() => null);
+  if (bytes === null) skipped.unreadable.push(file);
+  else if (bytes === 'large') skipped.large += 1;
+  else if (bytes !== 'other' && bytes.subarray(0, BINARY_CHECK_BYTES).includes(0)) skipped.binary += 1;
+  else if (bytes !== 'other') return { file, path, isEnv: isEnvFile(file), bytes };
+  return null;
 }
