@@ -10,6 +10,7 @@ import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/http-server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -64,11 +65,15 @@ export async function startService(
   const stopOnStorageFailure = (failure: StoreError): void =>
     onStorageFailure(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
-  const { keys, store, memory, clock, keyStore, tokenFile } = opened;
+  const { keys, store, memory, clock, keyStore } = opened;
   const files = new ServiceFiles(configuration.dataDir);
   try {
     warnings.push(...memory.warnings);
-    const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
+    const adminToken = chooseAdminToken(
+      configuration.adminTokenFile,
+      dataDirPaths(configuration.dataDir).tokenFile,
+      warn,
+    );
     let batchError: unknown = null;
     const logOften = rateLimited(log);
     const denials = new DenialBudget(configuration.denialsPerMinute);

@@ -86,6 +86,8 @@ export interface Configuration {
   readonly dataDir: string;
   /** Null for the embedded store. */
   readonly database: DatabaseChoice | null;
+  /** Whether a start may bring the schema of a shared database up to date. */
+  readonly mayMigrate: boolean;
   readonly listen: Listen;
   readonly rootKeyFile: string | null;
   readonly adminTokenFile: string | null;
@@ -134,10 +136,8 @@ export function readConfiguration(args: readonly string[], environment: Environm
     wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
   const configuration: Configuration = {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
-    database: chooseDatabase(
-      { flag: given.get('database'), environment: databaseVariable(environment), file: file('database-file') },
-      !parseBoolean('no-migrate', get('no-migrate')),
-    ),
+    database: chooseDatabase({ flag: given.get('database'), file: file('database-file'), environment }),
+    mayMigrate: !parseBoolean('no-migrate', get('no-migrate')),
     listen: parseListen(get('listen') ?? '127.0.0.1:7700', base),
     rootKeyFile: file('root-key-file'),
     adminTokenFile: file('admin-token-file'),
@@ -158,17 +158,6 @@ export function readConfiguration(args: readonly string[], environment: Environm
   };
   assertPrivate(configuration, parseBoolean('insecure-http', get('insecure-http')));
   return configuration;
-}
-
-/** LEASEHOLD_DATABASE, or the usual name LEASEHOLD_DATABASE_URL. */
-function databaseVariable(environment: Environment): string | undefined {
-  const [byRule, usual] = [fromEnvironment(environment, 'database'), environment['LEASEHOLD_DATABASE_URL']];
-  if (usual === '')
-    throw new UsageError('LEASEHOLD_DATABASE_URL is empty: give it a value as for --database, or unset it.');
-  if (byRule !== undefined && usual !== undefined && byRule !== usual) {
-    throw new UsageError('LEASEHOLD_DATABASE and LEASEHOLD_DATABASE_URL name different databases: unset one.');
-  }
-  return byRule ?? usual;
 }
 
 function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
