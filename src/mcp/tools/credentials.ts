@@ -44,7 +44,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
       'Lists the credentials that this agent may list: path, type and a description, never a value. The other tools take such a path.',
     input,
     output,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     async call({ prefix = '', type, limit = 50, offset = 0 }, signal) {
       const filter = type === undefined ? {} : { type };
       const { page, total, isCut } =

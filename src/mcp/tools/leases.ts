@@ -43,7 +43,7 @@ export function listLeases(client: Leasehold): Tool<typeof listInput, typeof lis
     description: 'Lists this agent’s own leases: path, end and status, never a value.',
     input: listInput,
     output: listOutput,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     async call({ status, limit = 50, offset = 0 }, signal) {
       const filter = { limit, offset, ...(status === undefined ? {} : { status }) };
       const { data, meta } = await client.leases.list(filter, { signal });
@@ -71,7 +71,7 @@ export function describeLease(client: Leasehold): Tool<typeof describeInput, typ
     description: 'Returns one of this agent’s own leases: path, end and status, never a value.',
     input: describeInput,
     output: lease,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     call: async ({ lease_id }, signal) => describe(await client.leases.read(lease_id, { signal })),
   };
 }

@@ -24,10 +24,7 @@ export function retrieveCredential(leases: HeldLeases): Tool<typeof input, typeo
       'Returns the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of every copy of them. Prefer run_with_credential or write_credential_to_file.',
     input,
     output,
-    isReadOnly: false,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: false,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     async call({ path, ttl_seconds }) {
       const { value, lease_id, expires_at, ...others } = await leases.retrieve(readPath(path), ttl_seconds);
       return { path: others.path, value: value.reveal(), lease_id, expires_at };
