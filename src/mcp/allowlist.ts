@@ -50,7 +50,7 @@ const text = (minLength: number, maxLength: number) =>
   Type.String({ minLength, maxLength, pattern: String.raw`^[^\u0000]*$` });
 const number = (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum }));
 
-export const COMMAND = strict({
+export const COMMAND_TABLE = strict({
   description: text(1, 300),
   program: text(1, 4096),
   arguments: Type.Optional(Type.Array(text(0, 4096), { maxItems: 64 })),
@@ -63,9 +63,9 @@ export const COMMAND = strict({
   time_limit_seconds: number(1, 3600),
   output_limit_bytes: number(0, 1_048_576),
 });
-type Table = Static<typeof COMMAND>;
+type Table = Static<typeof COMMAND_TABLE>;
 
-const FILE = strict({ commands: Type.Record(Type.String(), COMMAND, { minProperties: 1, maxProperties: 64 }) });
+const FILE = strict({ commands: Type.Record(Type.String(), COMMAND_TABLE, { minProperties: 1, maxProperties: 64 }) });
 
 /** `path` is absolute. Only the operator and root may change the file. @throws UsageError */
 export async function readAllowList(path: string): Promise<AllowedCommand[]> {
