@@ -45,6 +45,31 @@ export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
+const MAX_PAGE_ROWS = 100;
+/** The part of a list that a tool returns. */
+export const PAGE = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, description: 'Maximum number of entries; 50 by default.' }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Number of entries to skip; `next_offset` is the next value.' }),
+  ),
+};
+export const NEXT_OFFSET = Type.Union([Type.Integer(), Type.Null()]);
+
+/** The offset of the next page; null for the last one. */
+export function nextOffset(offset: number, rows: number, total: number): number | null {
+  return rows > 0 && offset + rows < total ? offset + rows : null;
+}
+
+/** The credential of a new lease. */
+export const LEASE_REQUEST = {
+  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
+  ttl_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
+  ),
+};
+
 /** A string that is one of the values. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });

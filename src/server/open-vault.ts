@@ -32,18 +32,19 @@ export interface OpenedVault {
   readonly clock: Clock;
   readonly keyStore: FsAgentKeyStore;
   readonly anchor: AnchorFile;
-  /** Closes the store and the anchor, and releases the lock of the data directory. */
-  close(): Promise<void>;
 }
 
-/** @throws StartupError, StoreError; then nothing stays open, and an existing vault is unchanged */
+/**
+ * Opens the lock, the store and the anchor as three of `resources`. @throws StartupError, StoreError; then an existing
+ * vault is unchanged
+ */
 export async function openVault(
   configuration: Configuration,
   warn: (line: string) => void,
+  resources: AsyncDisposableStack,
   syncFile?: SyncFile,
 ): Promise<OpenedVault> {
   const { dataDir, acceptClock, acceptRollback } = configuration;
-  await using resources = new AsyncDisposableStack();
   openDataDir(dataDir);
   const { tokenFile, addressFile, agentsDir } = dataDirPaths(dataDir);
   resources.adopt(lockDataDir(dataDir), (lock) => lock.release());
@@ -62,8 +63,7 @@ export async function openVault(
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
   const keyStore = new FsAgentKeyStore(agentsDir);
   await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
-  const kept = resources.move();
-  return { keys, store, memory, clock, keyStore, anchor, close: () => kept.disposeAsync() };
+  return { keys, store, memory, clock, keyStore, anchor };
 }
 
 /** Whether the store holds a vault. @throws StartupError for another root key, before it seals anything */

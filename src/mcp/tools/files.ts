@@ -2,19 +2,13 @@
 import { Type } from 'typebox';
 import { FILE_NAME } from '../file-directory.ts';
 import type { LeasedFiles } from '../leased-files.ts';
-import { readPath, strict, type Tool } from '../tool.ts';
+import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';
 
 const name = Type.String({
   pattern: FILE_NAME,
   description: 'Name of the file, one segment and never a path: A-Z a-z 0-9 . _ - and a letter or digit in front.',
 });
-const writeInput = strict({
-  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
-  name,
-  ttl_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
-  ),
-});
+const writeInput = strict({ ...LEASE_REQUEST, name });
 const writeOutput = strict({
   file: Type.String({ description: 'Path of the file.' }),
   path: Type.String(),

@@ -1,14 +1,9 @@
 /** `retrieve_credential`: returns the value to the model. Offered only if the operator turned it on. */
 import { Type } from 'typebox';
 import type { HeldLeases } from '../leases.ts';
-import { readPath, strict, type Tool } from '../tool.ts';
+import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';
 
-const input = strict({
-  path: Type.String({ maxLength: 512, description: 'As list_credentials shows it.' }),
-  ttl_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
-  ),
-});
+const input = strict(LEASE_REQUEST);
 const output = strict({
   path: Type.String(),
   value: Type.String(),
