@@ -1,9 +1,9 @@
 /** `npm run audit-key -- --data-dir DIR`: prints the key with which an auditor verifies the audit log. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { readAuditKey } from '../server/audit-key.ts';
 import { CALLED_AS } from '../server/command-lines.ts';
 import { readConfiguration } from '../server/configuration.ts';
+import { readAuditKey } from '../server/root-key.ts';
 
 const HELP = `Prints the audit key of a vault. With it an auditor verifies the audit log; it decrypts no value.
 

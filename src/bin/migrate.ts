@@ -1,6 +1,6 @@
 /** `npm run migrate -- --from DIR|URL --to DIR|URL`: migrates a vault from one database to another. */
 
-import { StartupError, UsageError } from '../platform/errors.ts';
+import { originalError, StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { isExpectedError, migrate } from '../server/migrate.ts';
 import { MIGRATE_HELP, readMigrationRequest } from '../server/migrate-options.ts';
@@ -26,7 +26,8 @@ try {
     const result = await migrate(parsed.request, { signal, say, progress: reporter(say) });
     process.stdout.write(formatSummary(parsed.request, result));
   }
-} catch (error) {
+} catch (thrown) {
+  const error = originalError(thrown);
   if (!(error instanceof UsageError || isExpectedError(error))) throw error;
   process.stderr.write(`leasehold: ${error.message}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;

@@ -1,6 +1,6 @@
 /** The entry point of the service: reads its arguments, starts it, prints the next steps, and stops it on a signal. */
 
-import { StartupError, UsageError } from '../platform/errors.ts';
+import { originalError, StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
@@ -72,7 +72,8 @@ try {
   const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
-} catch (error) {
+} catch (thrown) {
+  const error = originalError(thrown);
   if (error instanceof StartupError || error instanceof StoreError || isSystemError(error))
     fail(oneLine(error.message), EXIT_FAILED);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);

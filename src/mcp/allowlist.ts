@@ -4,13 +4,16 @@
  */
 
 import { readFile } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
+import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { checkTrustedPath } from '../platform/ownership.ts';
-import { Fields } from './table-reader.ts';
+import { strict } from './tool.ts';
 
 interface ExtraArguments {
   /** Must match a whole argument. */
@@ -40,9 +43,30 @@ export interface AllowedCommand {
 
 const FIELD = '--commands';
 const MAX_FILE_BYTES = 256 * 1024;
-const MAX_COMMANDS = 64;
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+
+const text = (minLength: number, maxLength: number) =>
+  Type.String({ minLength, maxLength, pattern: String.raw`^[^\u0000]*$` });
+const number = (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum }));
+
+export const COMMAND_TABLE = strict({
+  description: text(1, 300),
+  program: text(1, 4096),
+  arguments: Type.Optional(Type.Array(text(0, 4096), { maxItems: 64 })),
+  directory: text(1, 4096),
+  credentials: Type.Record(Type.String(), text(1, 512), { maxProperties: 32 }),
+  variables: Type.Optional(Type.Record(Type.String(), text(0, 4096))),
+  extra_arguments: Type.Optional(
+    strict({ pattern: text(1, 500), most: number(1, 32), allow_options: Type.Optional(Type.Boolean()) }),
+  ),
+  time_limit_seconds: number(1, 3600),
+  output_limit_bytes: number(0, 1_048_576),
+});
+type Table = Static<typeof COMMAND_TABLE>;
+
+const FILE = strict({ commands: Type.Record(Type.String(), COMMAND_TABLE, { minProperties: 1, maxProperties: 64 }) });
+
 /** `path` is absolute. Only the operator and root may change the file. @throws UsageError */
 export async function readAllowList(path: string): Promise<AllowedCommand[]> {
   const found = await checkTrustedPath(path, FIELD);
@@ -58,100 +82,74 @@ export async function readAllowList(path: string): Promise<AllowedCommand[]> {
 }
 
 /** @throws UsageError naming the command's field and the rule */
-export function parseAllowList(text: string): AllowedCommand[] {
-  let document: Record<string, unknown>;
+export function parseAllowList(content: string): AllowedCommand[] {
+  let document: unknown;
   try {
-    document = parse(text);
+    document = parse(content);
   } catch (error) {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
     throw new UsageError(`--commands: the file is not valid TOML${where}`);
   }
-  const top = new Fields(document, '', ['commands']);
-  const commands = top.table('commands');
-  const names = commands.names();
-  if (names.length === 0 || names.length > MAX_COMMANDS) {
-    throw new UsageError(`commands: there must be 1 to ${MAX_COMMANDS}, each as [commands.NAME]`);
-  }
-  return names.map((name) => {
-    if (!NAME.test(name)) throw commands.broken(name, 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');
-    return readCommand(name, commands.table(name, KNOWN));
-  });
+  if (!Value.Check(FILE, document)) throw new UsageError(violation(document));
+  return Object.entries(document.commands).map(([name, table]) => readCommand(name, table));
 }
 
-const KNOWN = [
-  'description',
-  'program',
-  'arguments',
-  'directory',
-  'credentials',
-  'variables',
-  'extra_arguments',
-  'time_limit_seconds',
-  'output_limit_bytes',
-];
+/** The first field that breaks the schema, and the rule. The validator's messages contain no values. */
+function violation(document: unknown): string {
+  const errors = Value.Errors(FILE, document);
+  // An unknown field first: it may be a misspelt one that is missing.
+  const error = errors.find(({ keyword }) => keyword === 'boolean') ?? errors[0];
+  const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined;
+  const path = [...(error?.instancePath.split('/').slice(1) ?? []), ...(missing === undefined ? [] : [missing])];
+  const rule = error?.keyword === 'boolean' ? 'is unknown' : missing === undefined ? error?.message : 'is missing';
+  return `${path.join('.')}: ${rule}`;
+}
 
-function readCommand(name: string, fields: Fields): AllowedCommand {
+function readCommand(name: string, table: Table): AllowedCommand {
+  const fail = (field: string, rule: string): UsageError => new UsageError(`commands.${name}${field}: ${rule}`);
+  if (!NAME.test(name)) throw fail('', 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');
+  for (const field of ['program', 'directory'] as const) {
+    if (!isAbsolute(table[field])) throw fail(`.${field}`, 'must be an absolute path');
+  }
+  for (const field of ['credentials', 'variables'] as const) {
+    const wrong = Object.keys(table[field] ?? {}).find((variable) => !VARIABLE.test(variable));
+    if (wrong !== undefined) throw fail(`.${field}.${wrong}`, 'must be a name of a variable: A-Z a-z 0-9 _');
+  }
+  const variables = new Map(Object.entries(table.variables ?? {}));
+  const credentials = new Map<string, Pattern>();
+  for (const [variable, path] of Object.entries(table.credentials)) {
+    const field = `.credentials.${variable}`;
+    if (isLoaderVariable(variable)) throw fail(field, 'must not be a variable that changes how programs load code');
+    if (variables.has(variable)) throw fail(`.variables.${variable}`, 'must not be in credentials too');
+    try {
+      credentials.set(variable, parsePattern(path, variable));
+    } catch {
+      throw fail(field, 'must be a path such as prod/db/password, or a pattern such as prod/db/*');
+    }
+  }
   return {
     name,
-    description: fields.text('description', { least: 1, most: 300 }),
-    program: fields.absolute('program'),
-    arguments: fields.texts('arguments'),
-    directory: fields.absolute('directory'),
-    credentials: readCredentials(fields),
-    variables: readVariables(fields),
-    extraArguments: readExtra(fields),
-    timeLimitSeconds: fields.number('time_limit_seconds', { least: 1, most: 3600, otherwise: 60 }),
-    outputLimitBytes: fields.number('output_limit_bytes', { least: 0, most: 1_048_576, otherwise: 65_536 }),
+    description: table.description,
+    program: table.program,
+    arguments: table.arguments ?? [],
+    directory: table.directory,
+    credentials,
+    variables,
+    extraArguments: table.extra_arguments === undefined ? null : readExtra(table.extra_arguments, fail),
+    timeLimitSeconds: table.time_limit_seconds ?? 60,
+    outputLimitBytes: table.output_limit_bytes ?? 65_536,
   };
 }
 
-function readCredentials(command: Fields): Map<string, Pattern> {
-  const fields = command.table('credentials');
-  const names = fields.names();
-  if (names.length > 32) throw command.broken('credentials', 'must be at most 32');
-  return new Map(
-    names.map((variable) => {
-      if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
-      if (isLoaderVariable(variable))
-        throw fields.broken(variable, 'must not be a variable that changes how programs load code');
-      const text = fields.text(variable, { least: 1, most: 512 });
-      try {
-        return [variable, parsePattern(text, variable)];
-      } catch {
-        throw fields.broken(variable, 'must be a path such as prod/db/password, or a pattern such as prod/db/*');
-      }
-    }),
-  );
-}
-
-function readVariables(command: Fields): Map<string, string> {
-  const fields = command.optionalTable('variables');
-  if (fields === null) return new Map();
-  const credentials = new Set(command.table('credentials').names());
-  return new Map(
-    fields.names().map((variable) => {
-      if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
-      if (credentials.has(variable)) throw fields.broken(variable, 'must not be in credentials too');
-      return [variable, fields.text(variable, { least: 0, most: 4096 })];
-    }),
-  );
-}
-
-function readExtra(command: Fields): ExtraArguments | null {
-  const fields = command.optionalTable('extra_arguments', ['pattern', 'most', 'allow_options']);
-  if (fields === null) return null;
-  const source = fields.text('pattern', { least: 1, most: 500 });
-  let pattern: RegExp;
+function readExtra(
+  { pattern: source, most = 1, allow_options = false }: NonNullable<Table['extra_arguments']>,
+  fail: (field: string, rule: string) => UsageError,
+): ExtraArguments {
   try {
     // WHY compiled alone first: `a)|(b` would escape from the group.
     new RegExp(source, 'u');
-    pattern = new RegExp(`^(?:${source})$`, 'u');
+    return { pattern: new RegExp(`^(?:${source})$`, 'u'), most, allowsOptions: allow_options };
   } catch {
-    throw fields.broken('pattern', 'must be a regular expression that matches a whole argument');
+    throw fail('.extra_arguments.pattern', 'must be a regular expression that matches a whole argument');
   }
-  return {
-    pattern,
-    most: fields.number('most', { least: 1, most: 32, otherwise: 1 }),
-    allowsOptions: fields.isOn('allow_options'),
-  };
 }

@@ -6,6 +6,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import { Expiry, now } from '../client/expiry.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { inParallel } from '../platform/parallel.ts';
 import { ToolError } from './errors.ts';
 import type { FileDirectory } from './file-directory.ts';
 import type { HeldLeases } from './leases.ts';
@@ -16,7 +17,7 @@ const CHECK_INTERVAL_MS = 500;
 /** How long a file may outlive the revocation of its lease. */
 const QUERY_INTERVAL_MS = 5000;
 const QUERY_TIMEOUT_MS = 2000;
-/** Concurrent queries; enough to query all files within QUERY_INTERVAL_MS. */
+/** Concurrent queries. */
 const MAX_QUERIES = 8;
 
 interface LeasedFile {
@@ -26,7 +27,6 @@ interface LeasedFile {
   readonly leaseId: string;
   readonly expiresAt: string;
   readonly end: Expiry;
-  queriedAtMs: number;
 }
 
 export interface KeptFile {
@@ -45,7 +45,7 @@ export class LeasedFiles {
   readonly #busy = new Set<string>();
   /** Removals in progress after the end of a lease, by name. */
   readonly #removals = new Map<string, Promise<void>>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   readonly #stop = new AbortController();
   #querying: Promise<void> | null = null;
 
@@ -55,17 +55,13 @@ export class LeasedFiles {
     this.#leases = leases;
     this.#directory = directory;
     this.#outstanding = outstanding;
-    this.#timer = setInterval(() => {
-      // ORDER: the local check first, which needs no network.
-      this.#removeEnded();
-      this.#querying ??= this.#queryDue()
-        // WHY: the next check tries again, and an unhandled rejection would end the process.
-        .catch(() => undefined)
-        .finally(() => {
-          this.#querying = null;
-        });
-    }, CHECK_INTERVAL_MS);
-    this.#timer.unref();
+    const removing = setInterval(() => this.#removeEnded(), CHECK_INTERVAL_MS);
+    const querying = setInterval(() => {
+      this.#querying ??= this.#removeRevoked().finally(() => {
+        this.#querying = null;
+      });
+    }, QUERY_INTERVAL_MS);
+    this.#timers = [removing.unref(), querying.unref()];
   }
 
   get directory(): string {
@@ -93,7 +89,7 @@ export class LeasedFiles {
         await this.#remove(name);
         await this.#removals.get(name);
         const file = await this.#directory.write(name, value);
-        this.#files.set(name, { path, unregister, leaseId, expiresAt, end, queriedAtMs: performance.now() });
+        this.#files.set(name, { path, unregister, leaseId, expiresAt, end });
         return { file, leaseId, expiresAt };
       } catch (error) {
         unregister();
@@ -115,7 +111,7 @@ export class LeasedFiles {
 
   /** Removes every file. Revoking the leases is left to the caller. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#stop.abort();
     // ORDER: files first, without waiting for the service.
     await this.#directory.close();
@@ -170,15 +166,10 @@ export class LeasedFiles {
     going.then(() => this.#release(kept)).catch(() => undefined);
   }
 
-  async #queryDue(): Promise<void> {
-    const before = performance.now() - QUERY_INTERVAL_MS;
-    const due = [...this.#files].filter(([, { queriedAtMs }]) => queriedAtMs < before).slice(0, MAX_QUERIES);
-    await Promise.all(
-      due.map(async ([name, kept]) => {
-        kept.queriedAtMs = performance.now();
-        if (await this.#wasEnded(kept)) this.#letGo(name, kept);
-      }),
-    );
+  async #removeRevoked(): Promise<void> {
+    await inParallel([...this.#files], MAX_QUERIES, async ([name, kept]) => {
+      if (await this.#wasEnded(kept)) this.#letGo(name, kept);
+    });
   }
 
   /** Queries the service. */

@@ -15,9 +15,6 @@ const MAX_PATTERN_BYTES = 2 * 1024 * 1024;
 interface Entry {
   readonly value: Secret;
   readonly patternBytes: number;
-  readonly uses: Set<symbol>;
-  /** Observations during which the value was in use. */
-  readonly observations: Set<symbol>;
 }
 
 /** Collects values from its start to `end`. */
@@ -28,8 +25,9 @@ export interface Observation {
 }
 
 export class OutstandingValues {
-  readonly #entries = new Set<Entry>();
-  readonly #observations = new Set<symbol>();
+  readonly #uses = new Set<{ readonly entry: Entry }>();
+  /** The values that were in use during each observation. */
+  readonly #observations = new Set<Set<Entry>>();
 
   /**
    * ORDER: call before the value can be read. Returns a function to call when it can no longer be read. `field` is
@@ -37,34 +35,28 @@ export class OutstandingValues {
    * @throws ToolError when the value cannot be masked, alone or together with the others
    */
   register(value: Secret, field: string): () => void {
-    const entry = this.#find(value) ?? this.#add(value, field);
-    const use = Symbol('use');
-    entry.uses.add(use);
-    for (const observation of this.#observations) entry.observations.add(observation);
-    return () => this.#remove(use);
+    const use = { entry: this.#admit(value, field) };
+    this.#uses.add(use);
+    for (const seen of this.#observations) seen.add(use.entry);
+    return () => void this.#uses.delete(use);
   }
 
   observe(): Observation {
-    const observation = Symbol('observation');
-    this.#observations.add(observation);
-    for (const { uses, observations } of this.#entries) if (uses.size > 0) observations.add(observation);
+    const seen = new Set([...this.#uses].map(({ entry }) => entry));
+    this.#observations.add(seen);
     return {
-      values: () =>
-        [...this.#entries].filter(({ observations }) => observations.has(observation)).map(({ value }) => value),
-      end: () => {
-        this.#observations.delete(observation);
-        this.#remove(observation);
-      },
+      values: () => [...seen].map(({ value }) => value),
+      end: () => void this.#observations.delete(seen),
     };
   }
 
   /** Equal values share an entry: their patterns are the same. */
-  #find(value: Secret): Entry | undefined {
+  #admit(value: Secret, field: string): Entry {
+    const used = [...this.#uses].map(({ entry }) => entry);
+    const entries = [...new Set(used).union(new Set([...this.#observations].flatMap((seen) => [...seen])))];
     const text = value.reveal();
-    return [...this.#entries].find((entry) => entry.value.reveal() === text);
-  }
-
-  #add(value: Secret, field: string): Entry {
+    const known = entries.find((entry) => entry.value.reveal() === text);
+    if (known !== undefined) return known;
     const patternBytes = patternBytesOf(value);
     if (patternBytes === 0) {
       throw new ToolError('FAILED', `${field}: the value is too short to be masked in the output of commands`);
@@ -72,23 +64,12 @@ export class OutstandingValues {
     if (patternBytes > MAX_PATTERN_BYTES) {
       throw new ToolError('FAILED', `${field}: the value is too large to be masked in the output of commands`);
     }
-    const others = [...this.#entries].reduce((sum, entry) => sum + entry.patternBytes, 0);
-    if (others + patternBytes > MAX_PATTERN_BYTES) {
+    if (entries.reduce((sum, entry) => sum + entry.patternBytes, patternBytes) > MAX_PATTERN_BYTES) {
       throw new ToolError(
         'BUSY',
         `${field}: together with the values in use it is too large to be masked in the output of commands; remove a file with remove_file, or wait until running commands have ended`,
       );
     }
-    const entry = { value, patternBytes, uses: new Set<symbol>(), observations: new Set<symbol>() };
-    this.#entries.add(entry);
-    return entry;
-  }
-
-  #remove(holder: symbol): void {
-    for (const entry of this.#entries) {
-      entry.uses.delete(holder);
-      entry.observations.delete(holder);
-      if (entry.uses.size + entry.observations.size === 0) this.#entries.delete(entry);
-    }
+    return { value, patternBytes };
   }
 }

@@ -3,6 +3,7 @@
  * it stops. All connections share it, over any transport. The caller is treated as hostile, because a model may follow
  * instructions that it reads.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
 import type { Leasehold } from '../client/leasehold.ts';
 import { ActingAgent } from './agent.ts';
@@ -96,7 +97,7 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
   const close = async (): Promise<number> => {
     stopping.abort();
     // ORDER: calls first, because they acquire leases; then files; then leases, including those of unfinished calls.
-    await Promise.race([Promise.allSettled(calls), sleep(STOP_TIMEOUT_MS)]);
+    await Promise.race([Promise.allSettled(calls), sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     await files?.close();
     return leases.releaseAll(AbortSignal.timeout(REVOKE_TIMEOUT_MS));
   };
@@ -113,8 +114,4 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
     },
     close: () => (closed ??= close()),
   };
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }

@@ -1,7 +1,6 @@
 /** Serves standard input and output: one message per line, and nothing else on standard output. */
-import { pipeline, type Readable, type Writable } from 'node:stream';
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
-import { type MessageId, splitLines } from './bounded-lines.ts';
 import type { Mcp } from './server.ts';
 
 /** Many times the longest call. */
@@ -18,10 +17,10 @@ export async function serveOverStdio(
   log: (line: string) => void,
 ): Promise<void> {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const reject = (id: MessageId): void => {
+  const reject = (): void => {
     const message = `a message has at most ${MAX_MESSAGE_BYTES} bytes`;
     log(`a message was rejected: ${message}`);
-    stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message } })}\n`);
+    stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: INVALID_REQUEST, message } })}\n`);
   };
   const lines = splitLines(MAX_MESSAGE_BYTES, reject);
   class Pipe extends StdioServerTransport {
@@ -46,4 +45,35 @@ export async function serveOverStdio(
   signal.addEventListener('abort', stop, { once: true });
   await closed;
   signal.removeEventListener('abort', stop);
+}
+
+/**
+ * Emits each line with its line feed as one chunk. A line of more than `maxBytes` is discarded, and `reject` is called
+ * at its end. WHY: the SDK's reader stops permanently when its buffer is full.
+ */
+export function splitLines(maxBytes: number, reject: () => void): Transform {
+  // WHY one buffer: a client that writes single bytes would otherwise cause a million allocations.
+  const line = Buffer.alloc(maxBytes);
+  let length = 0;
+  let isTooLong = false;
+  const add = (part: Uint8Array): void => {
+    const kept = part.subarray(0, maxBytes - length);
+    line.set(kept, length);
+    length += kept.length;
+    isTooLong ||= kept.length < part.length;
+  };
+  return new Transform({
+    readableObjectMode: true,
+    transform(chunk: Buffer, _encoding, done) {
+      let from = 0;
+      for (let to = chunk.indexOf('\n'); to !== -1; to = chunk.indexOf('\n', from)) {
+        add(chunk.subarray(from, to));
+        if (isTooLong) reject();
+        else this.push(Buffer.concat([line.subarray(0, length), Buffer.from('\n')]));
+        [from, length, isTooLong] = [to + 1, 0, false];
+      }
+      add(chunk.subarray(from));
+      done();
+    },
+  });
 }

@@ -7,11 +7,9 @@
 import {
   type CallToolResult,
   fromJsonSchema,
-  type JsonSchemaType,
-  type jsonSchemaValidator,
   type McpServer,
+  type ToolAnnotations,
 } from '@modelcontextprotocol/server';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
@@ -19,7 +17,12 @@ import { errnoSuffix } from '../platform/errno.ts';
 import { ToolError } from './errors.ts';
 
 /** For a tool that only reads from the vault. */
-export const ONLY_READS = { isReadOnly: true, isDestructive: false, isOpenWorld: false, isIdempotent: true } as const;
+export const ONLY_READS: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
 
 export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
   readonly name: string;
@@ -28,13 +31,7 @@ export interface Tool<Input extends TObject = TObject, Output extends TObject = 
   readonly description: string;
   readonly input: Input;
   readonly output: Output;
-  readonly isReadOnly: boolean;
-  /** Whether a call may delete something. */
-  readonly isDestructive: boolean;
-  /** Whether a call affects anything outside of the service and this server. */
-  readonly isOpenWorld: boolean;
-  /** Whether a second call with the same input changes nothing more. */
-  readonly isIdempotent: boolean;
+  readonly annotations: ToolAnnotations;
   /** @throws ToolError, LeaseholdError */
   call(input: Static<Input>, signal: AbortSignal): Promise<Static<Output>>;
 }
@@ -48,48 +45,48 @@ export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
+const MAX_PAGE_ROWS = 100;
+/** The part of a list that a tool returns. */
+export const PAGE = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, description: 'Maximum number of entries; 50 by default.' }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Number of entries to skip; `next_offset` is the next value.' }),
+  ),
+};
+export const NEXT_OFFSET = Type.Union([Type.Integer(), Type.Null()]);
+
+/** The offset of the next page; null for the last one. */
+export function nextOffset(offset: number, rows: number, total: number): number | null {
+  return rows > 0 && offset + rows < total ? offset + rows : null;
+}
+
+/** The credential of a new lease. */
+export const LEASE_REQUEST = {
+  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
+  ttl_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
+  ),
+};
+
 /** A string that is one of the values. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });
-
-const ajv = new AjvJsonSchemaValidator();
-
-/** The SDK's validator, with the allowed values in the message, so that a model can correct itself. */
-const VALIDATOR: jsonSchemaValidator = {
-  getValidator<T>(schema: JsonSchemaType) {
-    const validate = ajv.getValidator<T>(schema);
-    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, { enum?: unknown[] }>> };
-    return (input) => {
-      const checked = validate(input);
-      if (checked.valid) return checked;
-      const errorMessage = checked.errorMessage.replaceAll(
-        /\bdata\/(\w+) must be equal to one of the allowed values/g,
-        (_, name: string) => `${name} must be one of ${properties[name]?.enum?.join(', ')}`,
-      );
-      return { ...checked, errorMessage };
-    };
-  },
-};
 
 export function offer<Input extends TObject, Output extends TObject>(
   tool: Tool<Input, Output>,
   gate: CallLimiter,
   log: (line: string) => void,
 ): RegisteredTool {
-  const { name, title, description, isReadOnly, isDestructive, isOpenWorld, isIdempotent } = tool;
+  const { name, title, description, annotations } = tool;
   // Once for all connections, because schemas are compiled.
   const config = {
     title,
     description,
-    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }, VALIDATOR),
+    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }),
     outputSchema: fromJsonSchema<Static<Output>>({ ...tool.output }),
-    annotations: {
-      title,
-      readOnlyHint: isReadOnly,
-      destructiveHint: isDestructive,
-      idempotentHint: isIdempotent,
-      openWorldHint: isOpenWorld,
-    },
+    annotations: { title, ...annotations },
   };
   return (server) => {
     server.registerTool(name, config, async (input, { mcpReq }): Promise<CallToolResult> => {

@@ -16,16 +16,7 @@ const NAMES = {
 export const KNOWN_FILES: readonly string[] = Object.values(NAMES);
 
 /** The path of each file. */
-export function dataDirPaths(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
-  return {
-    databaseFile: join(dir, NAMES.databaseFile),
-    markerFile: join(dir, NAMES.markerFile),
-    tokenFile: join(dir, NAMES.tokenFile),
-    addressFile: join(dir, NAMES.addressFile),
-    proofFile: join(dir, NAMES.proofFile),
-    agentsDir: join(dir, NAMES.agentsDir),
-    rootKeyFile: join(dir, NAMES.rootKeyFile),
-    lockFile: join(dir, NAMES.lockFile),
-    anchorFile: join(dir, NAMES.anchorFile),
-  };
+export function dataDirPaths(dir: string) {
+  const paths = Object.entries(NAMES).map(([file, name]) => [file, join(dir, name)]);
+  return Object.fromEntries(paths) as Readonly<Record<keyof typeof NAMES, string>>;
 }

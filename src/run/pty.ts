@@ -4,7 +4,6 @@
  * demand.
  */
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import type { Masking } from '../masking/masking.ts';
@@ -143,17 +142,9 @@ function start(maker: PtyMaker, program: Program, { columns, rows }: WriteStream
     cols: columns || 80,
     rows: rows || 24,
     name: environment['TERM'] || 'dumb',
-    cwd: currentDirectory(environment['PWD']),
+    cwd: process.cwd(),
     env: { ...environment },
   });
-}
-
-/** The caller's name of the current directory, which may contain links; the package puts it into PWD. */
-function currentDirectory(named: string | undefined): string {
-  const directory = process.cwd();
-  const found = named?.startsWith('/') ? statSync(named, { throwIfNoEntry: false }) : undefined;
-  const current = statSync(directory);
-  return named !== undefined && found?.ino === current.ino && found.dev === current.dev ? named : directory;
 }
 
 function toExitStatus({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): ExitStatus {

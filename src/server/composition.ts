@@ -10,6 +10,7 @@ import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/http-server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -63,109 +64,114 @@ export async function startService(
   const warn = (line: string): void => void warnings.push(line);
   const stopOnStorageFailure = (failure: StoreError): void =>
     onStorageFailure(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
-  const opened = await openVault(configuration, warn, syncFile);
-  const { keys, store, memory, clock, keyStore, tokenFile } = opened;
+  await using resources = new AsyncDisposableStack();
+  const { keys, store, memory, clock, keyStore, anchor } = await openVault(configuration, warn, resources, syncFile);
   const files = new ServiceFiles(configuration.dataDir);
+  warnings.push(...memory.warnings);
+  const adminToken = chooseAdminToken(
+    configuration.adminTokenFile,
+    dataDirPaths(configuration.dataDir).tokenFile,
+    warn,
+  );
+  let batchError: unknown = null;
+  const logOften = rateLimited(log);
+  const denials = new DenialBudget(configuration.denialsPerMinute);
+  const ledger = new Ledger({
+    store,
+    keys,
+    clock,
+    settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
+    memory,
+    denials,
+    onDeregistered: (agents) => {
+      for (const { id, name } of agents) void agentKeys.remove(id, name);
+    },
+    onStorageFailure: stopOnStorageFailure,
+    // The message of a StoreError contains no data of a request.
+    onFailedBatch: (error) => {
+      batchError = error;
+      // The start fails with this error, in one line.
+      if (phase === 'starting') return;
+      logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
+    },
+  });
+  const agentKeys = new RetryingAgentKeys({
+    keyStore,
+    ledger,
+    onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
+    onStorageFailure: stopOnStorageFailure,
+  });
+  const vault: Vault = {
+    ledger,
+    store,
+    keys,
+    clock,
+    agentKeys,
+    loginThrottle: new LoginThrottle(),
+    budgets: new AgentBudgets(configuration.budgets),
+    verifier: new Verifier({ store, keys, clock }),
+    adminTokenHash: hashToken(adminToken.token.reveal()),
+  };
+  let phase: 'starting' | 'running' | 'stopping' = 'starting';
+  const status = (): ServiceStatus => (phase !== 'running' ? phase : ledger.state === 'ok' ? 'ok' : 'failing');
+  const server = createServer({
+    vault,
+    status,
+    log,
+    newRequestId: requestIds(),
+    hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+    trustedProxies: configuration.trustedProxies,
+    tls: readTls(configuration.tls),
+    prove: (nonce) => files.prove(nonce),
+    timeouts,
+  });
+  const address = await listen(server, configuration.listen, configuration.tls !== null);
   try {
-    warnings.push(...memory.warnings);
-    const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
-    let batchError: unknown = null;
-    const logOften = rateLimited(log);
-    const denials = new DenialBudget(configuration.denialsPerMinute);
-    const ledger = new Ledger({
-      store,
-      keys,
-      clock,
-      settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
-      memory,
-      denials,
-      onDeregistered: (agents) => {
-        for (const { id, name } of agents) void agentKeys.remove(id, name);
-      },
-      onStorageFailure: stopOnStorageFailure,
-      // The message of a StoreError contains no data of a request.
-      onFailedBatch: (error) => {
-        batchError = error;
-        // The start fails with this error, in one line.
-        if (phase === 'starting') return;
-        logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
-      },
-    });
-    const agentKeys = new RetryingAgentKeys({
-      keyStore,
-      ledger,
-      onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
-      onStorageFailure: stopOnStorageFailure,
-    });
-    const vault: Vault = {
-      ledger,
-      store,
-      keys,
-      clock,
-      agentKeys,
-      loginThrottle: new LoginThrottle(),
-      budgets: new AgentBudgets(configuration.budgets),
-      verifier: new Verifier({ store, keys, clock }),
-      adminTokenHash: hashToken(adminToken.token.reveal()),
-    };
-    let phase: 'starting' | 'running' | 'stopping' = 'starting';
-    const status = (): ServiceStatus => (phase !== 'running' ? phase : ledger.state === 'ok' ? 'ok' : 'failing');
-    const server = createServer({
-      vault,
-      status,
-      log,
-      newRequestId: requestIds(),
-      hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
-      trustedProxies: configuration.trustedProxies,
-      tls: readTls(configuration.tls),
-      prove: (nonce) => files.prove(nonce),
-      timeouts,
-    });
-    const address = await listen(server, configuration.listen, configuration.tls !== null);
-    try {
-      files.publish(address, adminToken, configuration.adminTokenFile);
-      await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
-    } catch (error) {
-      files.remove();
-      await server.close();
-      // WHY: the error that callers get does not contain the cause, which the operator needs.
-      throw batchError instanceof StoreError ? batchError : error;
-    }
-    const watching = startAnchoring(ledger, opened.anchor, store.isMultiWriter, logOften);
-    const sweeping = startSweeping(store, clock, log, stopOnStorageFailure);
-    phase = 'running';
-    return {
-      address,
-      adminToken,
-      warnings,
-      async stop() {
-        phase = 'stopping';
-        removeFiles(files, log);
-        agentKeys.stop();
-        await sweeping.stop();
-        const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
-        // A keep-alive connection becomes idle only after its last response.
-        const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
-        await server.close();
-        clearInterval(closeIdle);
-        clearTimeout(cut);
-        denials.close();
-        try {
-          await recordStop(ledger);
-          await ledger.idle();
-        } catch (error) {
-          log.error('the stop could not be recorded', error);
-          throw error;
-        } finally {
-          await watching.stop();
-          await opened.close();
-        }
-      },
-    };
+    files.publish(address, adminToken, configuration.adminTokenFile);
+    await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
   } catch (error) {
-    await opened.close();
-    throw error;
+    files.remove();
+    await server.close();
+    // WHY: the error that callers get does not contain the cause, which the operator needs.
+    throw batchError instanceof StoreError ? batchError : error;
   }
+  const watching = startAnchoring(ledger, anchor, store.isMultiWriter, logOften);
+  const sweeping = startSweeping(store, clock, log, stopOnStorageFailure);
+  phase = 'running';
+  const kept = resources.move();
+  return {
+    address,
+    adminToken,
+    warnings,
+    async stop() {
+      phase = 'stopping';
+      try {
+        files.remove();
+      } catch (error) {
+        // WHY only logged: commands check the lock and demand the proof before they trust the files.
+        log.error('the files for commands on this machine could not be removed', error);
+      }
+      agentKeys.stop();
+      await sweeping.stop();
+      const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
+      // A keep-alive connection becomes idle only after its last response.
+      const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
+      await server.close();
+      clearInterval(closeIdle);
+      clearTimeout(cut);
+      denials.close();
+      try {
+        await recordStop(ledger);
+        await ledger.idle();
+      } catch (error) {
+        log.error('the stop could not be recorded', error);
+        throw error;
+      } finally {
+        await watching.stop();
+        await kept.disposeAsync();
+      }
+    },
+  };
 }
 
 /** Logs a repeated line at most once a second. */
@@ -177,15 +183,6 @@ function rateLimited(log: ServiceLog): ServiceLog['error'] {
     last = { line, at: now };
     log.error(line, error);
   };
-}
-
-/** WHY an error is only logged: commands check the lock and demand the proof before they trust the files. */
-function removeFiles(files: ServiceFiles, log: ServiceLog): void {
-  try {
-    files.remove();
-  } catch (error) {
-    log.error('the files for commands on this machine could not be removed', error);
-  }
 }
 
 /** Retries once: after a failed batch the ledger reloads its state from the store. */

@@ -7,12 +7,11 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
-import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
+import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
 import { CALLED_AS } from './command-lines.ts';
-import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
-import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
+import { chooseDatabase } from './database-option.ts';
+import { type Environment, parseFlags, rejectFlagsKeptByNpm, rejectUnknownVariables, variableOf } from './flags.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
-import { rejectUnknownVariables, variableOf } from './variables.ts';
 
 interface Flag {
   readonly name: string;
@@ -82,25 +81,7 @@ export type Listen =
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export interface Configuration {
-  readonly dataDir: string;
-  /** Null for the embedded store. */
-  readonly database: DatabaseChoice | null;
-  readonly listen: Listen;
-  readonly rootKeyFile: string | null;
-  readonly adminTokenFile: string | null;
-  readonly adminMayRetrieve: boolean;
-  readonly versionsKept: number;
-  /** Denials of one agent that are recorded individually; further ones are summarised. */
-  readonly denialsPerMinute: number;
-  readonly budgets: BudgetLimits;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
-  readonly publicNames: readonly string[];
-  readonly trustedProxies: readonly string[];
-  readonly acceptClock: boolean;
-  readonly acceptRollback: boolean;
-  readonly logLevel: LogLevel;
-}
+export type Configuration = NonNullable<ReturnType<typeof readConfiguration>>;
 
 export function help(): string {
   const rows = FLAGS.map(({ name, value, help: text }) => {
@@ -121,7 +102,7 @@ export function help(): string {
 }
 
 /** Null for `--help`. @throws UsageError */
-export function readConfiguration(args: readonly string[], environment: Environment): Configuration | null {
+export function readConfiguration(args: readonly string[], environment: Environment) {
   const given = parseServiceFlags(args);
   if (given.has('help')) return null;
   const names = FLAGS.map(({ name }) => name);
@@ -132,43 +113,34 @@ export function readConfiguration(args: readonly string[], environment: Environm
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
   const amount = (name: FlagName, byDefault: number): number =>
     wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
-  const configuration: Configuration = {
+  const listen = parseListen(get('listen') ?? '127.0.0.1:7700', base);
+  const tls = tlsFiles(file('tls-cert'), file('tls-key'));
+  assertPrivate(listen, tls !== null || parseBoolean('insecure-http', get('insecure-http')));
+  return {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
-    database: chooseDatabase(
-      { flag: given.get('database'), environment: databaseVariable(environment), file: file('database-file') },
-      !parseBoolean('no-migrate', get('no-migrate')),
-    ),
-    listen: parseListen(get('listen') ?? '127.0.0.1:7700', base),
+    /** Null for the embedded store. */
+    database: chooseDatabase({ flag: given.get('database'), file: file('database-file'), environment }),
+    /** Whether a start may bring the schema of a shared database up to date. */
+    mayMigrate: !parseBoolean('no-migrate', get('no-migrate')),
+    listen,
     rootKeyFile: file('root-key-file'),
     adminTokenFile: file('admin-token-file'),
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
+    /** Denials of one agent that are recorded individually; further ones are summarised. */
     denialsPerMinute: amount('denials-per-minute', DENIALS_PER_MINUTE),
     budgets: {
       sessionsPerHour: amount('sessions-per-hour', DEFAULT_BUDGETS.sessionsPerHour),
       leasesPerHour: amount('leases-per-hour', DEFAULT_BUDGETS.leasesPerHour),
       storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
     },
-    tls: tlsFiles(file('tls-cert'), file('tls-key')),
+    tls,
     publicNames: parseList(get('public-name')).map(parsePublicName),
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),
     acceptRollback: parseBoolean('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
   };
-  assertPrivate(configuration, parseBoolean('insecure-http', get('insecure-http')));
-  return configuration;
-}
-
-/** LEASEHOLD_DATABASE, or the usual name LEASEHOLD_DATABASE_URL. */
-function databaseVariable(environment: Environment): string | undefined {
-  const [byRule, usual] = [fromEnvironment(environment, 'database'), environment['LEASEHOLD_DATABASE_URL']];
-  if (usual === '')
-    throw new UsageError('LEASEHOLD_DATABASE_URL is empty: give it a value as for --database, or unset it.');
-  if (byRule !== undefined && usual !== undefined && byRule !== usual) {
-    throw new UsageError('LEASEHOLD_DATABASE and LEASEHOLD_DATABASE_URL name different databases: unset one.');
-  }
-  return byRule ?? usual;
 }
 
 function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
@@ -215,7 +187,7 @@ function parseListen(text: string, base: string): Listen {
   return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
 }
 
-function tlsFiles(certFile: string | null, keyFile: string | null): Configuration['tls'] {
+function tlsFiles(certFile: string | null, keyFile: string | null) {
   if ((certFile === null) !== (keyFile === null)) throw new UsageError('--tls-cert and --tls-key go together.');
   return certFile === null || keyFile === null ? null : { certFile, keyFile };
 }
@@ -225,8 +197,8 @@ export function isLoopback(listen: Listen): boolean {
   return listen.host === 'localhost' || listen.host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(listen.host);
 }
 
-function assertPrivate({ listen, tls }: Configuration, insecureHttp: boolean): void {
-  if (isLoopback(listen) || tls !== null || insecureHttp) return;
+function assertPrivate(listen: Listen, isAllowed: boolean): void {
+  if (isLoopback(listen) || isAllowed) return;
   throw new UsageError(
     'Plain HTTP on an address that other machines can reach exposes every value. Give --tls-cert and --tls-key, listen on 127.0.0.1, or add --insecure-http.',
   );

@@ -1,9 +1,10 @@
-/** The data directory: which directories are accepted, and whether one has ever served a vault. */
+/** The data directory: which directories are accepted, its lock, and whether one has ever served a vault. */
 
 import { readdirSync } from 'node:fs';
 import { dataDirPaths, KNOWN_FILES } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
+import { DatabaseLock } from '../store/sqlite/lock.ts';
 
 /** An empty volume may contain this entry. */
 const EMPTY_VOLUME = 'lost+found';
@@ -29,6 +30,18 @@ export function openDataDir(dir: string): void {
     );
   }
   ensurePrivateDir(dir);
+}
+
+/**
+ * One service per data directory: the lock of the operating system ends with the process, so that none is ever stale.
+ * @throws StartupError if another service holds it
+ */
+export function lockDataDir(dir: string): DatabaseLock {
+  const { lockFile } = dataDirPaths(dir);
+  checkPrivateFile(lockFile);
+  const lock = DatabaseLock.take(lockFile);
+  if (lock !== null) return lock;
+  throw new StartupError(`Another Leasehold runs on ${dir}. Stop it first, or give another --data-dir.`);
 }
 
 /**

@@ -3,14 +3,15 @@
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../platform/errors.ts';
 import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import type { Environment } from './flags.ts';
 
 export const PASSWORD_ON_COMMAND_LINE =
   'Every user of this machine can read the database password on the command line. Use --database-file.';
 
+const VARIABLES = ['LEASEHOLD_DATABASE_URL', 'LEASEHOLD_DATABASE'];
+
 export interface DatabaseChoice {
   readonly address: PostgresAddress;
-  /** Whether a start may bring the schema up to date. */
-  readonly mayMigrate: boolean;
   /** Whether the password is on the command line, which every user of the machine can read. */
   readonly showsPassword: boolean;
   /** The file with the URL, if one was given. */
@@ -19,20 +20,24 @@ export interface DatabaseChoice {
 
 interface Given {
   readonly flag: string | undefined;
-  readonly environment: string | undefined;
   readonly file: string | null;
+  readonly environment: Environment;
 }
 
-/** The flag overrides the file, and the file the environment. Null if none is given. @throws UsageError */
-export function chooseDatabase({ flag, environment, file }: Given, mayMigrate: boolean): DatabaseChoice | null {
+/**
+ * The flag overrides the file, and the file LEASEHOLD_DATABASE_URL, or its other name LEASEHOLD_DATABASE. Null if none
+ * is given. @throws UsageError
+ */
+export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoice | null {
   if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
   if (flag !== undefined) {
-    const address = parse(flag, '--database');
-    return { address, mayMigrate, showsPassword: address.password !== null, file: null };
+    const address = parseUrl(flag, '--database');
+    return { address, showsPassword: address.password !== null, file: null };
   }
-  if (file !== null) return { address: parse(readUrl(file), file), mayMigrate, showsPassword: false, file };
-  if (environment === undefined) return null;
-  return { address: parse(environment, 'LEASEHOLD_DATABASE_URL'), mayMigrate, showsPassword: false, file: null };
+  if (file !== null) return { address: parseUrl(readUrl(file), file), showsPassword: false, file };
+  const variable = VARIABLES.find((name) => environment[name] !== undefined);
+  if (variable === undefined) return null;
+  return { address: parseUrl(environment[variable] ?? '', variable), showsPassword: false, file: null };
 }
 
 function readUrl(file: string): string {
@@ -44,7 +49,7 @@ function readUrl(file: string): string {
 }
 
 /** @throws UsageError that names the source of the URL, and not the URL */
-function parse(url: string, where: string): PostgresAddress {
+export function parseUrl(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);
   } catch (error) {

@@ -3,7 +3,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
+import { removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
@@ -11,8 +11,7 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
 import type { Store } from '../store/store.ts';
 import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
-import { openDataDir } from './data-dir.ts';
-import { lockDataDir } from './data-dir-lock.ts';
+import { lockDataDir, openDataDir } from './data-dir.ts';
 import { DatabaseSnapshot } from './snapshot.ts';
 
 export type VaultLocation =
@@ -31,151 +30,114 @@ export interface Source {
   openReader(): Promise<TransferSource>;
   /** @throws StartupError if the source has changed since it was opened */
   assertUnchanged(): Promise<void>;
-  close(): Promise<void>;
 }
 
-/** An empty target. Until it is published, closing it leaves nothing. */
+/** An empty target. Until it is published, disposing of its resources leaves nothing. */
 export interface Target {
   readonly writer: TransferTarget;
   /** Commits the copy, and opens it for verification. */
   commit(): Promise<Store>;
   /** Makes the copy the vault of this location. */
   publish(): Promise<void>;
-  close(): Promise<void>;
 }
 
-/** Opens the source and changes nothing in it. @throws StartupError, StoreError */
-export async function openSource(location: VaultLocation): Promise<Source> {
-  if (location.kind === 'database') return openDatabaseSource(location.address);
-  const copy = new DatabaseSnapshot(location.dir);
-  try {
-    const store = new SqliteStore(copy.file);
-    return {
-      store,
-      openReader: async () => new SqliteSource(copy.file),
-      assertUnchanged: async () => copy.assertUnchanged(),
-      async close() {
-        await store.close();
-        copy.remove();
-      },
-    };
-  } catch (error) {
-    copy.remove();
-    throw error;
-  }
+/** Opens the source as one of `resources`, and changes nothing in it. @throws StartupError, StoreError */
+export async function openSource(location: VaultLocation, resources: AsyncDisposableStack): Promise<Source> {
+  if (location.kind === 'database') return openDatabaseSource(location.address, resources);
+  const copy = resources.adopt(new DatabaseSnapshot(location.dir), (each) => each.remove());
+  const store = resources.adopt(new SqliteStore(copy.file), (each) => each.close());
+  return {
+    store,
+    openReader: async () => new SqliteSource(copy.file),
+    assertUnchanged: async () => copy.assertUnchanged(),
+  };
 }
 
 /**
  * Nodes must not write during the migration; a moved head shows that one did. WHY not a lock on the head's row: it
  * needs the privilege to write, it writes, and it proves nothing more.
  */
-async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
+async function openDatabaseSource(address: PostgresAddress, resources: AsyncDisposableStack): Promise<Source> {
   if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
-  const store = await PostgresStore.open(address, false);
-  try {
-    const seen = JSON.stringify(await store.readHead());
-    return {
-      store,
-      openReader: () => PostgresSource.open(address),
-      async assertUnchanged() {
-        if (JSON.stringify(await store.readHead()) === seen) return;
-        throw new StartupError(
-          `A node still writes to ${describeAddress(address)}. Stop all nodes and run this command again.`,
-        );
-      },
-      close: () => store.close(),
-    };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-/** Creates a missing directory or schema. @throws StartupError if the target is not empty, StoreError */
-export function openTarget(location: VaultLocation, metadata: VaultMetadata): Promise<Target> {
-  return location.kind === 'database'
-    ? openDatabaseTarget(location.address, metadata)
-    : openDirectoryTarget(location.dir, metadata);
-}
-
-/** A single transaction: its commit publishes the copy. */
-async function openDatabaseTarget(address: PostgresAddress, metadata: VaultMetadata): Promise<Target> {
-  const store = await PostgresStore.open(address);
-  try {
-    const writer = await PostgresTarget.open(address, metadata);
-    if (writer === null) {
-      throw new StartupError(`${describeAddress(address)}, is not empty. Nothing was changed. Give an empty database.`);
-    }
-    return {
-      writer,
-      async commit() {
-        await writer.commit();
-        return store;
-      },
-      publish: async () => undefined,
-      async close() {
-        writer.close();
-        await store.close();
-      },
-    };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-/** A new file, which is renamed when it is complete and verified. */
-async function openDirectoryTarget(dir: string, metadata: VaultMetadata): Promise<Target> {
-  openDataDir(dir);
-  const { databaseFile, lockFile } = dataDirPaths(dir);
-  checkPrivateFile(lockFile);
-  const lock = lockDataDir(lockFile, dir);
-  const file = temporaryPath(databaseFile);
-  try {
-    removeUnfinished(dir);
-    if (['', '-wal', '-shm'].some((suffix) => existsSync(databaseFile + suffix))) {
-      throw new StartupError(`${databaseFile} exists. Nothing was changed. Give a directory without a database.`);
-    }
-    const writer = new SqliteTarget(file, metadata);
-    let store: SqliteStore | null = null;
-    const closeStore = async (): Promise<void> => {
-      await store?.close();
-      store = null;
-    };
-    return {
-      writer,
-      async commit() {
-        await writer.commit();
-        writer.close();
-        store = new SqliteStore(file);
-        return store;
-      },
-      async publish() {
-        await closeStore();
-        renameSync(file, databaseFile);
-        syncDir(dir);
-      },
-      async close() {
-        writer.close();
-        await closeStore();
-        removeUnfinished(dir);
-        lock.release();
-      },
-    };
-  } catch (error) {
-    removeUnfinished(dir);
-    lock.release();
-    throw error;
-  }
+  const store = resources.adopt(await PostgresStore.open(address, false), (each) => each.close());
+  const seen = JSON.stringify(await store.readHead());
+  return {
+    store,
+    openReader: () => PostgresSource.open(address),
+    async assertUnchanged() {
+      if (JSON.stringify(await store.readHead()) === seen) return;
+      throw new StartupError(
+        `A node still writes to ${describeAddress(address)}. Stop all nodes and run this command again.`,
+      );
+    },
+  };
 }
 
 /**
- * The default root key file: in the data directory of the source or the target. Null between two PostgreSQL
- * databases.
+ * Opens the target as one of `resources`; creates a missing directory or schema. @throws StartupError if the target is
+ * not empty, StoreError
  */
-export function defaultRootKeyFile(from: VaultLocation, to: VaultLocation): string | null {
-  const own = [from, to].flatMap((location) =>
-    location.kind === 'directory' ? [dataDirPaths(location.dir).rootKeyFile] : [],
-  );
-  return own.find((file) => existsSync(file)) ?? own[0] ?? null;
+export async function openTarget(
+  location: VaultLocation,
+  metadata: VaultMetadata,
+  resources: AsyncDisposableStack,
+): Promise<Target> {
+  return location.kind === 'database'
+    ? openDatabaseTarget(location.address, metadata, resources)
+    : openDirectoryTarget(location.dir, metadata, resources);
+}
+
+/** A single transaction: its commit publishes the copy. */
+async function openDatabaseTarget(
+  address: PostgresAddress,
+  metadata: VaultMetadata,
+  resources: AsyncDisposableStack,
+): Promise<Target> {
+  const store = resources.adopt(await PostgresStore.open(address), (each) => each.close());
+  const writer = await PostgresTarget.open(address, metadata);
+  if (writer === null) {
+    throw new StartupError(`${describeAddress(address)}, is not empty. Nothing was changed. Give an empty database.`);
+  }
+  resources.defer(() => writer.close());
+  return {
+    writer,
+    async commit() {
+      await writer.commit();
+      return store;
+    },
+    publish: async () => undefined,
+  };
+}
+
+/** A new file, which is renamed when it is complete and verified. */
+function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): Target {
+  openDataDir(dir);
+  const { databaseFile } = dataDirPaths(dir);
+  resources.adopt(lockDataDir(dir), (lock) => lock.release());
+  const file = temporaryPath(databaseFile);
+  resources.defer(() => removeUnfinished(dir));
+  if (['', '-wal', '-shm'].some((suffix) => existsSync(databaseFile + suffix))) {
+    throw new StartupError(`${databaseFile} exists. Nothing was changed. Give a directory without a database.`);
+  }
+  const writer = resources.adopt(new SqliteTarget(file, metadata), (each) => each.close());
+  let store: SqliteStore | null = null;
+  const closeStore = async (): Promise<void> => {
+    await store?.close();
+    store = null;
+  };
+  resources.defer(closeStore);
+  return {
+    writer,
+    async commit() {
+      await writer.commit();
+      writer.close();
+      store = new SqliteStore(file);
+      return store;
+    },
+    async publish() {
+      await closeStore();
+      renameSync(file, databaseFile);
+      syncDir(dir);
+    },
+  };
 }

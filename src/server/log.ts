@@ -22,17 +22,11 @@ export function createLog(level: LogLevel): ServiceLog {
   );
   let second = 0;
   let linesInSecond = 0;
-  let unlogged = 0;
-  /** Whether a line about a request may be written now. Logs how many lines the second before suppressed. */
+  /** Whether a line about a request may be written now; the counts of each minute include the others. */
   const mayWrite = (): boolean => {
     const now = Math.floor(Date.now() / 1000);
-    if (now !== second) {
-      if (unlogged > 0) log.info({ unlogged }, 'rejected requests were counted and not logged');
-      [second, linesInSecond, unlogged] = [now, 0, 0];
-    }
-    linesInSecond += 1;
-    if (linesInSecond > MAX_LINES_PER_SECOND) unlogged += 1;
-    return linesInSecond <= MAX_LINES_PER_SECOND;
+    if (now !== second) [second, linesInSecond] = [now, 0];
+    return ++linesInSecond <= MAX_LINES_PER_SECOND;
   };
   const counts = new Map<ApiErrorCode, number>();
   setInterval(() => {

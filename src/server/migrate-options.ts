@@ -1,14 +1,13 @@
 /** The options of `npm run migrate`: flag over environment. Never prints a URL, because it may contain a password. */
 
-import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { UsageError } from '../platform/errors.ts';
-import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { parseAddress } from '../store/postgres/address.ts';
 import { CALLED_AS } from './command-lines.ts';
-import { chooseDatabase, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
+import { chooseDatabase, PASSWORD_ON_COMMAND_LINE, parseUrl } from './database-option.ts';
 import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
-import { defaultRootKeyFile, type VaultLocation } from './locations.ts';
+import type { VaultLocation } from './locations.ts';
 import type { MigrationRequest } from './migrate.ts';
 
 export const MIGRATE_HELP = `Migrates a vault from the embedded database to PostgreSQL, or back. Stop the service, or every node, first. The source
@@ -48,28 +47,30 @@ export function readMigrationRequest(args: readonly string[], environment: Envir
     const path = given[name] ?? environment[variable];
     return path === undefined ? null : resolve(base, path);
   };
-  if (given.from !== undefined && given.to !== undefined && given['database-file'] !== undefined) {
+  const named = [given.from, given.to].filter((text) => text !== undefined);
+  if (named.length === 2 && given['database-file'] !== undefined) {
     throw new UsageError('--database-file replaces --from or --to. Give two of the three.');
   }
-  const named = (): VaultLocation => {
-    const url = environment['LEASEHOLD_DATABASE_URL'] ?? environment['LEASEHOLD_DATABASE'];
-    const databaseFile = file('database-file', 'LEASEHOLD_DATABASE_FILE');
-    const choice = chooseDatabase({ flag: undefined, environment: url, file: databaseFile }, true);
+  if (named.length === 0) throw new UsageError(`Give --from and --to. See ${CALLED_AS.migrate} --help.`);
+  const other = (): VaultLocation => {
+    const choice = chooseDatabase({
+      flag: undefined,
+      file: file('database-file', 'LEASEHOLD_DATABASE_FILE'),
+      environment,
+    });
     if (choice === null) throw new UsageError(`Give --from and --to. See ${CALLED_AS.migrate} --help.`);
     return { kind: 'database', address: choice.address };
   };
-  if (given.from === undefined && given.to === undefined) {
-    throw new UsageError(`Give --from and --to. See ${CALLED_AS.migrate} --help.`);
+  const from = given.from === undefined ? other() : toLocation('--from', given.from, base);
+  const to = given.to === undefined ? other() : toLocation('--to', given.to, base);
+  const directory = from.kind === 'directory' ? from : to;
+  if (directory.kind === 'database' || from.kind === to.kind) {
+    throw new UsageError('One of --from and --to must be a data directory, and the other one a PostgreSQL database.');
   }
-  const from = given.from === undefined ? named() : toLocation('--from', given.from, base);
-  const to = given.to === undefined ? named() : toLocation('--to', given.to, base);
-  assertDifferent(from, to);
-  const rootKeyFile = file('root-key-file', 'LEASEHOLD_ROOT_KEY_FILE') ?? defaultRootKeyFile(from, to);
-  if (rootKeyFile === null) throw new UsageError('Give --root-key-file. No database contains the root key.');
-  const shown = [given.from, given.to].some((text) => text !== undefined && isUrl(text) && hasPassword(text));
+  const rootKeyFile = file('root-key-file', 'LEASEHOLD_ROOT_KEY_FILE') ?? dataDirPaths(directory.dir).rootKeyFile;
   return {
     request: { from, to, rootKeyFile, acceptsBrokenChain: given['accept-broken-chain'] === true },
-    warnings: shown ? [PASSWORD_ON_COMMAND_LINE] : [],
+    warnings: named.some((text) => isUrl(text) && hasPassword(text)) ? [PASSWORD_ON_COMMAND_LINE] : [],
   };
 }
 
@@ -78,29 +79,5 @@ const hasPassword = (url: string): boolean => parseAddress(url).password !== nul
 
 function toLocation(flag: string, text: string, base: string): VaultLocation {
   if (!isUrl(text)) return { kind: 'directory', dir: resolve(base, text) };
-  try {
-    return { kind: 'database', address: parseAddress(text) };
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(`${flag}: ${error.message}.`);
-    throw error;
-  }
-}
-
-/** @throws UsageError if both are the same directory or database, as far as their names show */
-function assertDifferent(from: VaultLocation, to: VaultLocation): void {
-  const isSame =
-    from.kind === 'directory'
-      ? to.kind === 'directory' && real(from.dir) === real(to.dir)
-      : to.kind === 'database' && isDeepStrictEqual(whereOf(from.address), whereOf(to.address));
-  if (isSame) throw new UsageError('--from and --to are the same.');
-}
-
-const whereOf = ({ hosts, database }: PostgresAddress) => ({ hosts, database });
-
-function real(dir: string): string {
-  try {
-    return realpathSync(dir);
-  } catch {
-    return dir;
-  }
+  return { kind: 'database', address: parseUrl(text, flag) };
 }

@@ -4,16 +4,19 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { GENESIS_MAC } from '../core/audit.ts';
 import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { TABLES } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
+import { AnchorFile } from './anchor-file.ts';
 import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
-import { anchorTarget, checkSourceAnchor } from './migrate-anchor.ts';
+import { checkRollback } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
 
 export interface MigrationRequest {
@@ -47,61 +50,43 @@ export function isExpectedError(error: unknown): error is Error {
 
 /** @throws StartupError, StoreError, the signal's reason */
 export async function migrate(request: MigrationRequest, reporter: ProgressReporter): Promise<MigrationResult> {
+  const { from, to } = request;
+  await using resources = new AsyncDisposableStack();
   const rootKey = { file: request.rootKeyFile, isDefaultFile: false, vaultExists: true };
   const keys = deriveKeys(readRootKey(rootKey, reporter.say));
-  const source = await openSource(request.from);
-  try {
-    await assertKey(source.store, keys, request);
-    const loss = await checkSourceAnchor(request.from, source.store, keys, request.acceptsBrokenChain);
-    if (loss !== null) reporter.say(loss);
-    const before = await verifySource(source.store, keys, request, reporter);
-    const reader = await source.openReader();
-    try {
-      const metadata = await readSourceMetadata(source, reader);
-      const target = await openTarget(request.to, metadata);
-      try {
-        return await copyAll({ request, keys, reporter, source, reader, target, before });
-      } finally {
-        await target.close();
-      }
-    } finally {
-      reader.close();
-    }
-  } finally {
-    await source.close();
-  }
-}
-
-/** A migration whose source and target are open. */
-interface Migration {
-  readonly request: MigrationRequest;
-  readonly keys: VaultKeys;
-  readonly reporter: ProgressReporter;
-  readonly source: Source;
-  readonly reader: TransferSource;
-  readonly target: Target;
-  /** Of the source's chain. */
-  readonly before: VerificationResult;
-}
-
-async function copyAll(migration: Migration): Promise<MigrationResult> {
-  const { request, keys, reporter, source, target } = migration;
-  reporter.say(`Migrating to ${describeLocation(request.to)}.`);
-  const counts = await copyTables(migration);
+  const source = await openSource(from, resources);
+  await assertKey(source.store, keys, request);
+  await checkSourceAnchor(source.store, keys, request, reporter);
+  const before = await verifySource(source.store, keys, request, reporter);
+  const reader = resources.adopt(await source.openReader(), (each) => each.close());
+  const metadata = await readSourceMetadata(source, reader);
+  const target = await openTarget(to, metadata, resources);
+  reporter.say(`Migrating to ${describeLocation(to)}.`);
+  const counts = await copyTables(reader, target, reporter);
   await source.assertUnchanged();
   const copy = await target.commit();
   reporter.say('Verifying the copied chain.');
-  const verification = await verify(copy, migration);
-  await assertSame(migration, copy, verification);
+  const verification = await verify(copy, keys, reporter);
+  const [sent, arrived] = [await source.store.readHead(), await copy.readHead()];
+  if (!isDeepStrictEqual(before, verification) || !isDeepStrictEqual(sent, arrived)) {
+    const what = verification.isValid
+      ? 'the heads differ'
+      : `entry ${verification.breakAtEntry}: ${verification.reason}`;
+    throw new StartupError(`The copy in ${describeLocation(to)} differs from the source (${what}). Do not use it.`);
+  }
   await source.assertUnchanged();
   // ORDER: a vault without its anchor does not start.
-  await anchorTarget(request.to, source.store, keys, request.acceptsBrokenChain);
+  await anchorTarget(source.store, keys, request);
   await target.publish();
   return { counts, verification };
 }
 
 /** Resolves to the numbers of rows, by table. @throws StartupError if they differ */
-async function copyTables({ reader, target: { writer }, reporter }: Migration): Promise<Map<string, number>> {
+async function copyTables(
+  reader: TransferSource,
+  { writer }: Target,
+  reporter: ProgressReporter,
+): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const table of TABLES) {
     const count = await reader.run(countRows(table, reader.views));
@@ -139,15 +124,38 @@ async function verifySource(
   reporter: ProgressReporter,
 ): Promise<VerificationResult> {
   reporter.say(`Verifying the chain of ${describeLocation(request.from)}.`);
-  const found = await verify(store, { keys, reporter });
+  const found = await verify(store, keys, reporter);
   if (found.isValid || request.acceptsBrokenChain) return found;
   throw new StartupError(
     `The audit chain of ${describeLocation(request.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was migrated. Restore a backup, or add --accept-broken-chain to copy the log as it is.`,
   );
 }
 
-function verify(store: Store, { keys, reporter }: Pick<Migration, 'keys' | 'reporter'>): Promise<VerificationResult> {
-  return new Verifier({ store, keys, clock: startClock(0) }).verify(reporter.signal);
+function verify(store: Store, keys: VaultKeys, { signal }: ProgressReporter): Promise<VerificationResult> {
+  return new Verifier({ store, keys, clock: startClock(0) }).verify(signal);
+}
+
+/** The embedded source must have every acknowledged entry. @throws StartupError for a loss that is not accepted */
+async function checkSourceAnchor(
+  store: Store,
+  keys: VaultKeys,
+  { from, acceptsBrokenChain }: MigrationRequest,
+  { say }: ProgressReporter,
+): Promise<void> {
+  if (from.kind === 'database') return;
+  const anchor = new AnchorFile(dataDirPaths(from.dir).anchorFile, keys.row);
+  const loss = await checkRollback(anchor, { end: store, isMultiWriter: false, keys }, acceptsBrokenChain);
+  if (loss !== null) say(loss);
+}
+
+/** @throws StartupError if an anchor in a target directory names a later entry, which a node has seen */
+async function anchorTarget(source: Store, keys: VaultKeys, request: MigrationRequest): Promise<void> {
+  if (request.to.kind === 'database') return;
+  const anchor = new AnchorFile(dataDirPaths(request.to.dir).anchorFile, keys.row);
+  await checkRollback(anchor, { end: source, isMultiWriter: true, keys }, request.acceptsBrokenChain);
+  const { last } = await source.readHead();
+  await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
+  await anchor.close();
 }
 
 async function readSourceMetadata(source: Source, reader: TransferSource): Promise<VaultMetadata> {
@@ -158,18 +166,4 @@ async function readSourceMetadata(source: Source, reader: TransferSource): Promi
   if (metadata === null)
     throw new StartupError("The vault's record disappeared from the source while it was read. Run this command again.");
   return metadata;
-}
-
-/** Compares the verification result, the head and the last entry of source and target. @throws StartupError */
-async function assertSame(
-  { source, before, request }: Migration,
-  copy: Store,
-  after: VerificationResult,
-): Promise<void> {
-  const [sent, arrived] = [await source.store.readHead(), await copy.readHead()];
-  if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
-  const what = after.isValid ? 'the heads differ' : `entry ${after.breakAtEntry}: ${after.reason}`;
-  throw new StartupError(
-    `The copy in ${describeLocation(request.to)} differs from the source (${what}). Do not use it.`,
-  );
 }

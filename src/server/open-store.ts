@@ -31,19 +31,21 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 
 type Warn = (line: string) => void;
 
-/** @throws StartupError, StoreError; then nothing stays open, and an existing vault is unchanged */
-export async function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+/**
+ * Opens store and anchor as two of `resources`. @throws StartupError, StoreError; then an existing vault is unchanged
+ */
+export async function openStore(
+  configuration: Configuration,
+  warn: Warn,
+  resources: AsyncDisposableStack,
+  syncFile?: SyncFile,
+): Promise<OpenedStore> {
   const { database } = configuration;
   const opened = await (database === null
-    ? openEmbedded(configuration, warn, syncFile)
-    : openShared(configuration, database, warn));
-  try {
-    await assertTimeInRange(opened.store);
-    return opened;
-  } catch (error) {
-    await opened.store.close();
-    throw error;
-  }
+    ? openEmbedded(configuration, warn, resources, syncFile)
+    : openShared(configuration, database, warn, resources));
+  await assertTimeInRange(opened.store);
+  return opened;
 }
 
 /** The vault's clock continues from this time, so it must be a valid timestamp. @throws StartupError */
@@ -55,48 +57,49 @@ async function assertTimeInRange(store: Store): Promise<void> {
   );
 }
 
-async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+async function openEmbedded(
+  configuration: Configuration,
+  warn: Warn,
+  resources: AsyncDisposableStack,
+  syncFile?: SyncFile,
+): Promise<OpenedStore> {
   const { dataDir } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
   const vaultExists = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-  const known = readKeys(configuration, vaultExists, warn);
+  const known = readKeys(configuration, vaultExists, warn, resources);
   const { anchor } = known;
   await checkAtRest(databaseFile, known, configuration.acceptRollback);
   assertUnused(databaseFile);
   const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
-  try {
-    if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-    return { store, ...known };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  resources.defer(() => store.close());
+  if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
+  return { store, ...known };
 }
 
-async function openShared(configuration: Configuration, database: DatabaseChoice, warn: Warn): Promise<OpenedStore> {
-  const { dataDir } = configuration;
+async function openShared(
+  configuration: Configuration,
+  database: DatabaseChoice,
+  warn: Warn,
+  resources: AsyncDisposableStack,
+): Promise<OpenedStore> {
+  const { dataDir, mayMigrate } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
-  const { address, mayMigrate, showsPassword, file } = database;
+  const { address, showsPassword, file } = database;
   if (showsPassword) warn(PASSWORD_ON_COMMAND_LINE);
   if (file !== null) warnIfReadableByOthers(file, warn);
   if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used, because --database names the vault.`);
-  const store = await PostgresStore.open(address, mayMigrate);
-  try {
-    await assertClocksAgree(store);
-    const isVaultNew = await isNew(store);
-    if (isVaultNew && hadVault(dataDir)) {
-      throw new StartupError(
-        `${describeAddress(address)}, contains no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
-      );
-    }
-    return { store, ...readKeys(configuration, !isVaultNew, warn) };
-  } catch (error) {
-    await store.close();
-    throw error;
+  const store = resources.adopt(await PostgresStore.open(address, mayMigrate), (each) => each.close());
+  await assertClocksAgree(store);
+  const isVaultNew = await isNew(store);
+  if (isVaultNew && hadVault(dataDir)) {
+    throw new StartupError(
+      `${describeAddress(address)}, contains no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
+    );
   }
+  return { store, ...readKeys(configuration, !isVaultNew, warn, resources) };
 }
 
 /** Runs before anything is created. @throws StartupError if the clocks differ too much */
@@ -112,11 +115,18 @@ async function assertClocksAgree(store: PostgresStore): Promise<void> {
   );
 }
 
-function readKeys(configuration: Configuration, vaultExists: boolean, warn: Warn) {
+function readKeys(
+  configuration: Configuration,
+  vaultExists: boolean,
+  warn: Warn,
+  resources: AsyncDisposableStack,
+): Omit<OpenedStore, 'store'> {
   const rootKeyFile = configuration.rootKeyFile ?? dataDirPaths(configuration.dataDir).rootKeyFile;
   const isDefaultFile = configuration.rootKeyFile === null;
   const keys = deriveKeys(readRootKey({ file: rootKeyFile, isDefaultFile, vaultExists }, warn));
-  return { keys, rootKeyFile, anchor: new AnchorFile(dataDirPaths(configuration.dataDir).anchorFile, keys.row) };
+  const anchor = new AnchorFile(dataDirPaths(configuration.dataDir).anchorFile, keys.row);
+  resources.defer(() => anchor.close());
+  return { keys, rootKeyFile, anchor };
 }
 
 /** Whether the store holds neither a vault nor rows of one. */

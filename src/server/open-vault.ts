@@ -16,10 +16,9 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { Store } from '../store/store.ts';
 import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
-import { markVault, openDataDir } from './data-dir.ts';
-import { lockDataDir } from './data-dir-lock.ts';
+import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
-import { type OpenedStore, openStore } from './open-store.ts';
+import { openStore } from './open-store.ts';
 import { checkRollback } from './rollback-check.ts';
 import { wrongRootKey } from './root-key.ts';
 
@@ -33,62 +32,38 @@ export interface OpenedVault {
   readonly clock: Clock;
   readonly keyStore: FsAgentKeyStore;
   readonly anchor: AnchorFile;
-  readonly tokenFile: string;
-  readonly addressFile: string;
-  /** Closes the store and releases the lock of the data directory. */
-  close(): Promise<void>;
 }
 
-/** @throws StartupError, StoreError; then nothing stays open, and an existing vault is unchanged */
+/**
+ * Opens the lock, the store and the anchor as three of `resources`. @throws StartupError, StoreError; then an existing
+ * vault is unchanged
+ */
 export async function openVault(
   configuration: Configuration,
   warn: (line: string) => void,
+  resources: AsyncDisposableStack,
   syncFile?: SyncFile,
 ): Promise<OpenedVault> {
   const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
-  const { tokenFile, addressFile, agentsDir, lockFile } = dataDirPaths(dataDir);
-  checkPrivateFile(lockFile);
-  const lock = lockDataDir(lockFile, dataDir);
-  let opened: OpenedStore | null = null;
-  try {
-    removeUnfinished(dataDir);
-    for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
-    opened = await openStore(configuration, warn, syncFile);
-    const { store, keys, rootKeyFile, anchor } = opened;
-    const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
-    const loss = await checkRollback(anchor, { end: store, isMultiWriter: store.isMultiWriter, keys }, acceptRollback);
-    if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
-    markVault(dataDir);
-    warnOfDamage(anchor, warn);
-    const memory = await readVaultState(store, keys);
-    if (loss !== null) memory.warnings.unshift(loss);
-    // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
-    else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
-    const clock = await openClock(store, memory.lastEntryAt, acceptClock);
-    const keyStore = new FsAgentKeyStore(agentsDir);
-    await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
-    return {
-      keys,
-      store,
-      memory,
-      clock,
-      keyStore,
-      anchor,
-      tokenFile,
-      addressFile,
-      async close() {
-        await store.close();
-        await anchor.close();
-        lock.release();
-      },
-    };
-  } catch (error) {
-    await opened?.store.close();
-    await opened?.anchor.close();
-    lock.release();
-    throw error;
-  }
+  const { tokenFile, addressFile, agentsDir } = dataDirPaths(dataDir);
+  resources.adopt(lockDataDir(dataDir), (lock) => lock.release());
+  removeUnfinished(dataDir);
+  for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
+  const { store, keys, rootKeyFile, anchor } = await openStore(configuration, warn, resources, syncFile);
+  const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
+  const loss = await checkRollback(anchor, { end: store, isMultiWriter: store.isMultiWriter, keys }, acceptRollback);
+  if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
+  markVault(dataDir);
+  warnOfDamage(anchor, warn);
+  const memory = await readVaultState(store, keys);
+  if (loss !== null) memory.warnings.unshift(loss);
+  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
+  else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
+  const clock = await openClock(store, memory.lastEntryAt, acceptClock);
+  const keyStore = new FsAgentKeyStore(agentsDir);
+  await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
+  return { keys, store, memory, clock, keyStore, anchor };
 }
 
 /** Whether the store holds a vault. @throws StartupError for another root key, before it seals anything */

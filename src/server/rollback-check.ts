@@ -73,10 +73,12 @@ async function findLoss(anchor: AnchorFile, { end, isMultiWriter, keys }: Anchor
   if (found === null) {
     // WHY not for a shared log: a new node has no anchor. The embedded database has one before its first entry.
     const isEmpty = highestSeq === 0 && (head === null || head.seq === 0);
-    return isMultiWriter || isEmpty ? null : missing(anchor.path);
+    return isMultiWriter || isEmpty ? null : withoutAnchor(anchor.path, 'missing', 'Put it back');
   }
   const { entry } = found;
-  if (entry === null) return damaged(anchor.path);
+  if (entry === null) {
+    return withoutAnchor(anchor.path, 'damaged or belongs to another vault', 'Put the right one back');
+  }
   if (entry.seq === 0) return null;
   const [there] = await end.readEntries(entry.seq, entry.seq, 1);
   if (there?.hmac === entry.hmac) return null;
@@ -97,16 +99,10 @@ function lost({ seq }: AnchoredEntry, found: string): Loss {
   };
 }
 
-function missing(path: string): Loss {
+/** The loss of an anchor, which hides a loss of entries. */
+function withoutAnchor(path: string, state: string, remedy: string): Loss {
   return {
-    what: `${path} is missing, so a loss of log entries cannot be detected.`,
-    remedy: `Put it back; or, to trust the database as it is, ${ACCEPT}.`,
-  };
-}
-
-function damaged(path: string): Loss {
-  return {
-    what: `${path} is damaged or belongs to another vault, so a loss of log entries cannot be detected.`,
-    remedy: `Put the right one back; or, to trust the database as it is, ${ACCEPT}.`,
+    what: `${path} is ${state}, so a loss of log entries cannot be detected.`,
+    remedy: `${remedy}; or, to trust the database as it is, ${ACCEPT}.`,
   };
 }

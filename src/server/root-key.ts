@@ -1,10 +1,12 @@
 /** The root key file. Created only for a new vault; a missing or wrong key of an existing vault prevents the start. */
 
 import { readFileSync } from 'node:fs';
-import { parseRootKey } from '../crypto/keys.ts';
+import { deriveKeys, exportAuditKey, parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/random.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, warnIfReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
+import type { Configuration } from './configuration.ts';
 
 export interface RootKeyFile {
   readonly file: string;
@@ -46,6 +48,15 @@ function readIfExists(file: string): string | null {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
+}
+
+/**
+ * The key with which an auditor verifies the log, as base64; it cannot decrypt values. Creates no root key. @throws
+ * StartupError if it is missing or malformed
+ */
+export function readAuditKey({ dataDir, rootKeyFile }: Pick<Configuration, 'dataDir' | 'rootKeyFile'>): string {
+  const file = rootKeyFile ?? dataDirPaths(dataDir).rootKeyFile;
+  return exportAuditKey(deriveKeys(readRootKey({ file, isDefaultFile: false, vaultExists: true }, () => undefined)));
 }
 
 /** The error for a root key that is not the vault's. */

@@ -31,14 +31,11 @@ export function readSchemaRequest(args: readonly string[], environment: Environm
   if (values.help === true) return null;
   rejectFlagsKeptByNpm(Object.keys(OPTIONS), environment, 'npm run schema');
   const file = values['database-file'] ?? environment['LEASEHOLD_DATABASE_FILE'];
-  const database = chooseDatabase(
-    {
-      flag: values.database,
-      environment: environment['LEASEHOLD_DATABASE_URL'] ?? environment['LEASEHOLD_DATABASE'],
-      file: file === undefined ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), file),
-    },
-    true,
-  );
+  const database = chooseDatabase({
+    flag: values.database,
+    file: file === undefined ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), file),
+    environment,
+  });
   const printsOnly = values.print === true;
   if (database === null && !printsOnly) throw new UsageError('Give --database URL or --database-file FILE.');
   return { database, grantee: values.grant ?? null, printsOnly };

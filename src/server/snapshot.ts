@@ -4,23 +4,19 @@
  * start there meanwhile.
  */
 
-import { chmodSync, constants, copyFileSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, constants, copyFileSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { isOwn } from '../platform/ownership.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
-const PREFIX = 'leasehold-migrate-';
 const WRITABLE = 0o600;
-const LOCK = 'lock';
 
 export class DatabaseSnapshot {
   /** The copied database. */
   readonly file: string;
   readonly #copyDir: string;
-  readonly #copyDirLock: DatabaseLock | null;
   readonly #originals: readonly string[];
   readonly #lockFile: string;
   readonly #lock: DatabaseLock | null;
@@ -35,9 +31,7 @@ export class DatabaseSnapshot {
     this.#lock = lockSource(lockFile, dataDir);
     // Without -shm: SQLite rebuilds this index from the -wal file.
     this.#originals = [databaseFile, `${databaseFile}-wal`];
-    removeStale();
-    this.#copyDir = mkdtempSync(join(tmpdir(), PREFIX));
-    this.#copyDirLock = DatabaseLock.take(join(this.#copyDir, LOCK));
+    this.#copyDir = mkdtempSync(join(tmpdir(), 'leasehold-migrate-'));
     this.file = join(this.#copyDir, basename(databaseFile));
     this.#initial = this.#fingerprint();
     try {
@@ -59,7 +53,6 @@ export class DatabaseSnapshot {
 
   /** Deletes the copy and releases the lock of the directory. */
   remove(): void {
-    this.#copyDirLock?.release();
     rmSync(this.#copyDir, { recursive: true, force: true });
     this.#lock?.release();
   }
@@ -102,19 +95,4 @@ function isFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
   return found !== undefined;
-}
-
-/** Deletes copies of killed processes. */
-function removeStale(): void {
-  for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(PREFIX))) {
-    const dir = join(tmpdir(), name);
-    try {
-      if (!isOwn(lstatSync(dir))) continue;
-      const lock = DatabaseLock.take(join(dir, LOCK));
-      lock?.release();
-      if (lock !== null) rmSync(dir, { recursive: true, force: true });
-    } catch {
-      // Another process deleted it first.
-    }
-  }
 }

@@ -5,8 +5,8 @@
  */
 
 import { join } from 'node:path';
-import { readAuditKey } from '../../src/server/audit-key.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
+import { readAuditKey } from '../../src/server/root-key.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';

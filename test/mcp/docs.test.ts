@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { parse } from 'smol-toml';
 import { mcp } from '../../src/cli/commands/mcp.ts';
-import { parseAllowList } from '../../src/mcp/allowlist.ts';
+import { COMMAND_TABLE, parseAllowList } from '../../src/mcp/allowlist.ts';
 import { parseListenAddress } from '../../src/mcp/http.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -101,17 +101,7 @@ test('the list of commands on the page is valid, and every field is described', 
   const names = parseAllowList(lists[0]?.text ?? '').map(({ name }) => name);
   assert.deepEqual(names, ['migrate', 'call']);
   const rows = [...page.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
-  const error = (() => {
-    try {
-      parseAllowList('[commands.a]\nx = 1');
-    } catch (thrown) {
-      return String(thrown);
-    }
-    return '';
-  })();
-  const known = /known are (.*)$/.exec(error)?.[1]?.split(', ') ?? [];
-  assert.equal(known.length > 5, true);
-  for (const field of known) assert.equal(rows.includes(field), true, field);
+  for (const field of Object.keys(COMMAND_TABLE.properties)) assert.equal(rows.includes(field), true, field);
 });
 
 test('every tool and every flag is on the page', async (t) => {

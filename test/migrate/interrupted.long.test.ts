@@ -1,7 +1,7 @@
 // A migration is killed at random moments. It leaves nothing, and the same command then copies every row once.
 
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -81,6 +81,7 @@ test('killed on the way to PostgreSQL, it leaves nothing, and then copies every 
     // The migration may end before the kill.
     if ((await countRows(url, 'vault')) === 0) assert.equal(await countRows(url, 'audit_entries'), 0);
   });
+  for (const left of temporaries()) rmSync(join(TMPDIR, left), { recursive: true });
   await beginMove(flags, { TMPDIR }).ended;
   const home = copyHome(t);
   await moveVault(url, home);

@@ -150,15 +150,21 @@ test('a target with other content is rejected with one line and not changed', as
   const theirs = join(temporaryDirectory(t), 'theirs');
   mkdirSync(theirs);
   writeFileSync(join(theirs, 'letter.txt'), 'dear');
-  await assertRejected(['--from', vaultDir, '--to', theirs], /contains other files and no vault\. Nothing was changed/);
+  await querySql(url, 'DROP SCHEMA leasehold CASCADE');
+  await moveVault(vaultDir, url);
+  const key = ['--root-key-file', join(vaultDir, 'root.key')];
+  await assertRejected(
+    ['--from', url, '--to', theirs, ...key],
+    /contains other files and no vault\. Nothing was changed/,
+  );
   assert.deepEqual(Object.keys(photograph(theirs)), ['.', './letter.txt']);
   await (await startTestService(t, [], join(other, 'another'))).stop();
   await assertRejected(
-    ['--from', vaultDir, '--to', join(other, 'another')],
+    ['--from', url, '--to', join(other, 'another'), ...key],
     /leasehold\.db exists\. Nothing was changed\. Give a directory without a database/,
   );
   await startProcess(t, join(other, 'another'));
-  await assertRejected(['--from', vaultDir, '--to', join(other, 'another')], /Another Leasehold runs on /);
+  await assertRejected(['--from', url, '--to', join(other, 'another'), ...key], /Another Leasehold runs on /);
 });
 
 test('a broken chain is rejected with its entry; if accepted, the copy has the same break', async (t) => {
@@ -230,13 +236,12 @@ test('a usage error gives 2, names the flag, and shows no password', async (t) =
     assertRejected(flags, reason, 2, environment);
   await wrongly([], /Give --from and --to/);
   await wrongly(['--from', vaultDir], /Give --from and --to/);
-  await wrongly(['--from', vaultDir, '--to', vaultDir], /are the same/);
-  await wrongly(['--from', url, '--to', url], /are the same/);
+  await wrongly(['--from', vaultDir, '--to', folder], /must be a data directory, and the other one a PostgreSQL/);
+  await wrongly(['--from', url, '--to', `${url}_other`], /must be a data directory, and the other one a PostgreSQL/);
   await wrongly(['--from', vaultDir, '--to', 'mysql://a:secret@b/c'], /--to: must be postgres:/);
   await wrongly(['--from', vaultDir, '--to', url, '--database-file', urlFile(t, url)], /replaces --from or --to/);
   await wrongly(['--from', vaultDir, '--to', folder, '--now'], /Unknown option '--now'/);
   await wrongly(['--from', vaultDir], /LEASEHOLD_DATABASE_URL: must be/, { LEASEHOLD_DATABASE_URL: 'sqlite:secret' });
-  await wrongly(['--from', url, '--to', `${url}_other`], /Give --root-key-file/);
   await wrongly([vaultDir, url], /Unexpected argument/);
   await wrongly([], /npm kept --from for itself: put -- before the flags/, { npm_config_from: 'x' });
   assert.equal(readFileSync(join(vaultDir, 'root.key'), 'utf8').length, 45);

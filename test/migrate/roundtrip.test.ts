@@ -95,17 +95,6 @@ test('the role of a node suffices to migrate to a schema of another owner, and b
   assert.deepEqual(contentOf(home), contentOf(vaultDir));
 });
 
-test('a migration between two directories or two PostgreSQL databases works the same', async (t) => {
-  const [first, second] = [await newDatabase(t), await newDatabase(t)];
-  const [other, last] = [join(temporaryDirectory(t), 'other'), homeOf(t)];
-  const key = ['--root-key-file', join(vaultDir, 'root.key')];
-  await moveVault(vaultDir, other);
-  await moveVault(other, first, key);
-  await moveVault(first, second, key);
-  await moveVault(second, last);
-  assert.deepEqual(contentOf(last), contentOf(vaultDir));
-});
-
 test('the last commits of a killed service, in the write-ahead log, are copied and stay in the source', async (t) => {
   const url = await newDatabase(t);
   const dataDir = join(temporaryDirectory(t), 'data');

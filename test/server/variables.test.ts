@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { UsageError } from '../../src/platform/errors.ts';
 import { help, readConfiguration } from '../../src/server/configuration.ts';
-import { rejectUnknownVariables } from '../../src/server/variables.ts';
+import { rejectUnknownVariables } from '../../src/server/flags.ts';
 import { ROOT } from '../conventions/source.ts';
 
 /** Empty if the variable is accepted. */

@@ -27,7 +27,7 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
       'Returns whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant access.',
     input,
     output,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     async call({ path: text, action = 'retrieve' }, signal) {
       const path = readPath(text);
       const agent = await acting.name();

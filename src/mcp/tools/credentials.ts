@@ -2,10 +2,9 @@
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialsFilter, ListedCredential } from '../../client/types.ts';
-import { ONLY_READS, strict, type Tool } from '../tool.ts';
+import { NEXT_OFFSET, nextOffset, ONLY_READS, PAGE, strict, type Tool } from '../tool.ts';
 import { quote } from '../untrusted.ts';
 
-const MAX_PAGE_ROWS = 100;
 /** Credentials read to find a prefix, for which the service has no filter. */
 const MAX_SCANNED = 20_000;
 
@@ -16,18 +15,13 @@ const input = strict({
   type: Type.Optional(
     Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', description: 'Only this type, such as `api_key`.' }),
   ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, description: 'Maximum number of entries; 50 by default.' }),
-  ),
-  offset: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Number of entries to skip; `next_offset` is the next value.' }),
-  ),
+  ...PAGE,
 });
 
 const output = strict({
   credentials: Type.Array(strict({ path: Type.String(), type: Type.String(), description: Type.String() })),
   total: Type.Integer({ description: 'Number of all matches.' }),
-  next_offset: Type.Union([Type.Integer(), Type.Null()]),
+  next_offset: NEXT_OFFSET,
   note: Type.String(),
 });
 
@@ -44,7 +38,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
       'Lists the credentials that this agent may list: path, type and a description, never a value. The other tools take such a path.',
     input,
     output,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     async call({ prefix = '', type, limit = 50, offset = 0 }, signal) {
       const filter = type === undefined ? {} : { type };
       const { page, total, isCut } =
@@ -58,7 +52,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
           description: each.description === '' ? '' : quote(each.description),
         })),
         total,
-        next_offset: page.length > 0 && offset + page.length < total ? offset + page.length : null,
+        next_offset: nextOffset(offset, page.length, total),
         note: isCut ? CUT : total === 0 ? NOTHING : ABOUT,
       };
     },

@@ -2,19 +2,13 @@
 import { Type } from 'typebox';
 import { FILE_NAME } from '../file-directory.ts';
 import type { LeasedFiles } from '../leased-files.ts';
-import { readPath, strict, type Tool } from '../tool.ts';
+import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';
 
 const name = Type.String({
   pattern: FILE_NAME,
   description: 'Name of the file, one segment and never a path: A-Z a-z 0-9 . _ - and a letter or digit in front.',
 });
-const writeInput = strict({
-  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
-  name,
-  ttl_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
-  ),
-});
+const writeInput = strict({ ...LEASE_REQUEST, name });
 const writeOutput = strict({
   file: Type.String({ description: 'Path of the file.' }),
   path: Type.String(),
@@ -30,10 +24,7 @@ export function writeCredentialToFile(files: LeasedFiles): Tool<typeof writeInpu
       'Writes the value of a credential into a new private file, for a program that reads it from there, and returns its path, never the value. Pass the path to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
     input: writeInput,
     output: writeOutput,
-    isReadOnly: false,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: false,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     async call(input) {
       const path = readPath(input.path);
       const { file, leaseId, expiresAt } = await files.keep(input.name, path, input.ttl_seconds);
@@ -53,10 +44,7 @@ export function removeFile(files: LeasedFiles): Tool<typeof removeInput, typeof 
       'Removes a file that write_credential_to_file wrote, and ends its lease. No other file can be removed.',
     input: removeInput,
     output: removeOutput,
-    isReadOnly: false,
-    isDestructive: true,
-    isOpenWorld: false,
-    isIdempotent: true,
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     async call(input) {
       const { path, leaseId } = await files.remove(input.name);
       return { path, lease_id: leaseId, is_removed: true };

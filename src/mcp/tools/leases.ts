@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { Lease } from '../../client/types.ts';
-import { ONLY_READS, oneOf, strict, type Tool } from '../tool.ts';
+import { NEXT_OFFSET, nextOffset, ONLY_READS, oneOf, PAGE, strict, type Tool } from '../tool.ts';
 
 const lease = strict({
   lease_id: Type.String(),
@@ -25,15 +25,12 @@ const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }:
 
 const listInput = strict({
   status: Type.Optional(oneOf(['active', 'expired', 'revoked'], 'Only leases with this status.')),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of entries; 50 by default.' }),
-  ),
-  offset: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of entries to skip.' })),
+  ...PAGE,
 });
 const listOutput = strict({
   leases: Type.Array(lease),
   total: Type.Integer(),
-  next_offset: Type.Union([Type.Integer(), Type.Null()]),
+  next_offset: NEXT_OFFSET,
 });
 
 export function listLeases(client: Leasehold): Tool<typeof listInput, typeof listOutput> {
@@ -43,16 +40,12 @@ export function listLeases(client: Leasehold): Tool<typeof listInput, typeof lis
     description: 'Lists this agent’s own leases: path, end and status, never a value.',
     input: listInput,
     output: listOutput,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     async call({ status, limit = 50, offset = 0 }, signal) {
       const filter = { limit, offset, ...(status === undefined ? {} : { status }) };
       const { data, meta } = await client.leases.list(filter, { signal });
-      const next = offset + data.length;
-      return {
-        leases: data.map(describe),
-        total: meta.total,
-        next_offset: data.length > 0 && next < meta.total ? next : null,
-      };
+      const { total } = meta;
+      return { leases: data.map(describe), total, next_offset: nextOffset(offset, data.length, total) };
     },
   };
 }
@@ -71,7 +64,7 @@ export function describeLease(client: Leasehold): Tool<typeof describeInput, typ
     description: 'Returns one of this agent’s own leases: path, end and status, never a value.',
     input: describeInput,
     output: lease,
-    ...ONLY_READS,
+    annotations: ONLY_READS,
     call: async ({ lease_id }, signal) => describe(await client.leases.read(lease_id, { signal })),
   };
 }

@@ -1,14 +1,9 @@
 /** `retrieve_credential`: returns the value to the model. Offered only if the operator turned it on. */
 import { Type } from 'typebox';
 import type { HeldLeases } from '../leases.ts';
-import { readPath, strict, type Tool } from '../tool.ts';
+import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';
 
-const input = strict({
-  path: Type.String({ maxLength: 512, description: 'As list_credentials shows it.' }),
-  ttl_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
-  ),
-});
+const input = strict(LEASE_REQUEST);
 const output = strict({
   path: Type.String(),
   value: Type.String(),
@@ -24,10 +19,7 @@ export function retrieveCredential(leases: HeldLeases): Tool<typeof input, typeo
       'Returns the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of every copy of them. Prefer run_with_credential or write_credential_to_file.',
     input,
     output,
-    isReadOnly: false,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: false,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     async call({ path, ttl_seconds }) {
       const { value, lease_id, expires_at, ...others } = await leases.retrieve(readPath(path), ttl_seconds);
       return { path: others.path, value: value.reveal(), lease_id, expires_at };
