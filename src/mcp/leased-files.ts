@@ -59,10 +59,6 @@ export class LeasedFiles {
     this.#timers = [removing.unref(), querying.unref()];
   }
 
-  get directory(): string {
-    return this.#directory.path;
-  }
-
   /**
    * Writes the value of `path` to the file `name`, replacing an earlier one of this server. @throws ToolError,
    * LeaseholdError

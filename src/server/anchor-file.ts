@@ -119,7 +119,7 @@ export class AnchorFile {
 
   async #overwrite({ descriptor, files }: OpenedAnchor, entry: AnchoredEntry): Promise<void> {
     files.assertInPlace();
-    // WHY synchronous: it takes a few microseconds, as each write of the database does; a thread would take ten times that.
+    // WHY synchronous: it takes a few microseconds, as each write of the database does; a thread takes ten times that.
     const bytesWritten = writeSync(descriptor, this.#toSlot(entry), this.#slot * SLOT_BYTES, 'latin1');
     if (bytesWritten !== SLOT_BYTES) throw new Error('the anchor was written in part');
     this.#kept = entry;
