@@ -40,8 +40,6 @@ const add = defineCommand({
       does: 'register an agent on another machine',
     },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
@@ -77,8 +75,6 @@ const add = defineCommand({
 const list = defineCommand({
   name: 'agent list',
   summary: 'List agents',
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const vault = invocation.connect();
     const agents = await Array.fromAsync(vault.agents.listAll(invocation));
@@ -90,8 +86,6 @@ const show = defineCommand({
   name: 'agent show',
   summary: 'Show an agent',
   arguments: [NAME],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
@@ -107,7 +101,7 @@ const remove = defineCommand({
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');

@@ -49,8 +49,6 @@ const list = defineCommand({
   examples: [
     { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { limit, ...filters }) {
     const vault = invocation.connect();
     const entries = await newest(vault, toFilter(filters), limit ?? 100, invocation.signal);
@@ -80,8 +78,6 @@ const tail = defineCommand({
   name: 'audit tail',
   summary: 'Print the last audit entries, then new ones as they are written',
   flags: { ...FILTERS, last: wholeNumber('start with the last N entries (default 10)') },
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { last, ...filters }) {
     await followLog(invocation, invocation.connect(), toFilter(filters), last ?? 10);
   },
@@ -93,8 +89,6 @@ const verify = defineCommand({
   name: 'audit verify',
   summary: 'Verify the MAC chain of the whole audit log',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const vault = invocation.connect();
@@ -128,7 +122,7 @@ const exportEntries = defineCommand({
     out: text('FILE', 'write to this new file instead of standard output', 'file'),
     head: text('FILE', 'also write the head record, which reveals missing entries at the end', 'file'),
   },
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, flags) {
     await exportLog(invocation, invocation.connect(), flags);
   },

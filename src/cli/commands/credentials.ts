@@ -57,8 +57,6 @@ const put = defineCommand({
     { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
   ],
   takesValue: true,
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, from) {
     const { signal } = invocation;
     const path = parsePath(pathText, 'PATH');
@@ -110,8 +108,6 @@ const list = defineCommand({
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional', completes: 'path' }],
   flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
   examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { type }, prefix) {
     const { signal } = invocation;
     const vault = invocation.connect();
@@ -129,8 +125,6 @@ const history = defineCommand({
   name: 'history',
   summary: 'List the kept versions of a credential, without values',
   arguments: [PATH],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const path = parsePath(given, 'PATH');
     const vault = invocation.connect();

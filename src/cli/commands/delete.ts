@@ -24,8 +24,6 @@ export const remove = defineCommand({
   examples: [
     { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();

@@ -21,8 +21,6 @@ export const doctor = defineCommand({
   name: 'doctor',
   summary: 'Show the settings in effect, where each comes from, and whether they work',
   about: ['The exit code is 2 if a check fails.'],
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const findings = [...settingsOf(invocation), ...filesOf(invocation), ...(await serviceOf(invocation))];
     await invocation.output.records(findings, ['check', 'result', 'found'], null);

@@ -31,8 +31,6 @@ export const get = defineCommand({
     { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
     { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'set PROD_DB_PASSWORD in this shell' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
     const { terminal, signal, output } = invocation;
     const path = parsePath(given, 'PATH');

@@ -28,8 +28,6 @@ const list = defineCommand({
   summary: 'List leases, newest first',
   about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
   flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { status, ...filters }) {
     const filter = { ...toFilter(filters), ...(status === null ? {} : { status }) };
     const vault = invocation.connect();
@@ -43,8 +41,6 @@ const show = defineCommand({
   name: 'lease show',
   summary: 'Show a lease',
   arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
     const vault = invocation.connect();
@@ -57,8 +53,6 @@ const renew = defineCommand({
   summary: 'Renew an active lease',
   about: ['The current policies decide whether the lease is renewed and for how long, starting now.'],
   arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
     const vault = invocation.connect();
@@ -75,7 +69,7 @@ const revoke = defineCommand({
   arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
   flags: { ...FILTERS, ...CONFIRMATION_FLAGS },
   examples: [{ line: 'leasehold lease revoke --agent-name deploy-bot', does: 'revoke all leases of deploy-bot' }],
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const ids = given.map((id) => parseLeaseId(id));

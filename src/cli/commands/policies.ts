@@ -17,8 +17,6 @@ const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes
 const list = defineCommand({
   name: 'policy list',
   summary: 'List policies',
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const vault = invocation.connect();
     const policies = await Array.fromAsync(vault.policies.listAll(invocation));
@@ -33,8 +31,6 @@ const show = defineCommand({
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
   examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
@@ -51,8 +47,6 @@ const remove = defineCommand({
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { yes, 'dry-run': isDry }, given) {
     const { terminal, signal, output } = invocation;
     const name = parsePolicyName(given, 'NAME');

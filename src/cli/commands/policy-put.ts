@@ -43,8 +43,6 @@ export const put = defineCommand({
     },
     { line: 'leasehold policy put ci --file policies/ci.toml', does: 'create or replace a policy from a file' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, flags, name) {
     const { terminal, signal, output } = invocation;
     const isSure = flags.yes;

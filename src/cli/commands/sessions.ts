@@ -33,8 +33,6 @@ export async function identify(
 const whoami = defineCommand({
   name: 'whoami',
   summary: 'Show the identity in use and where it comes from',
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
     const { name, expiresAt } = await identify(invocation.connect(), signal);
@@ -62,7 +60,7 @@ const login = defineCommand({
     { line: 'leasehold login --agent deploy-bot', does: 'save a session for deploy-bot' },
     { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this service' },
   ],
-  callsService: true,
+  printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {
     if (from !== null && from !== '-') throw valueInArguments();
     const userDirs = userDirsOf(terminal);
@@ -99,7 +97,7 @@ const login = defineCommand({
 const logout = defineCommand({
   name: 'logout',
   summary: 'Delete the saved login and end its session',
-  callsService: true,
+  printsNoRecords: true,
   async run({ terminal, settings, signal }) {
     const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
