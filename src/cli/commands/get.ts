@@ -6,8 +6,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { TTL, toggle, wholeNumber } from '../flags.ts';
-import type { Format } from '../output/output.ts';
-import { assertNotLoaderVariable, toVariableName } from '../output/variables.ts';
+import { assertNotLoaderVariable, type Format, toVariableName } from '../output/output.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { isInteractive, printNotice } from '../terminal.ts';
 

@@ -88,7 +88,7 @@ const login = defineCommand({
         : isGiven
           ? setting.token
           : await askHidden({ terminal, signal }, `Token for ${address}`);
-    const { name } = await tryToken(settings, token, signal);
+    const { name } = await identify(connectAs(settings, { kind: 'token', token }), signal);
     writeLogin(userDirs, address, { kind: 'token', token });
     printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
   },
@@ -114,16 +114,6 @@ async function readPipedToken(question: Question): Promise<Secret> {
   const text = (await readInput(question, '-', 1)).toString('latin1').trim();
   if (/^[\x21-\x7e]{16,512}$/.test(text)) return new Secret(text);
   throw new UsageError('standard input does not contain a Leasehold token (lha_… or lhs_…)');
-}
-
-/** @throws LeaseholdError UNAUTHENTICATED when the service rejects the token */
-async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
-  try {
-    return await identify(connectAs(settings, { kind: 'token', token }), signal);
-  } catch (error) {
-    if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
-    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} rejects this token.`);
-  }
 }
 
 function connectAs(settings: Settings, value: Identity): Leasehold {
