@@ -5,7 +5,9 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
+import type { FlagValues } from './command.ts';
 import { Cancelled, Declined } from './errors.ts';
+import type { CONFIRMATION_FLAGS } from './flags.ts';
 import { isInteractive, printNotice, type Terminal } from './terminal.ts';
 
 export interface Question {
@@ -13,14 +15,12 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
+const USE_YES = 'Use --yes to confirm, or --dry-run to see the changes.';
+
 /** Asks a yes/no question; the default is no. @throws UsageError when the terminal is not interactive, Cancelled */
-export async function confirm(question: Question, text: string): Promise<boolean> {
+export async function confirm(question: Question, text: string, hint = USE_YES): Promise<boolean> {
   const { stdin, stderr } = question.terminal;
-  if (!isInteractive(question.terminal))
-    throw new UsageError(
-      `${text} This needs confirmation on a terminal`,
-      'Use --yes to confirm, or --dry-run to see the changes.',
-    );
+  if (!isInteractive(question.terminal)) throw new UsageError(`${text} This needs confirmation on a terminal`, hint);
   using lines = createInterface({ input: stdin, output: stderr });
   return /^y(?:es)?$/i.test((await readLine(lines, question, `${text} [y/N] `)).trim());
 }
@@ -37,14 +37,11 @@ async function readLine(lines: Interface, { terminal, signal }: Question, text: 
 }
 
 /** The flags of a command that asks for confirmation. */
-export interface Confirmation {
-  readonly yes: boolean;
-  readonly 'dry-run': boolean;
-}
+export type Confirmation = FlagValues<typeof CONFIRMATION_FLAGS>;
 
 /** @throws Declined, and what `confirm` throws */
-export async function requireConfirmation(question: Question, text: string): Promise<void> {
-  if (!(await confirm(question, text))) throw new Declined();
+export async function requireConfirmation(question: Question, text: string, hint = USE_YES): Promise<void> {
+  if (!(await confirm(question, text, hint))) throw new Declined();
 }
 
 /**

@@ -140,7 +140,7 @@ test('a deletion shows the grants that are lost and who loses them, and its dry 
       '  loses retrieve on db',
       'Existing leases stay valid until they expire; leasehold lease revoke ends them.\n',
     ].join('\n'),
-    stderr: 'Nothing was done.\n',
+    stderr: 'Policy ci will be deleted. Nothing was done.\n',
   });
   assert.equal((await policies()).length, 2);
   const rows = await home.leasehold(['policy', 'delete', 'ci-1-0', '--dry-run', '-o', 'json']);
@@ -148,7 +148,7 @@ test('a deletion shows the grants that are lost and who loses them, and its dry 
     { action: 'retrieve', resource: 'ci/*', result: 'kept', through: ['ci'], max_ttl: 60 },
   ]);
   const nobody = await home.leasehold(['policy', 'delete', 'ci']);
-  assert.deepEqual([nobody.code, /Delete ci\? This needs confirmation on a terminal/.test(nobody.stderr)], [1, true]);
+  assert.deepEqual([nobody.code, /Delete it\? This needs confirmation on a terminal/.test(nobody.stderr)], [1, true]);
   const missing = await home.leasehold(['policy', 'delete', 'cj', '--dry-run']);
   assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
   assert.equal((await home.leasehold(['policy', 'delete', 'ci', '-y'])).code, 0);

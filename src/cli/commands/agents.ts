@@ -81,8 +81,7 @@ const list = defineCommand({
   name: 'agent list',
   summary: 'List agents',
   async run(invocation) {
-    const vault = invocation.connect();
-    const agents = await Array.fromAsync(vault.agents.listAll(invocation));
+    const agents = await Array.fromAsync(invocation.connect().agents.listAll(invocation));
     await invocation.output.records(agents, COLUMNS, 'No agents. Register one with: leasehold agent add NAME');
   },
 });
@@ -93,8 +92,7 @@ const show = defineCommand({
   arguments: [NAME],
   async run(invocation, _flags, given) {
     const name = parseAgentName(given, 'NAME');
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.agents.read(name, invocation));
+    await invocation.output.record(await invocation.connect().agents.read(name, invocation));
   },
 });
 

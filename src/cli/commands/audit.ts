@@ -50,8 +50,7 @@ const list = defineCommand({
     { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
   ],
   async run(invocation, { limit, ...filters }) {
-    const vault = invocation.connect();
-    const entries = await newest(vault, toFilter(filters), limit ?? 100, invocation.signal);
+    const entries = await newest(invocation.connect(), toFilter(filters), limit ?? 100, invocation.signal);
     await invocation.output.records(entries, COLUMNS, 'No matching entries.');
   },
 });

@@ -30,8 +30,7 @@ const list = defineCommand({
   flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
   async run(invocation, { status, ...filters }) {
     const filter = { ...toFilter(filters), ...(status === null ? {} : { status }) };
-    const vault = invocation.connect();
-    const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
+    const leases = await Array.fromAsync(invocation.connect().leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
     await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
   },
@@ -43,8 +42,7 @@ const show = defineCommand({
   arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.leases.read(id, invocation));
+    await invocation.output.record(await invocation.connect().leases.read(id, invocation));
   },
 });
 
@@ -55,8 +53,7 @@ const renew = defineCommand({
   arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.leases.renew(id, invocation));
+    await invocation.output.record(await invocation.connect().leases.renew(id, invocation));
   },
 });
 

@@ -3,9 +3,10 @@ import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { escapeLines } from '../output/cells.ts';
 import { LOSS_COLUMNS, lossesOf, lossLines, namedAgents } from '../policy/deletion-impact.ts';
 import { toPolicy } from '../policy/fields.ts';
-import { requireConfirmation } from '../prompt.ts';
+import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 import { apply } from './policy-apply.ts';
 import { explain, test } from './policy-explain-test.ts';
@@ -18,8 +19,7 @@ const list = defineCommand({
   name: 'policy list',
   summary: 'List policies',
   async run(invocation) {
-    const vault = invocation.connect();
-    const policies = await Array.fromAsync(vault.policies.listAll(invocation));
+    const policies = await Array.fromAsync(invocation.connect().policies.listAll(invocation));
     const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
     await invocation.output.records(policies, COLUMNS, nothing);
   },
@@ -33,8 +33,7 @@ const show = defineCommand({
   examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
   async run(invocation, _flags, given) {
     const name = parsePolicyName(given, 'NAME');
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.policies.read(name, invocation));
+    await invocation.output.record(await invocation.connect().policies.read(name, invocation));
   },
 });
 
@@ -47,30 +46,27 @@ const remove = defineCommand({
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
-  async run(invocation, { yes, 'dry-run': isDry }, given) {
+  async run(invocation, flags, given) {
     const { terminal, signal, output } = invocation;
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
-    if (isDry || !yes) {
+    const describe = async (): Promise<string> => {
       const policies = (await Array.fromAsync(vault.policies.listAll({ signal }))).map(toPolicy);
       const policy = policies.find((each) => each.name === name);
       if (policy === undefined) throw new LeaseholdError('NOT_FOUND', 'The policy does not exist.');
       const agents = namedAgents(policy, await Array.fromAsync(vault.agents.listAll({ signal })));
-      const losses = lossesOf(
-        policy,
-        policies.filter((each) => each !== policy),
-      );
-      if (isDry && !output.isForPeople)
+      const others = policies.filter((each) => each !== policy);
+      const losses = lossesOf(policy, others);
+      if (output.isForPeople) output.text(escapeLines(lossLines(policy, losses, agents).join('\n')));
+      else
         await output.records(
           losses.map((loss) => ({ ...loss })),
           LOSS_COLUMNS,
           null,
         );
-      else
-        for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : printNotice(terminal, line);
-      if (isDry) return printNotice(terminal, 'Nothing was done.');
-      await requireConfirmation(invocation, `Delete ${name}?`);
-    }
+      return `Policy ${name} will be deleted.`;
+    };
+    if (!(await confirmDestructive(invocation, flags, describe, 'Delete it?'))) return;
     await vault.policies.delete(name, { signal });
     printNotice(terminal, `Deleted ${name}.`);
   },
