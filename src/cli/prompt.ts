@@ -78,7 +78,8 @@ export async function askHidden(question: Question, text: string): Promise<Secre
   stderr.write(`${text}: `);
   try {
     const typed = await readLine(lines, question, '');
-    // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next prompt.
+    // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next
+    // prompt.
     for (let seen = -1; seen !== pieces; await sleep(MAX_PASTE_GAP_MS)) seen = pieces;
     stderr.write('\n');
     if (more > 0 || lines.line !== '')
