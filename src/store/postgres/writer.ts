@@ -2,11 +2,10 @@
 
 import { type ChangeTarget, writeChange } from '../changes.ts';
 import { StoreError } from '../errors.ts';
-import { AGENTS, AUDIT_ENTRIES, CREDENTIAL_VERSIONS, LEASES, POLICIES, type Table } from '../schema.ts';
+import { AGENTS, AUDIT_ENTRIES, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, POLICIES, type Table } from '../schema.ts';
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
-import { putCredential, removeCredential } from './credential-writer.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
 
 export class PostgresBatchWriter implements ChangeTarget {
@@ -86,10 +85,17 @@ export class PostgresBatchWriter implements ChangeTarget {
         this.write(recordRemoval(epoch, '', change.name));
         return;
       case 'putCredential':
-        for (const statement of putCredential(change.credential)) this.write(statement);
+        this.replace(CREDENTIALS, change.credential);
+        this.write(sql`INSERT INTO access_counts (credential_id, count) VALUES (${change.credential.id}, 0)
+          ON CONFLICT DO NOTHING`);
         return;
       case 'removeCredential':
-        for (const statement of removeCredential(change.id)) this.write(statement);
+        // ORDER: take the counting lock first; the counting job holds many row locks, and the reverse order could
+        // deadlock.
+        this.write(sql`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`);
+        this.write(sql`DELETE FROM credentials WHERE id = ${change.id}`);
+        this.write(sql`DELETE FROM credential_versions WHERE credential_id = ${change.id}`);
+        this.write(sql`DELETE FROM access_counts WHERE credential_id = ${change.id}`);
         return;
       case 'addVersion': {
         const { credentialId, version, sealed } = change;
