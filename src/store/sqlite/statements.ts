@@ -32,8 +32,9 @@ export class Statements implements ChangeTarget {
     this.prepare(insertText(table, 'INSERT OR REPLACE')).run(...table.encode(item));
   }
 
-  write({ parts, values }: Statement): void {
-    this.prepare(parts.join('?')).run(...values);
+  /** Returns the number of rows. */
+  write({ parts, values }: Statement): number {
+    return Number(this.prepare(parts.join('?')).run(...values).changes);
   }
 
   read({ parts, values }: Statement): readonly Row[] {
@@ -47,7 +48,7 @@ export class Statements implements ChangeTarget {
   }
 }
 
-export function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {
+function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {
   const names = columns.map((column) => column.name);
   return `${verb} INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
 }
