@@ -14,7 +14,7 @@ import { prepareSchema } from './migrate.ts';
 import { connector, type OpenConnection, Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { sweep } from './sweeper.ts';
-import { beginTransaction } from './transaction.ts';
+import { beginTransaction, prepareTransactions } from './transaction.ts';
 
 /** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -95,6 +95,7 @@ export class PostgresStore extends SqlStore {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
     this.#connection = await this.#connect('writing');
+    await prepareTransactions(this.#connection);
     return this.#connection;
   }
 

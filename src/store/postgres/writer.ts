@@ -2,7 +2,17 @@
 
 import { type ChangeTarget, writeChange } from '../changes.ts';
 import { StoreError } from '../errors.ts';
-import { AGENTS, AUDIT_ENTRIES, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, POLICIES, type Table } from '../schema.ts';
+import {
+  AGENTS,
+  AUDIT_ENTRIES,
+  CREDENTIAL_VERSIONS,
+  CREDENTIALS,
+  LEASES,
+  POLICIES,
+  SESSIONS,
+  SPENT_CHALLENGES,
+  type Table,
+} from '../schema.ts';
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
@@ -139,4 +149,16 @@ function writeHead(
 function assertWritten(rows: readonly Row[]): void {
   if (rows.length === 1) return;
   throw new StoreError('unknown', 'PostgreSQL: the head of the log changed during a transaction that had locked it');
+}
+
+/** Prepares the statements of retrievals, logins and stores. */
+export function prepareWrites(connection: Connection): Promise<unknown> {
+  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
+  const tables: readonly Table<object>[] = [AUDIT_ENTRIES, LEASES, SESSIONS, SPENT_CHALLENGES, CREDENTIAL_VERSIONS];
+  return Promise.all([
+    ...tables.map((table) => connection.execute(insertItems(table, []))),
+    connection.execute(upsertItems(CREDENTIALS, [])),
+    writeHead(connection, head, head),
+    connection.query`COMMIT`,
+  ]);
 }
