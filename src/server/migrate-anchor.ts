@@ -5,7 +5,7 @@
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
 import { AnchorFile } from './anchor-file.ts';
 import type { VaultLocation } from './locations.ts';
 import { checkRollback } from './rollback-check.ts';

@@ -9,7 +9,7 @@ import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';

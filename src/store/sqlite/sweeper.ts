@@ -1,9 +1,9 @@
 /**
- * Deletes rows that ended long ago, in one transaction with the time that justifies it. Expired leases are deleted block
- * by block, because an index on expires_at would slow down every retrieval. Leases are in the order in which they were
- * issued. For each scanned block with leases left, the time when the next one is due is kept in memory. A new process
- * scans all blocks once. A lease that is revoked or shortened after its block was scanned stays until its original
- * expiry; queries exclude it.
+ * Deletes rows that ended long ago, in one transaction with the time that justifies it. Expired leases are deleted
+ * block by block, because an index on expires_at would slow down every retrieval. Leases are in the order in which they
+ * were issued. For each scanned block with leases left, the time when the next one is due is kept in memory. A new
+ * process scans all blocks once. A lease that is revoked or shortened after its block was scanned stays until its
+ * original expiry; queries exclude it.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
