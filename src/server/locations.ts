@@ -7,9 +7,9 @@ import { removeUnfinished, syncDir, temporaryPath } from '../platform/private-fi
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
+import type { Store } from '../store/sql-store.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
-import type { Store } from '../store/store.ts';
 import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
 import { copyDatabase } from './snapshot.ts';

@@ -10,7 +10,7 @@ import { startClock } from '../ledger/clock.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';

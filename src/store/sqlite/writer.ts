@@ -1,16 +1,9 @@
 /** Writes a batch in one transaction. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
-import {
-  AGENTS,
-  AUDIT_ENTRIES,
-  BULK_REVOCATIONS,
-  IDEMPOTENCY_RECORDS,
-  LEASES,
-  POLICIES,
-  SESSIONS,
-  SPENT_CHALLENGES,
-} from '../schema.ts';
+import { writeChange } from '../changes.ts';
+import { AGENTS, AUDIT_ENTRIES, LEASES, POLICIES } from '../schema.ts';
+import { sql } from '../statement.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
@@ -53,14 +46,8 @@ export class SqliteBatchWriter {
     const added = this.#countable(accesses, countIds);
     for (const entry of entries) this.#statements.insert(AUDIT_ENTRIES, entry);
     for (const change of changes) this.#apply(change, batch);
-    this.#statements.write(
-      'INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?, ?, ?)',
-      head.seq,
-      head.hmac,
-      head.mac,
-      head.epoch,
-      countedThroughSeq,
-    );
+    this.#statements.write(sql`INSERT OR REPLACE INTO audit_head
+      VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${countedThroughSeq})`);
     return added;
   }
 
@@ -86,23 +73,11 @@ export class SqliteBatchWriter {
       case 'putPolicy':
         this.#statements.replace(POLICIES, change.policy);
         return;
-      case 'saveIdempotencyRecord':
-        this.#statements.replace(IDEMPOTENCY_RECORDS, change.record);
-        return;
-      case 'putSession':
-        this.#statements.insert(SESSIONS, change.session);
-        return;
-      case 'consumeChallenge':
-        this.#statements.insert(SPENT_CHALLENGES, change);
-        return;
       case 'removeAgent':
-        this.#statements.write('DELETE FROM agents WHERE id = ?', change.id);
+        this.#statements.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
         return;
       case 'removePolicy':
-        this.#statements.write('DELETE FROM policies WHERE name = ?', change.name);
-        return;
-      case 'removeSession':
-        this.#statements.write('DELETE FROM sessions WHERE token_hash = ?', change.tokenHash);
+        this.#statements.write(sql`DELETE FROM policies WHERE name = ${change.name}`);
         return;
       case 'putCredential':
         this.#credentials.put(change.credential, batch);
@@ -120,28 +95,8 @@ export class SqliteBatchWriter {
         this.#statements.insert(LEASES, change.lease);
         this.leaseBlocks.add(change.lease.agentName, change.lease.seq);
         return;
-      case 'renewLease': {
-        const { id, expiresAt, policyName } = change;
-        this.#statements.write(
-          'UPDATE leases SET expires_at = ?, policy_name = ? WHERE id = ?',
-          expiresAt,
-          policyName,
-          id,
-        );
-        return;
-      }
-      case 'revokeLease':
-        this.#statements.write('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
-        return;
-      case 'revokeMatching': {
-        const { agentId, credentialId, ...revocation } = change.revocation;
-        this.#statements.insert(BULK_REVOCATIONS, {
-          ...revocation,
-          agentId: agentId ?? '',
-          credentialId: credentialId ?? '',
-        });
-        return;
-      }
+      default:
+        writeChange(change, this.#statements);
     }
   }
 }
