@@ -48,7 +48,7 @@ export class Statements implements ChangeTarget {
   }
 }
 
-function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {
+export function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {
   const names = columns.map((column) => column.name);
   return `${verb} INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
 }
