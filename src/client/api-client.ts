@@ -18,6 +18,10 @@ export interface ListAllOptions extends CallOptions {
 /** SOURCE: docs/decisions.md, "Lists". */
 export const MAX_PAGE_ROWS = 1000;
 const MAX_LIST_BYTES = 1024 ** 3;
+/**
+ * Allowed growth of a list while it is read, in addition to its doubling: thousands of leases a second may be issued.
+ */
+const MAX_NEW_ROWS = 100_000;
 
 export class ApiClient {
   readonly #transport: Transport;
@@ -53,15 +57,18 @@ export class ApiClient {
 
   /**
    * The whole list, page by page, so that neither side holds more than one page. INVARIANT: terminates whatever the
-   * server returns, because a page that is not the last has bytes, which `maxBytes` bounds.
+   * server returns: at `maxBytes`, or once there are more rows than existed at the start plus those that can have been
+   * added since.
    */
   async *pages<T>(path: string, query: object, decode: Decoder<T>, options: ListAllOptions): AsyncGenerator<T> {
     const { maxBytes = MAX_LIST_BYTES } = options;
-    let readBytes = 0;
+    let [readBytes, maxRows] = [0, Number.POSITIVE_INFINITY];
     for (let offset = 0; ; offset += MAX_PAGE_ROWS) {
       const page = { ...query, limit: MAX_PAGE_ROWS, offset };
-      const { data, bytes } = await this.#askPage(path, page, decode, options);
+      const { data, meta, bytes } = await this.#askPage(path, page, decode, options);
+      if (offset === 0) maxRows = 2 * meta.total + MAX_NEW_ROWS;
       readBytes += bytes;
+      if (offset + data.length > maxRows) throw new LeaseholdError('INVALID_RESPONSE', 'the list does not end');
       if (readBytes > maxBytes) {
         throw new LeaseholdError('INVALID_RESPONSE', `the list is longer than the limit of ${maxBytes} bytes`);
       }
