@@ -160,10 +160,12 @@ export class Checkpointer {
     const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
-    thread.on('error', () => undefined);
-    thread.once('exit', () => {
+    const forget = (): void => {
       if (this.#thread === thread) this.#thread = null;
-    });
+    };
+    // WHY not only at its exit: after an error the thread no longer responds, and it ends a moment later.
+    thread.on('error', forget);
+    thread.once('exit', forget);
     thread.unref();
     return thread;
   }
