@@ -119,7 +119,9 @@ export class Checkpointer {
     this.#thread?.ref();
     await this.#running;
     if (this.#idle !== null) clearTimeout(this.#idle);
-    this.#stop();
+    // ORDER: the connection of the thread must be closed first. SQLite deletes the log with the last connection, and a
+    // log that is left is applied to whatever file is at the path later, such as a restored one.
+    await this.#stop();
     if (this.#failure !== null) return;
     try {
       // SQLite does this on close, but not while another program has the database open.
@@ -153,7 +155,7 @@ export class Checkpointer {
     }
     const [failure] = response;
     if (typeof failure === 'string') throw new Error(failure);
-    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this.#stop(), THREAD_IDLE_MS).unref();
   }
 
   #start(): Worker {
@@ -170,8 +172,9 @@ export class Checkpointer {
     return thread;
   }
 
-  #stop(): void {
-    void this.#thread?.terminate();
+  async #stop(): Promise<void> {
+    const thread = this.#thread;
     this.#thread = null;
+    await thread?.terminate();
   }
 }
