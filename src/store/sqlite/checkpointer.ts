@@ -119,7 +119,9 @@ export class Checkpointer {
     this.#thread?.ref();
     await this.#running;
     if (this.#idle !== null) clearTimeout(this.#idle);
-    this.#stop();
+    // ORDER: the connection of the thread must be closed first. SQLite deletes the log with the last connection, and a
+    // log that is left is applied to whatever file is at the path later, such as a restored one.
+    await this.#stop();
     if (this.#failure !== null) return;
     try {
       // SQLite does this on close, but not while another program has the database open.
@@ -153,23 +155,26 @@ export class Checkpointer {
     }
     const [failure] = response;
     if (typeof failure === 'string') throw new Error(failure);
-    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this.#stop(), THREAD_IDLE_MS).unref();
   }
 
   #start(): Worker {
     const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
-    thread.on('error', () => undefined);
-    thread.once('exit', () => {
+    const forget = (): void => {
       if (this.#thread === thread) this.#thread = null;
-    });
+    };
+    // WHY not only at its exit: after an error the thread no longer responds, and it ends a moment later.
+    thread.on('error', forget);
+    thread.once('exit', forget);
     thread.unref();
     return thread;
   }
 
-  #stop(): void {
-    void this.#thread?.terminate();
+  async #stop(): Promise<void> {
+    const thread = this.#thread;
     this.#thread = null;
+    await thread?.terminate();
   }
 }
