@@ -22,6 +22,9 @@ const THREAD_IDLE_MS = 30_000;
 /** Time without a batch; longer than the pause between the requests of one caller. */
 const IDLE_MS = 1000;
 
+/** Threads in a row that did not start: then no later one will, and the log would grow until the disk is full. */
+const MAX_LOST_THREADS = 100;
+
 /** For tests. */
 export interface CheckpointOptions {
   readonly checkpointThreshold?: number;
@@ -46,6 +49,8 @@ export class Checkpointer {
   /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
+  /** In a row. */
+  #lostThreads = 0;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
     this.#database = database;
@@ -150,9 +155,11 @@ export class Checkpointer {
       this.#thread ??= this.#start();
       this.#thread.postMessage(null);
       response = (await once(this.#thread, 'message')) as CheckpointFailure[];
-    } catch {
-      return;
+    } catch (cause) {
+      if (++this.#lostThreads < MAX_LOST_THREADS) return;
+      throw new Error('no thread could be started for it', { cause });
     }
+    this.#lostThreads = 0;
     const [failure] = response;
     if (typeof failure === 'string') throw new Error(failure);
     this.#idle = setTimeout(() => void this.#stop(), THREAD_IDLE_MS).unref();
