@@ -139,6 +139,16 @@ test('several pasted lines are rejected where one is expected, and none is echoe
   assert.equal((await home.leasehold(['get', 'a/b'])).code, 2, 'nothing was stored');
 });
 
+test('a pasted control character is rejected, because a terminal takes it for a key', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  const pasted = onTerminal(['put', 'a/b']);
+  await pasted.shows(/Value: /);
+  pasted.type('sec\u0001ret\r');
+  assert.equal((await pasted.ended).exitCode, 1);
+  assert.match(pasted.screen(), /a control character was typed or pasted/);
+  assert.equal((await home.leasehold(['get', 'a/b'])).code, 2, 'nothing was stored');
+});
+
 test('a terminal shows a value only with --reveal', async (t) => {
   const { home, onTerminal, service } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
