@@ -2,6 +2,7 @@
  * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
  */
 import { ApiError, invalidRequest } from './errors.ts';
+import { type Lease, statusOf } from './lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Brand, type TokenHash } from './names.ts';
 
 /** Base64 of the 32 raw bytes of an Ed25519 public key. */
@@ -27,7 +28,9 @@ export interface Session {
 export type Authentication =
   | { readonly kind: 'admin' }
   /** `agentName`: the session's agent when the request arrived. The batch identifies the caller again. */
-  | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
+  | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName }
+  /** The token of a use lease, which is good for `startUse` only. */
+  | { readonly kind: 'lease'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
 /** The submitter of an operation, not yet identified. */
 export type Requester =
@@ -38,11 +41,13 @@ export type Requester =
 /** The caller, once identified. */
 export type Caller =
   | { readonly kind: 'admin' }
-  | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };
+  | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session }
+  | { readonly kind: 'lease'; readonly agent: Agent; readonly lease: Lease };
 
 /** The lookups that `identify` needs. */
 export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
+  leaseByToken(tokenHash: TokenHash): Lease | null;
   agentById(id: AgentId): Agent | null;
 }
 
@@ -54,8 +59,17 @@ export const MAX_DESCRIPTION_LENGTH = 1024;
  */
 export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
   if (authentication.kind === 'admin') return authentication;
+  if (authentication.kind === 'lease') return identifyHolder(lookup, authentication.tokenHash, now);
   const session = lookup.session(authentication.tokenHash);
   return identifySession(session, session === null ? null : lookup.agentById(session.agentId), now);
+}
+
+function identifyHolder(lookup: CallerLookup, tokenHash: TokenHash, now: number): Caller | ApiError {
+  const lease = lookup.leaseByToken(tokenHash);
+  const agent = lease === null ? null : lookup.agentById(lease.agentId);
+  if (lease === null || agent === null) return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
+  if (statusOf(lease, now) === 'active') return { kind: 'lease', agent, lease };
+  return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
 }
 
 /** As `identify`; `agent` is the one with the session's `agentId`. */

@@ -14,7 +14,7 @@ import {
 } from './names.ts';
 import { type Pattern, parsePattern } from './pattern.ts';
 
-export const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
+export const ACTIONS = ['retrieve', 'use', 'list', 'store', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
 /** `agent:<name>`; the name may end with `*`. */

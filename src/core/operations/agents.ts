@@ -38,7 +38,7 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
       { kind: 'removeAgent', id, name },
       {
         kind: 'revokeMatching',
-        revocation: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq },
+        revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
       },
     ]);
   }),

@@ -1,0 +1,226 @@
+/**
+ * Uses a credential without showing it. The intent is decided and recorded before the first byte goes upstream; the
+ * result has the same entry id and follows when the response has ended.
+ * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
+ */
+import { actorId, actorName } from '../agent.ts';
+import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import type { CredentialTypes } from '../credential-types.ts';
+import { type Lease, statusOf } from '../lease.ts';
+import type { ActorName, EntryId, LeaseId, TokenHash } from '../names.ts';
+import {
+  type Context,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { TtlSeconds } from '../policy.ts';
+import type { Secret } from '../secret.ts';
+import { findTarget, nearestTarget, originOf, type Placement, type Target, type UseRequest } from '../target.ts';
+import { access, accessDenied, notFound } from './access.ts';
+import { findVersion, unsealVersion } from './retrieve.ts';
+
+export interface UseOrder {
+  readonly path: CredentialPath;
+  readonly request: UseRequest;
+  /** Shortens the lease; at most the policy's TTL is granted. */
+  readonly ttlSeconds: TtlSeconds | null;
+  /** The caller's words for the log; null if it gave none. */
+  readonly purpose: string | null;
+}
+
+/** A use that was allowed and recorded. */
+export interface StartedUse {
+  readonly entryId: EntryId;
+  readonly leaseId: LeaseId;
+  readonly expiresAt: number;
+  readonly path: CredentialPath;
+  readonly agentName: ActorName;
+  readonly policyName: string;
+  readonly target: Target;
+  readonly placement: Placement;
+  readonly value: Secret;
+}
+
+/** Decides one use. A session gets a lease for it; a lease's token uses that lease. */
+export function startUse(context: Context, order: UseOrder, types: CredentialTypes): Operation<StartedUse> {
+  const { path, request } = order;
+  const { method, url } = request;
+  const use = { method, host: url.host, target_path: url.path } satisfies Partial<UseFields>;
+  return operation(
+    {
+      context,
+      event: 'credential.use',
+      resource: path,
+      requiredRole: 'use',
+      reads: { credential: path, version: 'newest', usage: true },
+    },
+    (plain) => {
+      const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
+      const { caller, state, moment, entry } = input;
+      const decision = access(state, caller, 'use', path);
+      if (!decision.allowed) return accessDenied(input, decision);
+      const { policyName } = decision;
+      const found = findVersion(input, path, null, policyName);
+      if ('response' in found) return found;
+      const { credential, version } = found;
+      const usage = state.usage(credential);
+      if (usage === null) return noTargets(input, policyName);
+      const target = findTarget(usage.targets, request);
+      if (target === null) return noTarget(input, policyName, usage.targets, request);
+      const own = caller.kind === 'lease' ? caller.lease : null;
+      if (own !== null && own.path !== path) {
+        return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
+      }
+      const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
+      const lease = own ?? newLease(input, credential.id, path, version.version, policyName, ttlSeconds, null);
+      const { id: leaseId, expiresAt } = lease;
+      const { entryId } = moment;
+      const agentName = actorName(caller);
+      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, target, placement: usage.placement };
+      return {
+        response: { unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value })) },
+        entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),
+        changes: own === null ? [{ kind: 'addLease', lease }] : [],
+      };
+    },
+  );
+}
+
+const OTHER_PATH = {
+  reason: 'the use lease is for another credential',
+  message: 'Access denied: the use lease is for another credential.',
+};
+
+function newLease(
+  { caller, moment }: OperationInput,
+  credentialId: Lease['credentialId'],
+  path: CredentialPath,
+  version: number,
+  policyName: string,
+  ttlSeconds: number,
+  tokenHash: TokenHash | null,
+): Lease {
+  return {
+    id: moment.newId() as LeaseId,
+    kind: 'use',
+    agentId: actorId(caller),
+    credentialId,
+    agentName: actorName(caller),
+    path,
+    version,
+    policyName,
+    issuedAt: moment.now,
+    expiresAt: moment.now + ttlSeconds * 1000,
+    revokedAt: null,
+    tokenHash,
+    seq: moment.seq,
+  };
+}
+
+function noTargets({ entry }: OperationInput, policyName: string): Outcome<never> {
+  const message = 'Access denied: the credential has no targets, so it cannot be used. Whoever stores it sets them.';
+  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason: 'the credential has no targets' }));
+}
+
+/** The message names what a target lacks, and never another host, which only those who may list should learn. */
+function noTarget(
+  { entry }: OperationInput,
+  policyName: string,
+  targets: readonly Target[],
+  request: UseRequest,
+): Outcome<never> {
+  const lacks = nearestTarget(targets, request)?.lacks ?? 'host';
+  const reason = `no target of the credential has this ${lacks}`;
+  return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { policyName, reason }));
+}
+
+/** Why the request would be rejected by the targets, for simulations; null if one matches. */
+export function explainTargets(targets: readonly Target[], request: UseRequest): string | null {
+  if (findTarget(targets, request) !== null) return null;
+  const nearest = nearestTarget(targets, request);
+  if (nearest === null) return 'The credential has no targets.';
+  const { target, lacks } = nearest;
+  const { paths, methods } = target;
+  return `No target of the credential has this ${lacks}; the nearest is ${originOf(target)} with ${methods.join(', ')} on ${paths.join(', ')}.`;
+}
+
+export interface UseLeaseRequest {
+  readonly path: CredentialPath;
+  readonly ttlSeconds: TtlSeconds | null;
+  readonly purpose: string | null;
+  /** The hash of the token that the caller will get. */
+  readonly tokenHash: TokenHash;
+}
+
+/** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
+export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<Lease> {
+  const { path, purpose, tokenHash } = request;
+  return operation(
+    {
+      context,
+      event: 'lease.use',
+      resource: path,
+      requiredRole: 'authenticated',
+      reads: { credential: path, usage: true },
+    },
+    (input) => {
+      const { caller, state, entry } = input;
+      const decision = access(state, caller, 'use', path);
+      if (!decision.allowed) return accessDenied(input, decision);
+      const { policyName } = decision;
+      const credential = state.credential(path);
+      if (credential === null) return notFound(input, policyName, 'credential');
+      if (state.usage(credential) === null) return noTargets(input, policyName);
+      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+      const lease = newLease(input, credential.id, path, credential.version, policyName, ttlSeconds, tokenHash);
+      return succeeded(lease, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
+        { kind: 'addLease', lease },
+      ]);
+    },
+  );
+}
+
+export interface EndedUse {
+  readonly started: Pick<StartedUse, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>;
+  readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
+  readonly result: Pick<UseFields, 'status' | 'bytes_in' | 'bytes_out' | 'redactions' | 'ended'>;
+  /** Whether the lease was issued for this use only, which ends it. */
+  readonly endsLease: boolean;
+}
+
+/** Records how a use ended. Nothing is decided: the upstream's answer has been passed on already. */
+export function endUse({ started, context, result, endsLease }: EndedUse): Operation<null> {
+  const { entryId, leaseId, path, agentName, policyName } = started;
+  const auditResult: AuditResult = result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed';
+  const eventType: EventType = 'credential.use_result';
+  return {
+    reads: { lease: leaseId },
+    requester: { kind: 'service' },
+    decide: (known, { now }) => {
+      const lease = known.lease(leaseId);
+      const isActive = lease !== null && statusOf(lease, now) === 'active';
+      return succeeded(
+        null,
+        {
+          eventType,
+          agentName,
+          resource: path,
+          result: auditResult,
+          policyName,
+          leaseId,
+          reason: null,
+          requestId: context.requestId,
+          remoteAddr: context.remoteAddr,
+          completes: entryId,
+          use: result,
+        },
+        endsLease && isActive ? [{ kind: 'revokeLease', id: leaseId, revokedAt: now }] : [],
+      );
+    },
+  };
+}
