@@ -16,6 +16,7 @@ import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
+import { MAX_TARGETS } from '../core/target.ts';
 
 /** An object that rejects other fields. */
 export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
@@ -93,3 +94,36 @@ export const LeaseStatus = word(LEASE_STATUSES);
 export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
 export const Actions = Type.Array(Action, { minItems: 1 });
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
+
+const list = <T extends TSchema>(items: T, maxItems: number, options: TSchemaOptions = {}) =>
+  Type.Array(items, { maxItems, ...options });
+const target = {
+  origin: Type.String({
+    maxLength: 300,
+    description: '`https://host`, `https://*.host` for one label, or with a port.',
+  }),
+  paths: list(Type.String({ maxLength: MAX_PATH_LENGTH + 3 }), 64, { minItems: 1, description: '`/*` by default.' }),
+  methods: list(Type.String({ maxLength: 16 }), 32, { minItems: 1, description: 'All but OPTIONS by default.' }),
+  allow_networks: list(Type.String({ maxLength: 49 }), 32, {
+    description: 'Networks that would be refused otherwise.',
+  }),
+  ca_pem: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    maxLength: 65_536,
+    description: 'The certificate authorities of this target, in place of the public ones.',
+  }),
+};
+export const Target = object(target, { title: 'Target' });
+/** As a request writes it: all but the origin may be left out. */
+export const TargetFields = object({ ...Type.Partial(object(target)).properties, origin: target.origin });
+export const Targets = list(Target, MAX_TARGETS, { minItems: 1 });
+export const Placement = object(
+  {
+    kind: word(['bearer', 'header', 'basic', 'query']),
+    name: Type.Optional(Type.String({ maxLength: 64, description: 'Of the header or the query parameter.' })),
+    template: Type.Optional(Type.String({ maxLength: 256, description: 'Contains `{value}` once.' })),
+    username: Type.Optional(Type.String({ maxLength: 128, description: 'Without it the value is `user:password`.' })),
+  },
+  { title: 'Placement' },
+);
+export const Service = text('^[a-z0-9-]{1,32}$', 1, 32, { description: 'A row of the catalogue.' });

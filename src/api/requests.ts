@@ -1,5 +1,6 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 import { type TSchemaOptions, Type } from 'typebox';
+import { MAX_TARGETS } from '../core/target.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
 
@@ -61,6 +62,11 @@ export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({
   name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
   ...policy,
+});
+export const TargetsRequest = object({
+  service: Type.Optional(fields.Service),
+  targets: Type.Optional(Type.Array(fields.TargetFields, { minItems: 1, maxItems: MAX_TARGETS })),
+  placement: Type.Optional(fields.Placement),
 });
 export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });
 export const AgentRequest = object({

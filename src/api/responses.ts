@@ -34,6 +34,13 @@ export const Policy = object({
   max_ttl: fields.Ttl,
   created_at: Timestamp,
 });
+export const CredentialTargets = object({
+  path: fields.Path,
+  service: NullableText,
+  targets: fields.Targets,
+  placement: fields.Placement,
+  updated_at: Timestamp,
+});
 export const Simulation = object({
   allowed: Type.Boolean(),
   policy_name: NullableText,

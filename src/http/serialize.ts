@@ -5,6 +5,7 @@ import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
+import { originOf, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
@@ -41,6 +42,23 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   actions: [...policy.actions],
   max_ttl: policy.maxTtlSeconds,
   created_at: toTimestamp(policy.createdAt),
+});
+
+export const toTargetsResponse = ({ path, service, targets, placement, updatedAt }: Usage): api.CredentialTargets => ({
+  path,
+  service,
+  targets: targets.map((target) => ({
+    origin: originOf(target),
+    paths: [...target.paths],
+    methods: [...target.methods],
+    allow_networks: [...target.allowNetworks],
+    ca_pem: target.caPem,
+  })),
+  placement:
+    placement.kind === 'basic' && placement.username === null
+      ? { kind: placement.kind }
+      : (placement as api.CredentialTargets['placement']),
+  updated_at: toTimestamp(updatedAt),
 });
 
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({

@@ -3,6 +3,7 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
+import type { Usage } from '../core/target.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { isRowAuthentic, type RowFields, type RowKind, rowMac } from '../crypto/row-mac.ts';
 import type { Authenticated } from '../store/store.ts';
@@ -51,6 +52,14 @@ export const AUTHENTICATED_ROWS = {
     credential.createdAt,
     credential.updatedAt,
     credential.version,
+  ]),
+  usage: authenticatedRows('targets', (usage: Usage) => [
+    usage.credentialId,
+    usage.path,
+    usage.service ?? '',
+    JSON.stringify(usage.targets),
+    JSON.stringify(usage.placement),
+    usage.updatedAt,
   ]),
   reply: authenticatedRows('reply', (record: IdempotencyRecord) => [
     record.id,

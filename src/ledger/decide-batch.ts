@@ -2,7 +2,7 @@
  * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and
  * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
-import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
+import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac, NO_USE } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
@@ -121,6 +121,8 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
     reason: draft.reason,
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
+    ...NO_USE,
+    ...draft.use,
   };
 }
 
@@ -134,6 +136,8 @@ function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, key
       return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
     case 'putCredential':
       return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
+    case 'putUsage':
+      return { kind: 'putUsage', usage: AUTHENTICATED_ROWS.usage.withMac(keys.row, change.usage) };
     case 'saveIdempotencyRecord':
       return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
     case 'addVersion': {

@@ -7,9 +7,11 @@ import { credentialRoutes } from './credentials.ts';
 import { leaseRoutes } from './leases.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
+import { targetRoutes } from './targets.ts';
 
 const GROUPS: readonly RouteGroup[] = [
   { tag: 'Credentials', description: 'Store values, and retrieve them with a lease.', routes: credentialRoutes },
+  { tag: 'Targets', description: 'Say where a credential may be used, and how.', routes: targetRoutes },
   { tag: 'Policies', description: 'Grant agents actions on paths, and simulate decisions.', routes: policyRoutes },
   { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
   { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },
