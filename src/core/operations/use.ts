@@ -3,11 +3,12 @@
  * result has the same entry id and follows when the response has ended.
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
-import { actorId, actorName } from '../agent.ts';
+import { type Authentication, actorName, identify } from '../agent.ts';
 import type { AuditResult, EventType, UseFields } from '../audit.ts';
 import type { CredentialTypes } from '../credential-types.ts';
-import { type Lease, statusOf } from '../lease.ts';
-import type { ActorName, EntryId, LeaseId, TokenHash } from '../names.ts';
+import { ApiError } from '../errors.ts';
+import { statusOf } from '../lease.ts';
+import type { ActorName, EntryId, LeaseId } from '../names.ts';
 import {
   type Context,
   type Operation,
@@ -21,8 +22,9 @@ import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
 import { findTarget, nearestTarget, originOf, type Placement, type Target, type UseRequest } from '../target.ts';
-import { access, accessDenied, notFound } from './access.ts';
+import { access, accessDenied } from './access.ts';
 import { findVersion, unsealVersion } from './retrieve.ts';
+import { newLease, noTargets } from './use-leases.ts';
 
 export interface UseOrder {
   readonly path: CredentialPath;
@@ -96,37 +98,6 @@ const OTHER_PATH = {
   message: 'Access denied: the use lease is for another credential.',
 };
 
-function newLease(
-  { caller, moment }: OperationInput,
-  credentialId: Lease['credentialId'],
-  path: CredentialPath,
-  version: number,
-  policyName: string,
-  ttlSeconds: number,
-  tokenHash: TokenHash | null,
-): Lease {
-  return {
-    id: moment.newId() as LeaseId,
-    kind: 'use',
-    agentId: actorId(caller),
-    credentialId,
-    agentName: actorName(caller),
-    path,
-    version,
-    policyName,
-    issuedAt: moment.now,
-    expiresAt: moment.now + ttlSeconds * 1000,
-    revokedAt: null,
-    tokenHash,
-    seq: moment.seq,
-  };
-}
-
-function noTargets({ entry }: OperationInput, policyName: string): Outcome<never> {
-  const message = 'Access denied: the credential has no targets, so it cannot be used. Whoever stores it sets them.';
-  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason: 'the credential has no targets' }));
-}
-
 /** The message names what a target lacks, and never another host, which only those who may list should learn. */
 function noTarget(
   { entry }: OperationInput,
@@ -149,40 +120,46 @@ export function explainTargets(targets: readonly Target[], request: UseRequest):
   return `No target of the credential has this ${lacks}; the nearest is ${originOf(target)} with ${methods.join(', ')} on ${paths.join(', ')}.`;
 }
 
-export interface UseLeaseRequest {
+/** A use whose response has not ended. */
+export interface RunningUse {
+  readonly leaseId: LeaseId;
   readonly path: CredentialPath;
-  readonly ttlSeconds: TtlSeconds | null;
-  readonly purpose: string | null;
-  /** The hash of the token that the caller will get. */
-  readonly tokenHash: TokenHash;
+  readonly request: UseRequest;
+  readonly authentication: Authentication;
 }
 
-/** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
-export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<Lease> {
-  const { path, purpose, tokenHash } = request;
-  return operation(
-    {
-      context,
-      event: 'lease.use',
-      resource: path,
-      requiredRole: 'authenticated',
-      reads: { credential: path, usage: true },
+/**
+ * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
+ * go on while its caller, its lease and its targets are what they were, and a policy still grants it.
+ */
+export function checkUse({
+  leaseId,
+  path,
+  request,
+  authentication,
+}: RunningUse): Operation<'revoked' | 'expired' | null> {
+  return {
+    reads: {
+      lease: leaseId,
+      credential: path,
+      usage: true,
+      ...(authentication.kind === 'session' ? { session: authentication.tokenHash } : {}),
+      ...(authentication.kind === 'lease' ? { leaseToken: authentication.tokenHash } : {}),
     },
-    (input) => {
-      const { caller, state, entry } = input;
-      const decision = access(state, caller, 'use', path);
-      if (!decision.allowed) return accessDenied(input, decision);
-      const { policyName } = decision;
-      const credential = state.credential(path);
-      if (credential === null) return notFound(input, policyName, 'credential');
-      if (state.usage(credential) === null) return noTargets(input, policyName);
-      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-      const lease = newLease(input, credential.id, path, credential.version, policyName, ttlSeconds, tokenHash);
-      return succeeded(lease, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
-        { kind: 'addLease', lease },
-      ]);
+    requester: { kind: 'service' },
+    decide(known, { now }) {
+      const lease = known.lease(leaseId);
+      const status = lease === null ? 'revoked' : statusOf(lease, now);
+      if (status !== 'active') return succeeded(status, null);
+      const caller = identify(known, authentication, now);
+      if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
+      const credential = known.credential(path);
+      const usage = credential === null ? null : known.usage(credential);
+      const isAllowed =
+        access(known, caller, 'use', path).allowed && usage !== null && findTarget(usage.targets, request) !== null;
+      return succeeded(isAllowed ? null : 'revoked', null);
     },
-  );
+  };
 }
 
 export interface EndedUse {
