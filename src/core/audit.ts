@@ -86,19 +86,20 @@ export interface UseFields {
   readonly ended: UseEnd | null;
 }
 
-export const NO_USE: UseFields = {
-  method: null,
-  host: null,
-  target_path: null,
-  status: null,
-  bytes_in: null,
-  bytes_out: null,
-  redactions: null,
-  ended: null,
-};
+/** In the order of the canonical bytes. */
+export const USE_FIELDS = [
+  'method',
+  'host',
+  'target_path',
+  'status',
+  'bytes_in',
+  'bytes_out',
+  'redactions',
+  'ended',
+] as const satisfies readonly (keyof UseFields)[];
 
 /** An entry as it is stored: the fields have the names of the columns. */
-export interface AuditEntry extends UseFields {
+export interface AuditEntry extends Partial<UseFields> {
   readonly seq: number;
   readonly id: string;
   /** ISO 8601 in UTC with milliseconds and `Z`. */
@@ -132,9 +133,7 @@ export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
  * bytes, and a field that is set later is found.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
-  const { method, host, target_path, status, bytes_in, bytes_out, redactions, ended } = entry;
-  const use = [method, host, target_path, status, bytes_in, bytes_out, redactions, ended];
-  const isUse = use.some((field) => field !== null);
+  const isUse = hasUse(entry);
   return JSON.stringify([
     isUse ? USE_FORMAT : ENTRY_FORMAT,
     entry.seq,
@@ -150,8 +149,31 @@ export function canonicalEntry(entry: EntryWithoutMac): string {
     entry.reason,
     entry.request_id,
     entry.remote_addr,
-    ...(isUse ? use : []),
+    ...(isUse ? USE_FIELDS.map((field) => entry[field] ?? null) : []),
   ]);
+}
+
+/** Whether any field of a use is set. */
+export function hasUse({
+  method,
+  host,
+  target_path,
+  status,
+  bytes_in,
+  bytes_out,
+  redactions,
+  ended,
+}: Partial<UseFields>) {
+  return !(
+    method == null &&
+    host == null &&
+    target_path == null &&
+    status == null &&
+    bytes_in == null &&
+    bytes_out == null &&
+    redactions == null &&
+    ended == null
+  );
 }
 
 /** The text whose UTF-8 bytes the head record's MAC covers. */

@@ -2,7 +2,7 @@
  * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and
  * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
-import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac, NO_USE } from '../core/audit.ts';
+import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
@@ -121,7 +121,6 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
     reason: draft.reason,
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
-    ...NO_USE,
     ...draft.use,
   };
 }

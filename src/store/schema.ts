@@ -9,11 +9,12 @@ import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { Policy } from '../core/policy.ts';
+import type { Usage } from '../core/target.ts';
 import { type Row, raw, type Statement, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
 
-/** A list is a JSON array of texts in a text column. */
-export type ColumnType = 'text' | 'number' | 'bytes' | 'list';
+/** A list is a JSON array of texts in a text column, and `json` any other JSON. */
+export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
 
 export interface Column {
   readonly property: string;
@@ -59,7 +60,7 @@ export class Table<T> {
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
     return this.columns.map(({ property, type }) =>
-      type === 'list' ? JSON.stringify(properties[property]) : (properties[property] ?? null),
+      type === 'list' || type === 'json' ? JSON.stringify(properties[property]) : (properties[property] ?? null),
     );
   }
 }
@@ -73,6 +74,7 @@ const DECODE: Readonly<Record<ColumnType, (value: unknown) => unknown>> = {
   number: Number,
   bytes: (value) => (value instanceof Uint8Array ? value : new Uint8Array()),
   list: (value) => toList(String(value)),
+  json: (value) => toJson(String(value)),
 };
 
 /** Invalid JSON means an altered row, whose MAC does not match either. */
@@ -82,6 +84,14 @@ function toList(json: string): string[] {
     return Array.isArray(list) ? list.map(String) : [];
   } catch {
     return [];
+  }
+}
+
+function toJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
@@ -100,6 +110,14 @@ export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
   request_id: 'text',
   remote_addr: 'text',
   hmac: 'text',
+  method: 'text',
+  host: 'text',
+  target_path: 'text',
+  status: 'number',
+  bytes_in: 'number',
+  bytes_out: 'number',
+  redactions: 'number',
+  ended: 'text',
 });
 
 export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
@@ -178,6 +196,7 @@ export const ACCESS_COUNTS = new Table<{ readonly credentialId: CredentialId; re
 export const LEASES = new Table<Lease>('leases', ['seq'], {
   seq: 'number',
   id: 'text',
+  kind: 'text',
   agentId: 'text',
   credentialId: 'text',
   agentName: 'text',
@@ -187,15 +206,34 @@ export const LEASES = new Table<Lease>('leases', ['seq'], {
   issuedAt: 'number',
   expiresAt: 'number',
   revokedAt: 'number',
+  tokenHash: 'text',
 });
 
-/** An empty text means any agent or any credential. */
+/** Where credentials may be used. */
+export const USAGES = new Table<Authenticated<Usage>>('usages', ['path'], {
+  credentialId: 'text',
+  path: 'text',
+  service: 'text',
+  targets: 'json',
+  placement: 'json',
+  updatedAt: 'number',
+  mac: 'text',
+});
+
+/** An empty text means any agent, any credential or any kind. */
 export const BULK_REVOCATIONS = new Table<{
   readonly seq: number;
   readonly agentId: string;
   readonly credentialId: string;
+  readonly kind: string;
   readonly revokedAt: number;
-}>('bulk_revocations', ['seq'], { seq: 'number', agentId: 'text', credentialId: 'text', revokedAt: 'number' });
+}>('bulk_revocations', ['seq'], {
+  seq: 'number',
+  agentId: 'text',
+  credentialId: 'text',
+  kind: 'text',
+  revokedAt: 'number',
+});
 
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [
@@ -209,5 +247,6 @@ export const TABLES: readonly Table<object>[] = [
   CREDENTIAL_VERSIONS,
   ACCESS_COUNTS,
   LEASES,
+  USAGES,
   BULK_REVOCATIONS,
 ];

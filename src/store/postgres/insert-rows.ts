@@ -3,7 +3,13 @@ import type { ColumnType, Table } from '../schema.ts';
 import { raw, type Statement, sql } from '../statement.ts';
 
 /** In the JSON: bytes are base64, and a list becomes its JSON text. */
-const TYPES: Readonly<Record<ColumnType, string>> = { text: 'text', number: 'bigint', bytes: 'text', list: 'text' };
+const TYPES: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
+  number: 'bigint',
+  bytes: 'text',
+  list: 'text',
+  json: 'text',
+};
 
 interface TableText {
   readonly target: string;

@@ -21,6 +21,7 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
   effective_leases: 'SELECT',
+  usages: 'SELECT, INSERT, DELETE',
   bulk_revocations: 'SELECT, INSERT, DELETE',
 };
 

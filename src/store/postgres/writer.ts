@@ -11,6 +11,7 @@ import {
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,
+  USAGES,
 } from '../schema.ts';
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
@@ -107,6 +108,13 @@ export class PostgresBatchWriter {
         // Replaces a record that expired or was altered outside.
         this.#write(upsertItems(IDEMPOTENCY_RECORDS, [change.record]));
         return;
+      case 'putUsage':
+        this.#write(sql`DELETE FROM usages WHERE path = ${change.usage.path}`);
+        this.#write(insertItems(USAGES, [change.usage]));
+        return;
+      case 'removeUsage':
+        this.#write(sql`DELETE FROM usages WHERE path = ${change.path}`);
+        return;
       case 'putCredential':
         for (const statement of putCredential(change.credential)) this.#write(statement);
         return;
@@ -130,8 +138,8 @@ export class PostgresBatchWriter {
         this.#write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
         return;
       case 'revokeMatching': {
-        const { agentId, credentialId, ...revocation } = change.revocation;
-        const scope = { agentId: agentId ?? '', credentialId: credentialId ?? '' };
+        const { agentId, credentialId, kind, ...revocation } = change.revocation;
+        const scope = { agentId: agentId ?? '', credentialId: credentialId ?? '', kind: kind ?? '' };
         this.#write(insertItems(BULK_REVOCATIONS, [{ ...revocation, ...scope }]));
         return;
       }

@@ -10,6 +10,7 @@ import {
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,
+  USAGES,
 } from '../schema.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
@@ -89,6 +90,12 @@ export class SqliteBatchWriter {
       case 'saveIdempotencyRecord':
         this.#statements.replace(IDEMPOTENCY_RECORDS, change.record);
         return;
+      case 'putUsage':
+        this.#statements.replace(USAGES, change.usage);
+        return;
+      case 'removeUsage':
+        this.#statements.write('DELETE FROM usages WHERE path = ?', change.path);
+        return;
       case 'putSession':
         this.#statements.insert(SESSIONS, change.session);
         return;
@@ -134,11 +141,12 @@ export class SqliteBatchWriter {
         this.#statements.write('UPDATE leases SET revoked_at = ? WHERE id = ?', change.revokedAt, change.id);
         return;
       case 'revokeMatching': {
-        const { agentId, credentialId, ...revocation } = change.revocation;
+        const { agentId, credentialId, kind, ...revocation } = change.revocation;
         this.#statements.insert(BULK_REVOCATIONS, {
           ...revocation,
           agentId: agentId ?? '',
           credentialId: credentialId ?? '',
+          kind: kind ?? '',
         });
         return;
       }

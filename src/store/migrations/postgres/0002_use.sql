@@ -1,0 +1,42 @@
+-- Brokered use: where credentials may be used, leases for uses only, and the fields of a use in the log.
+
+ALTER TABLE audit_entries
+  ADD COLUMN method      text COLLATE "C",
+  ADD COLUMN host        text COLLATE "C",
+  ADD COLUMN target_path text COLLATE "C",
+  ADD COLUMN status      bigint,
+  ADD COLUMN bytes_in    bigint,
+  ADD COLUMN bytes_out   bigint,
+  ADD COLUMN redactions  bigint,
+  ADD COLUMN ended       text COLLATE "C";
+
+-- Only the row of the credential with that id counts. Targets and placement are JSON, as text that the MAC covers.
+CREATE TABLE usages (
+  path          text COLLATE "C" PRIMARY KEY,
+  credential_id text COLLATE "C" NOT NULL,
+  service       text,
+  targets       text   NOT NULL,
+  placement     text   NOT NULL,
+  updated_at    bigint NOT NULL,
+  mac           text   NOT NULL
+);
+
+-- 'retrieve' or 'use'.
+ALTER TABLE leases ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'retrieve', ADD COLUMN token_hash text COLLATE "C";
+CREATE UNIQUE INDEX leases_by_token ON leases (token_hash) WHERE token_hash IS NOT NULL;
+-- '' means leases of any kind.
+ALTER TABLE bulk_revocations ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT '';
+
+DROP VIEW effective_leases;
+CREATE VIEW effective_leases AS
+SELECT seq, id, kind, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
+       coalesce(revoked_at, nullif(least(
+         expires_at,
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = '' AND b.kind IN ('', l.kind) AND b.seq > l.seq ORDER BY b.seq LIMIT 1),
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = l.credential_id AND b.kind IN ('', l.kind) AND b.seq > l.seq ORDER BY b.seq LIMIT 1),
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = ''
+           AND b.credential_id = l.credential_id AND b.kind IN ('', l.kind) AND b.seq > l.seq ORDER BY b.seq LIMIT 1)
+       ), expires_at)) AS revoked_at, token_hash
+FROM leases l;
