@@ -124,6 +124,8 @@ export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
   issuedAt: T0 + seq,
   expiresAt: T0 + seq + 300_000,
   revokedAt: null,
+  kind: 'retrieve',
+  tokenHash: null,
   seq,
   ...fields,
 });
@@ -142,7 +144,7 @@ export const keptReply = (record: Authenticated<IdempotencyRecord>): StoredChang
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'revokeMatching',
-  revocation: { seq, agentId, credentialId, revokedAt: T0 + seq },
+  revocation: { seq, agentId, credentialId, kind: null, revokedAt: T0 + seq },
 });
 
 /** A batch in which the credentials are retrieved, in that order, behind the changes. */

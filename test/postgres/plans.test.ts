@@ -143,7 +143,13 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
     'the leases that a bulk revocation ended',
     4000,
     (store) => {
-      const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
+      const mark = {
+        seq: ROWS,
+        kind: null,
+        revokedAt: T0,
+        agentId: 'a1' as AgentId,
+        credentialId: 'c1' as CredentialId,
+      };
       return store.countRevokedBy({ revocation: mark, agentName: CI }, NEWEST_LEASE);
     },
   ],
