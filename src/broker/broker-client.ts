@@ -77,7 +77,9 @@ export class BrokerClient {
     const socket = child.stdio[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
     const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => socket });
-    session.on('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+    session.on('connect', () => {
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    });
     session.on('error', () => undefined);
     // A process whose connection is lost is of no use.
     session.on('close', () => {
