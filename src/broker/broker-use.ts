@@ -13,7 +13,7 @@ import {
 import { drained } from './upstream.ts';
 
 export class BrokerUse {
-  /** Rejects only when the use was cut before the head, with the reason of the signal. */
+  /** Rejects only if the signal was aborted before the head, with its reason. */
   readonly head: Promise<Head>;
   /**
    * The redacted body; for an upgrade, what the upstream sends. Fails if the response breaks off. To cut the use,
@@ -22,39 +22,45 @@ export class BrokerUse {
   readonly body: Readable;
   /** Resolves when the body has closed; never rejects. */
   readonly result: Promise<UseResult>;
-  readonly #stream: ClientHttp2Stream | null;
   readonly #counter: Counter;
-  #isCut = false;
+  #isLost = false;
   #bytesIn = 0;
   #status: number | null = null;
   #final: { readonly result: UseResult; readonly trailers: HeaderPairs } | null = null;
 
   /** `stream`: null if no process could be started. `body`: null without one. */
   constructor(stream: ClientHttp2Stream | null, order: Order, body: Readable | null, signal?: AbortSignal) {
-    this.#stream = stream;
-    this.#counter = new Counter(() => this.#final?.result.ended === 'complete');
+    this.#counter = new Counter(() => {
+      // An end without trailers is that of the connection.
+      this.#isLost ||= this.#final === null;
+      return this.#final?.result.ended === 'complete';
+    });
     this.body = this.#counter;
     this.body.on('error', () => undefined);
     const closed = Promise.withResolvers<UseResult>();
     this.body.on('close', () => closed.resolve(this.#resultNow()));
     this.result = closed.promise;
     if (stream === null) {
+      this.#isLost = true;
       this.body.destroy();
       this.head = Promise.resolve({ kind: 'error', failure: 'broker' });
       return;
     }
-    stream.on('error', () => undefined);
+    // ORDER: before the listeners of `pipeline`, which destroy the body.
+    const lose = (): void => {
+      this.#isLost ||= this.#final === null && !this.body.destroyed;
+    };
+    stream.on('error', lose).on('aborted', lose).on('close', lose);
     stream.on('trailers', (fields) => {
       this.#final = decodeResult(fields);
     });
-    const cut = (): void => {
-      this.#isCut = true;
-      this.body.destroy();
-      stream.destroy();
-    };
+    const cut = (): void => void this.body.destroy();
+    this.body.on('close', () => {
+      signal?.removeEventListener('abort', cut);
+      if (!this.body.readableEnded) stream.destroy();
+    });
     if (signal?.aborted === true) cut();
     else signal?.addEventListener('abort', cut, { once: true });
-    this.body.on('close', () => signal?.removeEventListener('abort', cut));
     this.head = this.#start(stream, signal);
     this.head.catch(() => undefined);
     this.#send(stream, order, body).catch(cut);
@@ -98,9 +104,7 @@ export class BrokerUse {
       const isUnread = this.#final.result.ended === 'complete' && !isRead;
       return isUnread ? { ...this.#final.result, ended: 'client' } : this.#final.result;
     }
-    // The service cut the stream, or the process ended.
-    const isLost = this.#stream === null || (this.#stream.destroyed && !this.#isCut && this.body.errored !== null);
-    return { ...counted, ended: isLost || (this.#status === null && !this.#isCut) ? 'failed' : 'client' };
+    return { ...counted, ended: this.#isLost ? 'failed' : 'client' };
   }
 }
 

@@ -1,9 +1,7 @@
 /** Redacts one response while it streams: header values, trailers and the body, in every form of the values. */
-import { Secret } from '../core/secret.ts';
 import type { Masker } from '../masking/masker.ts';
-import { createMasking, type Masking } from '../masking/masking.ts';
-import { renderedForms } from './injection.ts';
-import type { HeaderPairs, Order } from './protocol.ts';
+import type { Masking } from '../masking/masking.ts';
+import type { HeaderPairs } from './protocol.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -16,9 +14,8 @@ export class Redactor {
   #headerMasks = 0;
   #isMessages = false;
 
-  constructor(order: Pick<Order, 'placement' | 'value' | 'redact'>) {
-    const values = [...renderedForms(order), ...order.redact];
-    this.#masking = createMasking([...new Set(values)].map((value) => ['value', new Secret(value)] as const));
+  constructor(masking: Masking) {
+    this.#masking = masking;
     this.#body = this.#masking.masker();
   }
 

@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';
+import type { Maskings } from './maskings.ts';
 import { encodeFrame, encodeResult, type HeaderPairs, type Order, readFrame, type UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
 import { headerText, responseHeaders } from './response-headers.ts';
@@ -12,8 +13,15 @@ import { UpstreamError } from './upstream-error.ts';
 /** Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1 */
 const BODILESS = new Set([204, 205, 304]);
 
+/** What all uses share. */
+export interface UseContext {
+  readonly pool: ConnectionPool;
+  readonly maskings: Maskings;
+  readonly timeouts: Timeouts;
+}
+
 /** Never rejects. A reset of the stream ends the request to the upstream. */
-export async function serveUse(stream: ServerHttp2Stream, pool: ConnectionPool, timeouts: Timeouts): Promise<void> {
+export async function serveUse(stream: ServerHttp2Stream, { pool, maskings, timeouts }: UseContext): Promise<void> {
   stream.on('error', () => undefined);
   let request: UpstreamRequest | null = null;
   try {
@@ -24,7 +32,8 @@ export async function serveUse(stream: ServerHttp2Stream, pool: ConnectionPool, 
     if (stream.destroyed) return;
     request.send(stream).catch(() => request?.close());
     const response = await request.response;
-    await answer(stream, order, request, response);
+    const redactor = new Redactor(maskings.for(order));
+    await answer(stream, order, request, { ...response, redactor });
   } catch (error) {
     fail(stream, error, request?.bytesIn ?? 0);
   } finally {
@@ -36,9 +45,9 @@ async function answer(
   stream: ServerHttp2Stream,
   order: Order,
   request: UpstreamRequest,
-  response: UpstreamResponse,
+  response: UpstreamResponse & { readonly redactor: Redactor },
 ): Promise<void> {
-  const redactor = new Redactor(order);
+  const { redactor } = response;
   const isHandshake = response.status === 101;
   const body = isHandshake ? response.body : decodedBody(order, response);
   redactor.setContentType(headerText(response.headers, 'content-type'));

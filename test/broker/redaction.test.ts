@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { Maskings } from '../../src/broker/maskings.ts';
 import type { Order } from '../../src/broker/protocol.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
 import { runs } from '../kit/property.ts';
@@ -39,6 +40,9 @@ const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   'gzip, br': (bytes) => brotliCompressSync(gzipSync(bytes)),
 };
 
+const maskings = new Maskings();
+const redactorFor = (order: Pick<Order, 'placement' | 'value' | 'redact'>) => new Redactor(maskings.for(order));
+
 /** Seeded, so that a failure can be repeated. SOURCE: mulberry32 */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
@@ -63,7 +67,7 @@ for (const [form, text] of FORMS) {
     const plain = Buffer.from(`{"a": "${text}", "b": [sk-t, 'other'], `);
     const expected = plain.toString().replace(text, '[secret]').repeat(3);
     for (let round = 0; round < runs(400, 4000).numRuns; round++) {
-      const redactor = new Redactor({ placement: BASIC, value: VALUE, redact: [] });
+      const redactor = redactorFor({ placement: BASIC, value: VALUE, redact: [] });
       redactor.setContentType(round % 2 === 0 ? 'application/json' : 'text/event-stream; charset=utf-8');
       const chunks = split(Buffer.concat([plain, plain, plain]), random, 12);
       const out = Buffer.concat([...chunks.map((chunk) => redactor.write(chunk)), redactor.end()]);
@@ -74,12 +78,12 @@ for (const [form, text] of FORMS) {
 }
 
 test('the password alone is redacted where the value has the user too', () => {
-  const redactor = new Redactor({ placement: { kind: 'basic', username: null }, value: 'ann:pa55word', redact: [] });
+  const redactor = redactorFor({ placement: { kind: 'basic', username: null }, value: 'ann:pa55word', redact: [] });
   assert.equal(Buffer.from(redactor.write(Buffer.from('a pa55word.'))).toString(), 'a [secret].');
 });
 
 test('further values of the order are redacted, and a header with a value in its name is removed', () => {
-  const redactor = new Redactor({ placement: BASIC, value: VALUE, redact: ['old-value-1'] });
+  const redactor = redactorFor({ placement: BASIC, value: VALUE, redact: ['old-value-1'] });
   assert.deepEqual(redactor.headers([['X-Old-Value-1', '']]), [['X-Old-Value-1', '']]);
   assert.deepEqual(
     redactor.headers([
@@ -91,7 +95,7 @@ test('further values of the order are redacted, and a header with a value in its
 });
 
 test('of a message’s end that looks like a value’s start, nothing waits for the next message', () => {
-  const redactor = new Redactor({ placement: { kind: 'bearer' }, value: 'sk-0123456789', redact: [] });
+  const redactor = redactorFor({ placement: { kind: 'bearer' }, value: 'sk-0123456789', redact: [] });
   redactor.setContentType('text/event-stream');
   assert.equal(Buffer.from(redactor.write(Buffer.from('data: words\n\n'))).toString(), 'data: words\n\n');
   assert.equal(Buffer.from(redactor.write(Buffer.from('data: sk-0123456'))).toString(), 'data: ');
