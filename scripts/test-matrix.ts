@@ -11,6 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** The directories of `test` whose files run once, with the reasons. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
+  broker: 'no store',
   cli: 'uses the interface, which test/spec tests on both stores',
   client: 'uses the interface, as cli does',
   cluster: 'nodes that share a PostgreSQL',

@@ -41,6 +41,7 @@ export class Masker {
   /** End of the last masked run; a run that continues there gets no second mask. */
   #maskedTo = -1;
   #runs: Run[] = [];
+  #maskCount = 0;
 
   /** `maxBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
   constructor(automaton: Automaton, maxBreaks: number) {
@@ -51,6 +52,11 @@ export class Masker {
   /** Whether bytes are held back. */
   get isHolding(): boolean {
     return this.#held.length > 0;
+  }
+
+  /** Number of masks in the output so far. */
+  get maskCount(): number {
+    return this.#maskCount;
   }
 
   /** Reads the next bytes; returns the output that they decide. */
@@ -137,7 +143,10 @@ export class Masker {
     for (;;) {
       const run = this.#runs[index];
       if (run !== undefined && run.from <= at) {
-        if (this.#maskedTo !== at) pieces.push(MASK_BYTES);
+        if (this.#maskedTo !== at) {
+          pieces.push(MASK_BYTES);
+          this.#maskCount++;
+        }
         at = run.to;
         this.#maskedTo = at;
         index++;

@@ -12,6 +12,7 @@ const LAYERS = {
     platform: [],
     crypto: ['core'],
     masking: ['core'],
+    broker: ['core', 'platform', 'masking'],
     api: ['core'],
     store: ['core', 'platform'],
     ledger: ['core', 'crypto', 'store'],
@@ -22,7 +23,7 @@ const LAYERS = {
     run: ['core', 'platform', 'masking', 'client'],
     mcp: ['core', 'platform', 'masking', 'api', 'client', 'run'],
     cli: ['core', 'platform', 'masking', 'api', 'client', 'run', 'mcp', 'scripts/flags'],
-    bin: ['platform', 'store', 'server', 'cli'],
+    bin: ['platform', 'store', 'broker', 'server', 'cli'],
   },
   belongsTo: {
     'node:crypto': ['crypto'],
@@ -42,6 +43,7 @@ const LAYERS = {
     'node:*': [
       'platform',
       'crypto',
+      'broker',
       'store',
       'ledger',
       'vault',
@@ -204,6 +206,8 @@ const REFUSED: readonly [name: string, text: string][] = [
   ['src/server/a.ts', `import { HARDENING } from '../../scripts/flags.mjs';`],
   ['src/cli/a.ts', `import { install } from '../../scripts/install.mjs';`],
   ['src/masking/a.ts', `import { Transform } from 'node:stream';`],
+  ['src/broker/a.ts', `import { openRootKey } from '../server/root-key.ts';`],
+  ['src/broker/a.ts', `import { createHash } from 'node:crypto';`],
   ['src/masking/a.ts', `import { run } from '../run/run.ts';`],
   ['src/client/a.ts', `import { Type } from 'typebox';`],
   ['src/client/a.ts', `import type { Server } from '../http/server.ts';`],
