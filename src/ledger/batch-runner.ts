@@ -8,7 +8,7 @@ import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/random.ts';
-import type { ControlChanges, Store, StoreTransaction } from '../store/store.ts';
+import type { ControlChanges, Store, StoredChange, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -27,6 +27,8 @@ export interface BatchParts {
   readonly denials: DenialBudget;
   /** Called with the agents that other nodes deregistered, whose files this node must remove. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
+  /** Called with the changes of each batch that was written, before it is durable. */
+  readonly onCommitted: (changes: readonly StoredChange[]) => void;
 }
 
 /** A committed batch. The next batch builds on it, but no response is sent before it is durable. */
@@ -113,6 +115,7 @@ export class BatchRunner {
     for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
+    this.#parts.onCommitted(changes);
   }
 
   /**

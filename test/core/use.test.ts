@@ -70,6 +70,10 @@ class Batch {
     this.state = new BatchState(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
   }
 
+  pass(ms: number): void {
+    this.now += ms;
+  }
+
   decide<R>(operation: Operation<R>): Outcome<R> {
     this.seq += 1;
     const ids = { entryId: `entry ${this.seq}` as EntryId, newId: () => `id ${this.seq}` };
@@ -202,7 +206,7 @@ test('the token of a use lease is good for uses of its credential only', () => {
 test('a running use goes on until its lease, caller, grant or target ends', () => {
   const ends: Readonly<Record<string, readonly [(batch: Batch) => void, unknown]>> = {
     nothing: [() => undefined, null],
-    'the lease expires': [(batch) => void (batch.now += 300_000), 'expired'],
+    'the lease expires': [(batch) => batch.pass(300_000), 'expired'],
     'the targets change': [(batch) => batch.putTargets(), 'revoked'],
     'the targets are deleted': [(batch) => void batch.decide(deleteTargets(ADMIN, PATH)), 'revoked'],
     'the credential is deleted': [(batch) => void batch.decide(remove(ADMIN, PATH)), 'revoked'],

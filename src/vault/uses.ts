@@ -1,0 +1,170 @@
+/**
+ * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
+ * result is recorded when the response has ended. A running use is cut when its lease, caller, grant or target ends.
+ * INVARIANT: the broker gets an order only after the entry of its intent is durable.
+ */
+import type { Readable } from 'node:stream';
+import type { BrokerClient } from '../broker/broker-client.ts';
+import type { Head, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
+import type { UseEnd } from '../core/audit.ts';
+import type { EntryId } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
+import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredChange } from '../store/store.ts';
+
+/** A request with its body, as the caller sent it. */
+export interface UseCall {
+  readonly order: UseOrder;
+  readonly headers: HeaderPairs;
+  readonly body: Readable | null;
+  /** In bytes; null if it is not known. */
+  readonly bodyLength: number | null;
+  readonly isUpgrade: boolean;
+  /** Replaces the target's origin in links; null to leave links. */
+  readonly linkPrefix: string | null;
+}
+
+/** A response that is on its way. */
+export interface UseResponse {
+  readonly started: StartedUse;
+  readonly head: Head;
+  /** To cut the use, destroy it. */
+  readonly body: Readable;
+  /** Resolves when the response has ended; never rejects. */
+  readonly result: Promise<UseResult>;
+}
+
+interface Running {
+  readonly context: Context;
+  readonly order: UseOrder;
+  readonly started: StartedUse;
+  readonly cut: AbortController;
+  /** Set before it is cut. */
+  end: UseEnd | null;
+}
+
+/** Changes after which a use may have to be cut. */
+const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
+  'revokeLease',
+  'revokeMatching',
+  'removeAgent',
+  'putPolicy',
+  'removePolicy',
+  'removeSession',
+  'removeCredential',
+  'putUsage',
+  'removeUsage',
+]);
+/** Half of the second within which a change on another node cuts a use here. */
+const CHECK_INTERVAL_MS = 500;
+/** Bounds the work of one interval. */
+const MAX_CHECKS = 1000;
+const RETRY_MS = 1000;
+
+export class Uses {
+  readonly #ledger: Ledger;
+  readonly #broker: BrokerClient;
+  /** By the intent's entry; those checked longest ago first. */
+  readonly #running = new Map<EntryId, Running>();
+  #timer: NodeJS.Timeout | null = null;
+  #isStopped = false;
+
+  constructor(ledger: Ledger, broker: BrokerClient) {
+    this.#ledger = ledger;
+    this.#broker = broker;
+  }
+
+  /** Resolves when the upstream's head is there. @throws the decision's error */
+  async start(context: Context, call: UseCall): Promise<UseResponse> {
+    const { order } = call;
+    const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
+    const running: Running = { context, order, started, cut: new AbortController(), end: null };
+    this.#running.set(started.entryId, running);
+    this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
+    const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
+    void use.result.then((result) => this.#end(running, result));
+    const head = await use.head.catch((): Head => ({ kind: 'error', failure: 'broker' }));
+    return { started, head, body: use.body, result: use.result };
+  }
+
+  /** Checks every running use after a commit that may have ended one. */
+  committed(changes: readonly StoredChange[]): void {
+    if (this.#running.size === 0 || !changes.some(({ kind }) => ENDING.has(kind))) return;
+    for (const running of this.#running.values()) this.#check(running);
+  }
+
+  /** Cuts every running use. */
+  stop(): void {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    for (const { cut } of this.#running.values()) cut.abort();
+  }
+
+  /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
+  #checkOldest(): void {
+    for (const [id, running] of [...this.#running].slice(0, MAX_CHECKS)) {
+      this.#running.delete(id);
+      this.#running.set(id, running);
+      this.#check(running);
+    }
+  }
+
+  #check(running: Running): void {
+    const { context, order, started } = running;
+    const { authentication } = context;
+    const check = checkUse({ leaseId: started.leaseId, path: order.path, request: order.request, authentication });
+    // A batch that fails decides nothing; the next interval checks again.
+    this.#ledger.submit(check).then(
+      (end) => {
+        if (end === null || running.end !== null) return;
+        running.end = end;
+        running.cut.abort();
+      },
+      () => undefined,
+    );
+  }
+
+  #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
+    const { context, started } = running;
+    this.#running.delete(started.entryId);
+    if (this.#running.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+    const operation = endUse({
+      started,
+      context,
+      result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
+      endsLease: context.authentication.kind !== 'lease',
+    });
+    const record = (): void => {
+      this.#ledger.submit(operation).catch(() => {
+        if (!this.#isStopped) setTimeout(record, RETRY_MS).unref();
+      });
+    };
+    record();
+  }
+}
+
+function toOrder({ order, headers, bodyLength, isUpgrade, linkPrefix }: UseCall, started: StartedUse): Order {
+  const { method, url } = order.request;
+  const { target, placement, value } = started;
+  return {
+    method,
+    scheme: url.scheme,
+    host: url.host,
+    port: url.port,
+    path: url.path + url.query,
+    headers,
+    bodyLength,
+    placement,
+    value: value.reveal(),
+    allowNetworks: target.allowNetworks,
+    caPem: target.caPem,
+    redact: [],
+    isUpgrade,
+    linkPrefix,
+  };
+}
