@@ -14,8 +14,9 @@ import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
 import { AUTHENTICATED_ROWS } from '../src/ledger/authenticated-rows.ts';
 import { type ChainTip, readVaultState } from '../src/ledger/vault-state.ts';
+import type { Store } from '../src/store/sql-store.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
-import type { Store, StoredChange } from '../src/store/store.ts';
+import type { StoredChange } from '../src/store/store.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
 
 export interface Sizes {

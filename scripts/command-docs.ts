@@ -32,7 +32,7 @@ function table(title: string, lines: readonly string[]): string[] {
 
 /** The page of a command, as Markdown. */
 export function commandPage(command: Command): string {
-  const { name, summary, about = [], arguments: wanted = [], examples = [], callsService } = command;
+  const { name, summary, about = [], arguments: wanted = [], examples = [], isLocal } = command;
   const own = Object.fromEntries(
     Object.entries(flagsOf(command)).filter(([each]) => !Object.hasOwn(CONNECTION_FLAGS, each)),
   );
@@ -51,7 +51,7 @@ export function commandPage(command: Command): string {
       wanted.map((each) => `| \`${each.name}\` | ${inTable(each.help)} |`),
     ),
     ...table('Flags', rows(own)),
-    ...(callsService ? ['The [connection flags](README.md#connection-flags) apply too.', ''] : []),
+    ...(isLocal === true ? [] : ['The [connection flags](README.md#connection-flags) apply too.', '']),
     ...(examples.length === 0
       ? []
       : ['## Examples', '', '```sh', ...examples.flatMap(({ line, does }) => [`# ${does}`, line]), '```', '']),

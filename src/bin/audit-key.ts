@@ -1,8 +1,8 @@
 /** `npm run audit-key -- --data-dir DIR`: prints the key with which an auditor verifies the audit log. */
 
-import { StartupError, UsageError } from '../platform/errors.ts';
 import { CALLED_AS } from '../server/command-lines.ts';
 import { readConfiguration } from '../server/configuration.ts';
+import { exitWithError } from '../server/operator-errors.ts';
 import { readAuditKey } from '../server/root-key.ts';
 
 const HELP = `Prints the audit key of a vault. With it an auditor verifies the audit log; it decrypts no value.
@@ -16,7 +16,5 @@ try {
   const configuration = readConfiguration(process.argv.slice(2), process.env);
   process.stdout.write(configuration === null ? HELP : `${readAuditKey(configuration)}\n`);
 } catch (error) {
-  if (!(error instanceof UsageError || error instanceof StartupError)) throw error;
-  process.stderr.write(`leasehold: ${error.message}\n`);
-  process.exit(error instanceof UsageError ? 2 : 1);
+  exitWithError(error);
 }

@@ -1,10 +1,11 @@
 /** `npm run migrate -- --from DIR|URL --to DIR|URL`: migrates a vault from one database to another. */
 
-import { originalError, StartupError, UsageError } from '../platform/errors.ts';
+import { StartupError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
-import { isExpectedError, migrate } from '../server/migrate.ts';
+import { migrate } from '../server/migrate.ts';
 import { MIGRATE_HELP, readMigrationRequest } from '../server/migrate-options.ts';
 import { formatSummary, reporter } from '../server/migrate-report.ts';
+import { exitWithError } from '../server/operator-errors.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -26,9 +27,6 @@ try {
     const result = await migrate(parsed.request, { signal, say, progress: reporter(say) });
     process.stdout.write(formatSummary(parsed.request, result));
   }
-} catch (thrown) {
-  const error = originalError(thrown);
-  if (!(error instanceof UsageError || isExpectedError(error))) throw error;
-  process.stderr.write(`leasehold: ${error.message}\n`);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+} catch (error) {
+  exitWithError(error);
 }

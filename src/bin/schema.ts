@@ -1,6 +1,6 @@
 /** `npm run schema -- --database URL`: creates or migrates the schema of a shared database as the role that owns it. */
-import { StartupError, UsageError } from '../platform/errors.ts';
 import { CALLED_AS } from '../server/command-lines.ts';
+import { exitWithError } from '../server/operator-errors.ts';
 import { readSchemaRequest, runSchemaRequest } from '../server/schema.ts';
 
 const HELP = `Creates the schema of a shared database, or migrates it to this version, as the role that owns it.
@@ -20,7 +20,5 @@ try {
   const request = readSchemaRequest(process.argv.slice(2), process.env);
   process.stdout.write(request === null ? HELP : `${await runSchemaRequest(request)}\n`);
 } catch (error) {
-  if (!(error instanceof UsageError || error instanceof StartupError)) throw error;
-  process.stderr.write(`leasehold: ${error.message}\n`);
-  process.exit(error instanceof UsageError ? 2 : 1);
+  exitWithError(error);
 }

@@ -1,15 +1,13 @@
 /** The entry point of the service: reads its arguments, starts it, prints the next steps, and stops it on a signal. */
 
-import { originalError, StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
+import { describeFailure, exitWithError } from '../server/operator-errors.ts';
 import { startupBanner } from '../server/startup-banner.ts';
-import { StoreError } from '../store/errors.ts';
 
 const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 const RESPONSE_FLUSH_MS = 50;
 
 function fail(line: string, code: number): never {
@@ -24,8 +22,7 @@ function configure(): Configuration {
     process.stdout.write(`${help()}\n`);
     process.exit(0);
   } catch (error) {
-    if (error instanceof UsageError) fail(error.message, EXIT_USAGE);
-    throw error;
+    exitWithError(error);
   }
 }
 
@@ -42,16 +39,6 @@ function stopOnSignals(service: Service): void {
   for (const signal of stopSignals(ignored)) {
     process.on(signal, () => stop().catch(() => process.exit(EXIT_FAILED)));
   }
-}
-
-/** SQLite reports a damaged schema in several lines. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ');
-}
-
-/** An error of the operating system about a file or an address. */
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && 'syscall' in error;
 }
 
 process.umask(0o077);
@@ -72,10 +59,8 @@ try {
   const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
-} catch (thrown) {
-  const error = originalError(thrown);
-  if (error instanceof StartupError || error instanceof StoreError || isSystemError(error))
-    fail(oneLine(error.message), EXIT_FAILED);
+} catch (error) {
+  if (describeFailure(error) !== null) exitWithError(error);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);
   // WHY not the message: it may contain data of the database.
   fail(

@@ -61,10 +61,10 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
   readonly examples?: readonly Example[];
-  /** Whether the command calls the service and takes the connection flags. */
-  readonly callsService: boolean;
-  /** Whether the command prints records and takes `-o` and `--field`. */
-  readonly printsRecords?: true;
+  /** Whether the command calls no service, and takes no connection and output flags. */
+  readonly isLocal?: true;
+  /** Whether the command prints no records, and takes no `-o` and `--field`. */
+  readonly printsNoRecords?: true;
   /** Whether the command stores a value. An unexpected argument may then be a secret, so errors never repeat it. */
   readonly takesValue?: true;
   /** Whether `rest` receives all words after the name, unparsed. */

@@ -1,6 +1,7 @@
 /** Exit codes and errors of commands. */
 
 import { constants } from 'node:os';
+import { LeaseholdError } from '../client/errors.ts';
 import { UsageError } from '../platform/errors.ts';
 
 /** `run` exits like the program that it ran. */
@@ -33,6 +34,16 @@ export function valueInArguments(before = ''): UsageError {
     `${before}values cannot be arguments, because the shell records them and other users can see them. If it was a real secret, replace it`,
     'Omit it to be prompted, or use - for standard input or @FILE for a file.',
   );
+}
+
+/** Resolves to null when the service has no such object. */
+export async function nullIfMissing<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
 }
 
 /** Another service, such as Vault, returned an error or did not respond. Exit code 2. */

@@ -1,5 +1,6 @@
 /** Adds to a denial how to get access; the lease client of `run` and `inject`. */
 import { LeaseholdError } from '../client/errors.ts';
+import type { Leasehold } from '../client/leasehold.ts';
 import { quoteWord } from '../platform/shell-quoting.ts';
 import type { LeaseClient } from '../run/leases.ts';
 import type { Invocation } from './command.ts';
@@ -16,12 +17,9 @@ export class ErrorWithHint extends LeaseholdError {
   }
 }
 
-/**
- * Awaits `work`. If access is denied, explains why and how an administrator can grant it. @throws ErrorWithHint,
- * LeaseholdError
- */
+/** Awaits `work`. If access is denied, names the command that explains it. @throws ErrorWithHint, LeaseholdError */
 export async function withDenialHint<T>(
-  { settings, connect, signal }: Invocation,
+  { settings }: Invocation,
   { action, path }: { readonly action: string; readonly path: string },
   work: Promise<T>,
 ): Promise<T> {
@@ -31,27 +29,16 @@ export async function withDenialHint<T>(
     const who = settings.identity.value;
     if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;
     if (who.kind !== 'agent' && who.kind !== 'session') throw error;
-    const simulated = await connect()
-      .policies.simulate({ agent: who.name, resource: path, action }, { signal })
-      .catch(() => null);
-    // The rest of the reason is in the error message already.
-    const [, near = ''] = /; (the nearest pattern is .*)\.$/.exec(simulated?.reason ?? '') ?? [];
-    const why = near === '' ? '' : `${near.charAt(0).toUpperCase()}${near.slice(1)}. `;
-    throw new ErrorWithHint(
-      error,
-      `${why}An administrator can see what would grant it: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,
-    );
+    const command = `leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`;
+    throw new ErrorWithHint(error, `An administrator can see what would grant it: ${command}`);
   }
 }
 
 export function leaseClientFor(invocation: Invocation): LeaseClient {
+  const vault = (): Leasehold => invocation.connect();
   return {
     retrieve: async (path, options) =>
-      withDenialHint(
-        invocation,
-        { action: 'retrieve', path },
-        invocation.connect().credentials.retrieve(path, options),
-      ),
-    revoke: async (leaseId, options) => invocation.connect().leases.revoke(leaseId, options),
+      withDenialHint(invocation, { action: 'retrieve', path }, vault().credentials.retrieve(path, options)),
+    revoke: async (leaseId, options) => vault().leases.revoke(leaseId, options),
   };
 }

@@ -120,11 +120,11 @@ export const TTL = parsed('DURATION', 'request shorter leases than the policies 
 const HELP_FLAG = toggle('show this help', { short: 'h' });
 
 /** All flags of the command, its own first. */
-export function flagsOf({ flags = {}, printsRecords, callsService }: Command): Flags {
+export function flagsOf({ flags = {}, isLocal, printsNoRecords }: Command): Flags {
   return {
     ...flags,
-    ...(printsRecords === true ? OUTPUT_FLAGS : {}),
-    ...(callsService ? CONNECTION_FLAGS : {}),
+    ...(isLocal === true || printsNoRecords === true ? {} : OUTPUT_FLAGS),
+    ...(isLocal === true ? {} : CONNECTION_FLAGS),
     help: HELP_FLAG,
   };
 }

@@ -11,14 +11,8 @@ import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
 
-interface InvocationContext {
-  readonly terminal: Terminal;
-  readonly settings: Settings;
-  readonly signal: AbortSignal;
-  readonly rest: readonly string[];
-  /** The value of `--field`. */
-  readonly field: string | null;
-}
+/** `field` is the value of `--field`. */
+type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'close'> & { readonly field: string | null };
 
 export function createInvocation({ terminal, settings, signal, rest, field }: InvocationContext): Invocation {
   let connected: Leasehold | null = null;

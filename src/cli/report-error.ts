@@ -24,10 +24,10 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     printNotice(terminal, 'Nothing was done.');
     return EXIT.NEGATIVE;
   }
-  if (error instanceof Cancelled) return printError(terminal, toLine(error.message), null, error.exitCode);
-  // A usage error may contain several lines, one for each problem.
   if (error instanceof UsageError) {
-    return printError(terminal, escapeLines(toSentence(error.message)), error.hint, EXIT.USAGE);
+    const code = error instanceof Cancelled ? error.exitCode : EXIT.USAGE;
+    // A usage error may contain several lines, one for each problem.
+    return printError(terminal, escapeLines(toSentence(error.message)), error.hint, code);
   }
   // Names and paths are validated by the service's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)
@@ -81,11 +81,12 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
       return `Login failed: agent ${who.name} is not registered, or this is not its key`;
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') {
       if (isAdminToken(who)) return 'This administrator token is not valid; it may be from an earlier start';
-      return who.kind === 'session' ? 'Your session has expired' : message.replace(/ Log in at .*$/, '');
+      if (who.kind === 'session') return 'Your session has expired';
     }
   }
   const address = settings?.address.value ?? '';
-  return address.startsWith('unix:') ? message.replace('http://localhost', address) : message;
+  const text = message.replace(/ Log in at .*$/, '');
+  return address.startsWith('unix:') ? text.replace('http://localhost', address) : text;
 }
 
 /** How to list each kind of object; every other noun means credentials. */

@@ -1,11 +1,9 @@
 /** Parses the service's address once: a token must not cross a shared network in plain text. */
 import { badOption } from './errors.ts';
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-
 /** `host` as in a URL, with brackets around an IPv6 address. */
 export function isLoopback(host: string): boolean {
-  return LOOPBACK.test(host);
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
 }
 
 /** Returns the base URL of every request, without a trailing slash. @throws LeaseholdError BAD_OPTIONS */

@@ -26,9 +26,8 @@ export class Agents {
   }
 
   /** With the agent's own public key, or with a key pair that the service generates and stores. */
-  async register(body: AgentRequest, { signal }: CallOptions = {}): Promise<RegisteredAgent> {
-    const spec = { method: 'POST', path: AGENTS, body, retry: 'idempotency-key', signal } as const;
-    return (await this.#api.ask(spec, decodeRegistered)).data;
+  register(body: AgentRequest, options: CallOptions = {}): Promise<RegisteredAgent> {
+    return this.#api.post(AGENTS, body, decodeRegistered, options);
   }
 
   /** Revokes the agent's sessions and leases immediately. */

@@ -18,8 +18,6 @@ export interface ListAllOptions extends CallOptions {
 /** SOURCE: docs/decisions.md, "Lists". */
 export const MAX_PAGE_ROWS = 1000;
 const MAX_LIST_BYTES = 1024 ** 3;
-/** Every row of every list is longer: its field names alone are. */
-const MIN_ROW_BYTES = 50;
 /**
  * Allowed growth of a list while it is read, in addition to its doubling: thousands of leases a second may be issued.
  */
@@ -71,8 +69,7 @@ export class ApiClient {
       if (offset === 0) maxRows = 2 * meta.total + MAX_NEW_ROWS;
       readBytes += bytes;
       if (offset + data.length > maxRows) throw new LeaseholdError('INVALID_RESPONSE', 'the list does not end');
-      // WHY the product: a total that is too large is reported before the list is read.
-      if (Math.max(readBytes, meta.total * MIN_ROW_BYTES) > maxBytes) {
+      if (readBytes > maxBytes) {
         throw new LeaseholdError('INVALID_RESPONSE', `the list is longer than the limit of ${maxBytes} bytes`);
       }
       yield* data;
@@ -88,6 +85,10 @@ export class ApiClient {
     }
     const whole: Meta = { total: data.length, limit: data.length, offset: 0 };
     return { data, meta: meta === undefined ? whole : decodeMeta(meta), bytes };
+  }
+
+  async post<T>(path: string, body: object, decode: Decoder<T>, { signal }: CallOptions): Promise<T> {
+    return (await this.ask({ method: 'POST', path, body, retry: 'idempotency-key', signal }, decode)).data;
   }
 
   /** `by`: a deleted name may be taken again before a retry, an id cannot. */

@@ -4,7 +4,7 @@ import { decodeChallenge, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry, estimateDurationMs } from './expiry.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
-import { isTransient } from './retries.ts';
+import { abortable } from './retries.ts';
 import type { Signer } from './signers.ts';
 import type { AuthProvider, Transport } from './transport.ts';
 import type { AgentSession } from './types.ts';
@@ -57,14 +57,12 @@ export class AgentAuth implements AuthProvider {
   async session(signal: AbortSignal): Promise<AgentSession> {
     const current = this.#current;
     if (current !== null && current.expiry.remainingMs() > RENEWAL_THRESHOLD_MS) return current.session;
-    try {
-      return (await this.#share(signal)).session;
-    } catch (error) {
-      // The old session stays usable until it expires.
-      const isUsable = current !== null && current === this.#current && current.expiry.remainingMs() > 0;
-      if (isUsable && isTransient(error)) return current.session;
-      throw error;
-    }
+    signal.throwIfAborted();
+    this.#login ??= this.#logIn().finally(() => {
+      this.#login = null;
+    });
+    // An aborted call stops waiting; the login continues for the other calls.
+    return (await abortable(this.#login, signal)).session;
   }
 
   invalidate(rejected: string): boolean {
@@ -76,15 +74,6 @@ export class AgentAuth implements AuthProvider {
   async current(): Promise<AgentSession | null> {
     await this.#login?.catch(() => undefined);
     return this.#current === null || this.#current.expiry.remainingMs() <= 0 ? null : this.#current.session;
-  }
-
-  /** An aborted call stops waiting; the login continues for the other calls. */
-  #share(signal: AbortSignal): Promise<CurrentSession> {
-    signal.throwIfAborted();
-    this.#login ??= this.#logIn().finally(() => {
-      this.#login = null;
-    });
-    return abortable(this.#login, signal);
   }
 
   async #logIn(): Promise<CurrentSession> {
@@ -116,12 +105,4 @@ function toBytes(nonce: string): Uint8Array<ArrayBuffer> {
   } catch {
     throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: nonce must be base64');
   }
-}
-
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -9,15 +9,10 @@ import type { Retrieved } from './types.ts';
 /** A lease with less time left is not returned: it could expire before its value is used. */
 const MIN_REMAINING_MS = 1000;
 
-interface CachedValue {
-  readonly retrieved: Retrieved;
-  readonly expiry: Expiry;
-}
-
 export class LeaseCache {
   readonly #maxSize: number;
   /** Least recently used first. */
-  readonly #cached = new Map<string, CachedValue>();
+  readonly #cached = new Map<string, { readonly retrieved: Retrieved; readonly expiry: Expiry }>();
   #invalidations = 0;
 
   /** `maxSize`: number of values; 0 turns the cache off. */

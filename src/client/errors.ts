@@ -17,35 +17,28 @@ export type ClientCode =
 /** Codes of the service and of the client; a newer service may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
-interface Details {
-  /** HTTP status. */
-  readonly status?: number;
-  /** Identifies the request in the service's log and in the audit log. */
-  readonly requestId?: string | null;
-  readonly retryAfterSeconds?: number | null;
-  /** With BAD_OPTIONS: the invalid option. */
-  readonly option?: string;
-  readonly cause?: unknown;
-}
+type Details = Partial<Pick<LeaseholdError, 'status' | 'requestId' | 'retryAfterSeconds' | 'option' | 'cause'>>;
 
 /** Thrown by every call. The message never contains a value or a token. */
 export class LeaseholdError extends Error {
   readonly code: ErrorCode;
+  /** HTTP status. */
   readonly status: number | null;
+  /** Identifies the request in the service's log and in the audit log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   /** With BAD_OPTIONS: the invalid option, if it is a single one. */
   readonly option: string | null;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
-    const { status, requestId, retryAfterSeconds, option, cause } = details;
+    const { status = null, requestId = null, retryAfterSeconds = null, option = null, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'LeaseholdError';
     this.code = code;
-    this.status = status ?? null;
-    this.requestId = requestId ?? null;
-    this.retryAfterSeconds = retryAfterSeconds ?? null;
-    this.option = option ?? null;
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.option = option;
   }
 }
 

@@ -27,7 +27,7 @@ export function parsePrivateKey(text: string): ParsedKey {
 
 /** @throws RangeError for truncated data */
 function parseOpenSsh(outer: Fields): ParsedKey {
-  if (outer.fixed(15) !== 'openssh-key-v1\0') return { problem: 'is damaged' };
+  if (outer.text(15) !== 'openssh-key-v1\0') return { problem: 'is damaged' };
   const cipher = outer.text();
   if (cipher !== 'none') return { problem: 'has a passphrase; use ssh-agent, or remove it with ssh-keygen -p' };
   outer.text(); // name and options of the key derivation, empty without a passphrase
@@ -68,11 +68,7 @@ class Fields {
     return part;
   }
 
-  text(): string {
-    return new TextDecoder('latin1').decode(this.bytes());
-  }
-
-  fixed(length: number): string {
+  text(length = this.number()): string {
     return new TextDecoder('latin1').decode(this.bytes(length));
   }
 }

@@ -34,10 +34,9 @@ export class Leases {
    * Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError
    * LEASE_ENDED, ACCESS_DENIED
    */
-  async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
-    const path = `${leaseAddress(leaseId)}/renew`;
-    const spec = { method: 'POST', path, body: {}, retry: 'idempotency-key', signal } as const;
-    return (await this.#cache.invalidateAfter({ leaseId }, this.#api.ask(spec, decodeLease))).data;
+  async renew(leaseId: string, options: CallOptions = {}): Promise<Lease> {
+    const renewing = this.#api.post(`${leaseAddress(leaseId)}/renew`, {}, decodeLease, options);
+    return this.#cache.invalidateAfter({ leaseId }, renewing);
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
@@ -45,9 +44,8 @@ export class Leases {
   }
 
   /** Revokes all active leases of an agent, of a path, or of both. */
-  async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
-    const spec = { method: 'POST', path: `${LEASES}/revoke`, body, retry: 'idempotency-key', signal } as const;
+  async revokeAll(body: RevokeRequest, options: CallOptions = {}): Promise<Revoked> {
     const affected = body.path === undefined ? {} : { path: body.path };
-    return (await this.#cache.invalidateAfter(affected, this.#api.ask(spec, decodeRevoked))).data;
+    return this.#cache.invalidateAfter(affected, this.#api.post(`${LEASES}/revoke`, body, decodeRevoked, options));
   }
 }

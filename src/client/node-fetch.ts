@@ -3,14 +3,14 @@
  * authorities, which Node's `fetch` does not support. WHY `getBuiltinModule`: bundlers for browsers follow every import
  * and fail at modules of Node.
  */
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingMessage, request as nodeRequest, RequestOptions } from 'node:http';
 import { badOption } from './errors.ts';
 import { notLeasehold } from './responses.ts';
 
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
 export function unixFetch(socketPath: string): typeof fetch {
-  return fetchWith((url) => ({ socketPath, path: url.pathname + url.search, headers: { host: 'localhost' } }));
+  return fetchWith(globalThis.process.getBuiltinModule('node:http').request, { socketPath });
 }
 
 /** Trusts these certificate authorities and no others. @throws LeaseholdError BAD_OPTIONS */
@@ -18,46 +18,24 @@ export function caFetch(ca: string): typeof fetch {
   if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
   const { getBuiltinModule } = globalThis.process ?? {};
   if (getBuiltinModule === undefined) throw badOption('ca', 'can be used in Node, Bun and Deno only');
-  const { Agent } = getBuiltinModule('node:https');
-  const agent = new Agent({ ca, keepAlive: true });
-  return fetchWith(({ hostname, port, pathname, search }) => ({
-    agent,
-    hostname: hostname.replaceAll(/[[\]]/g, ''),
-    port,
-    path: pathname + search,
-    headers: {},
-  }));
+  const { Agent, request } = getBuiltinModule('node:https');
+  return fetchWith(request, { agent: new Agent({ ca, keepAlive: true }) });
 }
 
-type Target = Pick<RequestOptions, 'socketPath' | 'agent' | 'hostname' | 'port' | 'path'> & {
-  readonly headers: Readonly<Record<string, string>>;
-};
-
-function fetchWith(targetOf: (url: URL) => Target): typeof fetch {
-  return (input, init) => {
-    const target = targetOf(new URL(String(input)));
-    const { getBuiltinModule } = globalThis.process;
-    const { request } =
-      target.socketPath === undefined ? getBuiltinModule('node:https') : getBuiltinModule('node:http');
-    return new Promise((resolve, reject) => {
+function fetchWith(request: typeof nodeRequest, target: Pick<RequestOptions, 'socketPath' | 'agent'>): typeof fetch {
+  return (input, init) =>
+    new Promise((resolve, reject) => {
       const { method = 'GET', headers, body, signal } = init ?? {};
-      const call = request(
-        {
-          ...target,
-          method,
-          headers: { ...target.headers, ...Object.fromEntries(new Headers(headers)) },
-          ...(signal ? { signal } : {}),
-        },
-        (response) => {
-          // WHY caught: an exception in this callback would end the process.
-          try {
-            resolve(toResponse(response));
-          } catch {
-            call.destroy();
-            reject(notLeasehold({ status: response.statusCode ?? 0 }));
-          }
-        },
-      );
+      const options = { ...target, method, headers: Object.fromEntries(new Headers(headers)) };
+      const call = request(String(input), { ...options, ...(signal ? { signal } : {}) }, (response) => {
+        // WHY caught: an exception in this callback would end the process.
+        try {
+          resolve(toResponse(response));
+        } catch {
+          call.destroy();
+          reject(notLeasehold({ status: response.statusCode ?? 0 }));
+        }
+      });
       call.on('upgrade', (response, socket) => {
         socket.destroy();
         reject(notLeasehold({ status: response.statusCode ?? 0 }));
@@ -65,17 +43,13 @@ function fetchWith(targetOf: (url: URL) => Target): typeof fetch {
       call.on('error', (error) => reject(new TypeError('fetch failed', { cause: error })));
       call.end(typeof body === 'string' ? body : undefined);
     });
-  };
 }
 
 /** @throws TypeError, RangeError for a status outside 200 to 599, and for a body that the status does not allow */
 function toResponse(message: IncomingMessage): Response {
   const { Readable } = globalThis.process.getBuiltinModule('node:stream');
   const status = message.statusCode ?? 0;
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(message.headersDistinct)) {
-    for (const value of values ?? []) headers.append(name, value);
-  }
+  const headers = Object.entries(message.headers).map(([name, value]): [string, string] => [name, String(value)]);
   // The constructor rejects a body with these statuses, even an empty one.
   const isBodyless = status === 204 || status === 304;
   if (isBodyless) message.resume();

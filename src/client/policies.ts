@@ -34,9 +34,8 @@ export class Policies {
   }
 
   /** @throws LeaseholdError ALREADY_EXISTS */
-  async create(body: PolicyRequest, { signal }: CallOptions = {}): Promise<Policy> {
-    const spec = { method: 'POST', path: POLICIES, body, retry: 'idempotency-key', signal } as const;
-    return (await this.#api.ask(spec, decodePolicy)).data;
+  create(body: PolicyRequest, options: CallOptions = {}): Promise<Policy> {
+    return this.#api.post(POLICIES, body, decodePolicy, options);
   }
 
   /** Creates or replaces the policy. */

@@ -41,17 +41,9 @@ export function fileSigner(file: string): Signer {
 
 /** Reads at most MAX_KEY_BYTES: no key is longer. WHY `getBuiltinModule`: see node-fetch.ts. */
 async function readStart(file: string): Promise<string> {
-  const handle = await globalThis.process.getBuiltinModule('node:fs/promises').open(file);
-  try {
-    const bytes = new Uint8Array(MAX_KEY_BYTES);
-    let length = 0;
-    for (let read = -1; read !== 0; length += read) {
-      read = (await handle.read(bytes, length, MAX_KEY_BYTES - length, null)).bytesRead;
-    }
-    return new TextDecoder('latin1').decode(bytes.subarray(0, length));
-  } finally {
-    await handle.close();
-  }
+  const { createReadStream } = globalThis.process.getBuiltinModule('node:fs');
+  const chunks = await createReadStream(file, { encoding: 'latin1', end: MAX_KEY_BYTES - 1 }).toArray();
+  return chunks.join('');
 }
 
 async function importKey(text: string): Promise<CryptoKey> {

@@ -5,7 +5,8 @@
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { StoreError } from '../store/errors.ts';
-import type { ClusterView, ControlChanges, Head, LastEntry, Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
+import type { ClusterView, ControlChanges, Head, LastEntry } from '../store/store.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { findLastTime, readControl, type VaultState } from './vault-state.ts';
 

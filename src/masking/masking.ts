@@ -18,8 +18,6 @@ export interface Masking {
   readonly isNeeded: boolean;
   /** Creates a masker for one stream of bytes. */
   masker(): Masker;
-  /** Masks a complete text. */
-  maskText(text: string): string;
 }
 
 /** Total length of the value's patterns; 0 for a value that is too short to be masked. */
@@ -48,16 +46,7 @@ export function createMasking(values: Iterable<readonly [name: string, value: Se
   }
   const automaton = new Automaton([...patterns.values()]);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
-  const masker = (): Masker => new Masker(automaton, mostBreaks);
-  return {
-    tooShort,
-    isNeeded: patterns.size > 0,
-    masker,
-    maskText(text) {
-      const own = masker();
-      return Buffer.concat([own.write(Buffer.from(text, 'utf8')), own.end()]).toString('utf8');
-    },
-  };
+  return { tooShort, isNeeded: patterns.size > 0, masker: () => new Masker(automaton, mostBreaks) };
 }
 
 function addOnce(patterns: Map<string, SearchPattern>, pattern: SearchPattern): void {

@@ -15,31 +15,7 @@ import { UsageError } from '../platform/errors.ts';
 import { checkTrustedPath } from '../platform/ownership.ts';
 import { strict } from './tool.ts';
 
-interface ExtraArguments {
-  /** Must match a whole argument. */
-  readonly pattern: RegExp;
-  readonly most: number;
-  /** Whether an argument may begin with a dash. */
-  readonly allowsOptions: boolean;
-}
-
-export interface AllowedCommand {
-  readonly name: string;
-  readonly description: string;
-  /** Absolute. */
-  readonly program: string;
-  readonly arguments: readonly string[];
-  /** The working directory; absolute. */
-  readonly directory: string;
-  /** By variable: a path, or a pattern among whose paths the model chooses. */
-  readonly credentials: ReadonlyMap<string, Pattern>;
-  /** Further variables, which are not secret. */
-  readonly variables: ReadonlyMap<string, string>;
-  /** Null to allow none, the default. */
-  readonly extraArguments: ExtraArguments | null;
-  readonly timeLimitSeconds: number;
-  readonly outputLimitBytes: number;
-}
+export type AllowedCommand = Readonly<ReturnType<typeof readCommand>>;
 
 const FIELD = '--commands';
 const MAX_FILE_BYTES = 256 * 1024;
@@ -105,7 +81,7 @@ function violation(document: unknown): string {
   return `${path.join('.')}: ${rule}`;
 }
 
-function readCommand(name: string, table: Table): AllowedCommand {
+function readCommand(name: string, table: Table) {
   const fail = (field: string, rule: string): UsageError => new UsageError(`commands.${name}${field}: ${rule}`);
   if (!NAME.test(name)) throw fail('', 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');
   for (const field of ['program', 'directory'] as const) {
@@ -115,7 +91,7 @@ function readCommand(name: string, table: Table): AllowedCommand {
     const wrong = Object.keys(table[field] ?? {}).find((variable) => !VARIABLE.test(variable));
     if (wrong !== undefined) throw fail(`.${field}.${wrong}`, 'must be a name of a variable: A-Z a-z 0-9 _');
   }
-  const variables = new Map(Object.entries(table.variables ?? {}));
+  const variables: ReadonlyMap<string, string> = new Map(Object.entries(table.variables ?? {}));
   const credentials = new Map<string, Pattern>();
   for (const [variable, path] of Object.entries(table.credentials)) {
     const field = `.credentials.${variable}`;
@@ -132,8 +108,11 @@ function readCommand(name: string, table: Table): AllowedCommand {
     description: table.description,
     program: table.program,
     arguments: table.arguments ?? [],
+    /** The working directory. */
     directory: table.directory,
+    /** By variable: a path, or a pattern among whose paths the model chooses. */
     credentials,
+    /** Further variables, which are not secret. */
     variables,
     extraArguments: table.extra_arguments === undefined ? null : readExtra(table.extra_arguments, fail),
     timeLimitSeconds: table.time_limit_seconds ?? 60,
@@ -144,7 +123,7 @@ function readCommand(name: string, table: Table): AllowedCommand {
 function readExtra(
   { pattern: source, most = 1, allow_options = false }: NonNullable<Table['extra_arguments']>,
   fail: (field: string, rule: string) => UsageError,
-): ExtraArguments {
+) {
   try {
     // WHY compiled alone first: `a)|(b` would escape from the group.
     new RegExp(source, 'u');

@@ -30,26 +30,25 @@ const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino =
 
 export class FileDirectory {
   readonly path: string;
-  /** Number of files in it at the start. */
-  readonly preexistingFiles: number;
   readonly #found: Identity;
   readonly #written = new Map<string, Written>();
   #isClosed = false;
 
-  private constructor(path: string, found: Identity, preexistingFiles: number) {
+  private constructor(path: string, found: Identity) {
     this.path = path;
     this.#found = found;
-    this.preexistingFiles = preexistingFiles;
   }
 
-  /** Changes nothing. @throws UsageError */
-  static async open(path: string): Promise<FileDirectory> {
+  /** Changes nothing; reports files that are already there. @throws UsageError */
+  static async open(path: string, log: (line: string) => void): Promise<FileDirectory> {
     if (!isAbsolute(path)) throw new UsageError('--files-dir: must be an absolute path');
     try {
       const found = await lstat(path);
       const rule = privacyViolation(found, 'directory');
       if (rule !== null) throw new UsageError(`--files-dir: ${path} ${rule}`);
-      return new FileDirectory(path, found, (await readdir(path)).length);
+      const { length } = await readdir(path);
+      if (length > 0) log(`${path} already has ${length} files: a server that was killed leaves its files behind`);
+      return new FileDirectory(path, found);
     } catch (error) {
       if (error instanceof UsageError) throw error;
       throw new UsageError(

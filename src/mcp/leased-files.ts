@@ -22,17 +22,12 @@ const MAX_QUERIES = 8;
 
 interface LeasedFile {
   readonly path: CredentialPath;
+  readonly file: string;
   /** Called once the file no longer exists: its value is then not outstanding. */
   readonly unregister: () => void;
   readonly leaseId: string;
   readonly expiresAt: string;
   readonly end: Expiry;
-}
-
-export interface KeptFile {
-  readonly file: string;
-  readonly leaseId: string;
-  readonly expiresAt: string;
 }
 
 export class LeasedFiles {
@@ -64,15 +59,11 @@ export class LeasedFiles {
     this.#timers = [removing.unref(), querying.unref()];
   }
 
-  get directory(): string {
-    return this.#directory.path;
-  }
-
   /**
    * Writes the value of `path` to the file `name`, replacing an earlier one of this server. @throws ToolError,
    * LeaseholdError
    */
-  keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
+  keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<LeasedFile> {
     return this.#exclusive(name, async () => {
       if (!this.#files.has(name) && this.#files.size + this.#busy.size > MAX_FILES) {
         throw new ToolError('BUSY', `there are ${MAX_FILES} files already; remove one with remove_file`);
@@ -89,8 +80,9 @@ export class LeasedFiles {
         await this.#remove(name);
         await this.#removals.get(name);
         const file = await this.#directory.write(name, value);
-        this.#files.set(name, { path, unregister, leaseId, expiresAt, end });
-        return { file, leaseId, expiresAt };
+        const kept = { path, file, unregister, leaseId, expiresAt, end };
+        this.#files.set(name, kept);
+        return kept;
       } catch (error) {
         unregister();
         await this.#leases.release(leaseId, this.#stop.signal);

@@ -17,13 +17,6 @@ interface Entry {
   readonly patternBytes: number;
 }
 
-/** Collects values from its start to `end`. */
-export interface Observation {
-  /** Each value that was in use at any time since the start, once. */
-  values(): Secret[];
-  end(): void;
-}
-
 export class OutstandingValues {
   readonly #uses = new Set<{ readonly entry: Entry }>();
   /** The values that were in use during each observation. */
@@ -41,7 +34,8 @@ export class OutstandingValues {
     return () => void this.#uses.delete(use);
   }
 
-  observe(): Observation {
+  /** Collects, until `end`, each value that is in use at any time, once. */
+  observe() {
     const seen = new Set([...this.#uses].map(({ entry }) => entry));
     this.#observations.add(seen);
     return {

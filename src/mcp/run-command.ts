@@ -3,8 +3,10 @@
  * separate process group that is killed when the command ends, and with its output masked after its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Secret } from '../core/secret.ts';
 import { createMasking } from '../masking/masking.ts';
 import { errnoSuffix } from '../platform/errno.ts';
@@ -124,23 +126,14 @@ async function endAll(child: Child, ending: AbortSignal, ended: Promise<unknown>
       // The group has no processes.
     }
   };
-  const { promise: aborted, resolve } = Promise.withResolvers<void>();
-  if (ending.aborted) resolve();
-  ending.addEventListener('abort', () => resolve(), { once: true });
-  await Promise.race([aborted, ended]);
+  if (!ending.aborted) await Promise.race([once(ending, 'abort'), ended]);
   if (ending.aborted) {
     kill('SIGTERM');
-    const grace = Promise.withResolvers<void>();
-    const timer = setTimeout(grace.resolve, GRACE_MS);
-    await Promise.race([grace.promise, ended]);
-    clearTimeout(timer);
+    await Promise.race([sleep(GRACE_MS, undefined, { ref: false }), ended]);
   }
   // WHY always: background processes would keep the values and the pipes.
   kill('SIGKILL');
   // A process that left the group keeps running; its output is no longer read.
-  const timer = setTimeout(() => {
-    for (const stream of [child.stdout, child.stderr]) stream.destroy();
-  }, GRACE_MS);
-  // WHY: the timer must not keep the process alive when the streams are already closed.
-  timer.unref();
+  // WHY without a reference: the timer must not keep the process alive when the streams are already closed.
+  setTimeout(() => [child.stdout, child.stderr].map((stream) => stream.destroy()), GRACE_MS).unref();
 }

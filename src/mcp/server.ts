@@ -56,14 +56,9 @@ const INSTRUCTIONS =
 export async function openMcp(parts: McpParts): Promise<Mcp> {
   const { client, commands, version, log } = parts;
   await checkPrograms(commands);
-  const directory = parts.filesDir === null ? null : await FileDirectory.open(parts.filesDir);
+  const directory = parts.filesDir === null ? null : await FileDirectory.open(parts.filesDir, log);
   const acting = new ActingAgent(client);
   const agent = await acting.find(log);
-  if (directory !== null && directory.preexistingFiles > 0) {
-    log(
-      `${directory.path} already has ${directory.preexistingFiles} files: a server that was killed leaves its files behind`,
-    );
-  }
   const leases = new HeldLeases(client);
   const outstanding = commands.length === 0 ? null : new OutstandingValues();
   const files = directory === null ? null : new LeasedFiles(client, leases, directory, outstanding);

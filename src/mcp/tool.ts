@@ -7,9 +7,12 @@
 import {
   type CallToolResult,
   fromJsonSchema,
+  type JsonSchemaType,
+  type jsonSchemaValidator,
   type McpServer,
   type ToolAnnotations,
 } from '@modelcontextprotocol/server';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
@@ -74,6 +77,25 @@ export const LEASE_REQUEST = {
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });
 
+const ajv = new AjvJsonSchemaValidator();
+
+/** The SDK's validator, with the allowed values in the message, so that a model can correct itself. */
+const VALIDATOR: jsonSchemaValidator = {
+  getValidator<T>(schema: JsonSchemaType) {
+    const validate = ajv.getValidator<T>(schema);
+    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, { enum?: unknown[] }>> };
+    return (input) => {
+      const checked = validate(input);
+      if (checked.valid) return checked;
+      const errorMessage = checked.errorMessage.replaceAll(
+        /\bdata\/(\w+) must be equal to one of the allowed values/g,
+        (_, name: string) => `${name} must be one of ${properties[name]?.enum?.join(', ')}`,
+      );
+      return { ...checked, errorMessage };
+    };
+  },
+};
+
 export function offer<Input extends TObject, Output extends TObject>(
   tool: Tool<Input, Output>,
   gate: CallLimiter,
@@ -84,7 +106,7 @@ export function offer<Input extends TObject, Output extends TObject>(
   const config = {
     title,
     description,
-    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }),
+    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }, VALIDATOR),
     outputSchema: fromJsonSchema<Static<Output>>({ ...tool.output }),
     annotations: { title, ...annotations },
   };

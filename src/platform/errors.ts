@@ -15,10 +15,5 @@ export class UsageError extends Error {
   }
 }
 
-/** The error that ended the work, if releasing its resources failed too. */
-export function originalError(error: unknown): unknown {
-  return error instanceof SuppressedError ? originalError(error.suppressed) : error;
-}
-
 /** The service cannot start with the data or system that it found. */
 export class StartupError extends Error {}

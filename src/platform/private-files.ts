@@ -24,19 +24,25 @@ export function lstatOrNull(path: string) {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/**
- * Creates a missing directory; restricts an existing one to its owner. @throws StartupError for a link or another
- * kind of file
- */
+/** Creates a missing directory; restricts an existing one to its owner. @throws StartupError */
 export function ensurePrivateDir(path: string): void {
+  if (!restrict(path, 'directory', PRIVATE_DIR)) makeDir(path);
+}
+
+/** Whether the file exists; restricts it to its owner. @throws StartupError */
+export function checkPrivateFile(path: string): boolean {
+  return restrict(path, 'file', PRIVATE_FILE);
+}
+
+/** Whether the path exists. @throws StartupError for a link or another kind of file, and for another user's */
+function restrict(path: string, kind: 'file' | 'directory', mode: number): boolean {
   const found = lstatOrNull(path);
-  if (found === null) {
-    makeDir(path);
-    return;
-  }
-  if (!found.isDirectory()) throw new StartupError(`${path} must be a directory, and not a link to one.`);
-  if (!isOwn(found)) throw foreign(path);
-  if ((found.mode & 0o777) !== PRIVATE_DIR) chmodSync(path, PRIVATE_DIR);
+  if (found === null) return false;
+  const isKind = kind === 'file' ? found.isFile() : found.isDirectory();
+  if (!isKind) throw new StartupError(`${path} must be a ${kind}, and not a link to one.`);
+  if (!isOwn(found)) throw new StartupError(`${path} belongs to another user.`);
+  if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
+  return true;
 }
 
 /** WHY not `recursive`: Node's recursion does not end where the system refuses to create a directory. */
@@ -45,20 +51,6 @@ function makeDir(path: string): void {
   if (lstatOrNull(parent) === null) makeDir(parent);
   mkdirSync(path, { mode: PRIVATE_DIR });
   syncDir(parent);
-}
-
-/** Whether the file exists; restricts it to its owner. @throws StartupError for a link or another kind of file */
-export function checkPrivateFile(path: string): boolean {
-  const found = lstatOrNull(path);
-  if (found === null) return false;
-  if (!found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
-  if (!isOwn(found)) throw foreign(path);
-  if ((found.mode & 0o777) !== PRIVATE_FILE) chmodSync(path, PRIVATE_FILE);
-  return true;
-}
-
-function foreign(path: string): StartupError {
-  return new StartupError(`${path} belongs to another user.`);
 }
 
 /** The write-ahead log and its index are those of a database. */

@@ -68,20 +68,16 @@ function readInterpreter(path: string): string | null {
   try {
     // WHY: reading a pipe could block.
     if (!statSync(path).isFile()) return null;
-    const line = readStart(path, FIRST_LINE_BYTES);
-    return /^#![ \t]*([^ \t\n\0]+)/.exec(line)?.[1] ?? null;
+    const line = Buffer.alloc(FIRST_LINE_BYTES);
+    const descriptor = openSync(path, 'r');
+    try {
+      readSync(descriptor, line);
+    } finally {
+      closeSync(descriptor);
+    }
+    return /^#![ \t]*([^ \t\n\0]+)/.exec(line.toString())?.[1] ?? null;
   } catch {
     return null;
-  }
-}
-
-function readStart(path: string, length: number): string {
-  const bytes = Buffer.alloc(length);
-  const fd = openSync(path, 'r');
-  try {
-    return bytes.toString('utf8', 0, readSync(fd, bytes));
-  } finally {
-    closeSync(fd);
   }
 }
 

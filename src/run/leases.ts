@@ -62,7 +62,7 @@ export async function acquireLeases(
   const keyOf = ({ path, version }: EnvBinding): string => `${path}?${version ?? ''}`;
   const acquired = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
   const refused: Refused[] = [];
-  const distinct = [...new Map(bindings.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
+  const distinct = [...Map.groupBy(bindings, keyOf).values()].flatMap((equal) => equal.slice(0, 1));
   const timeout = new AbortController();
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;

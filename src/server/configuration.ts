@@ -10,7 +10,14 @@ import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
-import { type Environment, parseFlags, rejectFlagsKeptByNpm, rejectUnknownVariables, variableOf } from './flags.ts';
+import {
+  type Environment,
+  filePath,
+  parseFlags,
+  rejectFlagsKeptByNpm,
+  rejectUnknownVariables,
+  variableOf,
+} from './flags.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
 
 interface Flag {
@@ -110,7 +117,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
   rejectUnknownVariables(environment, names);
   const base = environment['INIT_CWD'] ?? process.cwd();
   const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
-  const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
+  const file = (name: FlagName): string | null => filePath(get(name), environment);
   const amount = (name: FlagName, byDefault: number): number =>
     wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
   const listen = parseListen(get('listen') ?? '127.0.0.1:7700', base);

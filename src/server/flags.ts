@@ -2,6 +2,7 @@
  * The command-line flags and environment variables of the service and its tools. A misspelt one is an error, because it
  * would be ignored silently, and so is a flag that npm took.
  */
+import { resolve } from 'node:path';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { nearest } from '../core/nearest.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -24,6 +25,11 @@ function parseStrictly<T extends ParseArgsOptionsConfig>(args: readonly string[]
     const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
     throw new UsageError(`${first}. ${program} --help lists the flags.`);
   }
+}
+
+/** The absolute path of a file in a flag. npm changes the working directory. */
+export function filePath(path: string | undefined, environment: Environment): string | null {
+  return path === undefined ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), path);
 }
 
 /** Without `--` npm takes a flag as its own option, and the program would use the default. @throws UsageError */

@@ -1,5 +1,6 @@
 /** Binds the server to its address. */
 
+import { once } from 'node:events';
 import { lstatSync, rmSync } from 'node:fs';
 import { connect, isIP } from 'node:net';
 import type { HttpServer } from '../http/http-server.ts';
@@ -35,12 +36,11 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
 /** Deletes a socket file that no process listens on, which a crash leaves. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
-  const isAlive = await new Promise<boolean>((resolve) => {
-    const socket = connect(path, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
+  const socket = connect(path);
+  const isAlive = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
   if (!isAlive) rmSync(path);
 }

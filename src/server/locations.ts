@@ -7,12 +7,12 @@ import { removeUnfinished, syncDir, temporaryPath } from '../platform/private-fi
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
+import type { Store } from '../store/sql-store.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
-import type { Store } from '../store/store.ts';
 import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
-import { DatabaseSnapshot } from './snapshot.ts';
+import { copyDatabase } from './snapshot.ts';
 
 export type VaultLocation =
   | { readonly kind: 'directory'; readonly dir: string }
@@ -44,13 +44,9 @@ export interface Target {
 /** Opens the source as one of `resources`, and changes nothing in it. @throws StartupError, StoreError */
 export async function openSource(location: VaultLocation, resources: AsyncDisposableStack): Promise<Source> {
   if (location.kind === 'database') return openDatabaseSource(location.address, resources);
-  const copy = resources.adopt(new DatabaseSnapshot(location.dir), (each) => each.remove());
-  const store = resources.adopt(new SqliteStore(copy.file), (each) => each.close());
-  return {
-    store,
-    openReader: async () => new SqliteSource(copy.file),
-    assertUnchanged: async () => copy.assertUnchanged(),
-  };
+  const { file, assertUnchanged } = copyDatabase(location.dir, resources);
+  const store = resources.adopt(new SqliteStore(file), (each) => each.close());
+  return { store, openReader: async () => new SqliteSource(file), assertUnchanged: async () => assertUnchanged() };
 }
 
 /**

@@ -6,7 +6,7 @@ import { UsageError } from '../platform/errors.ts';
 import { parseAddress } from '../store/postgres/address.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase, PASSWORD_ON_COMMAND_LINE, parseUrl } from './database-option.ts';
-import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
+import { type Environment, filePath, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
 import type { VaultLocation } from './locations.ts';
 import type { MigrationRequest } from './migrate.ts';
 
@@ -43,10 +43,8 @@ export function readMigrationRequest(args: readonly string[], environment: Envir
   if (given.help === true) return null;
   rejectFlagsKeptByNpm(Object.keys(OPTIONS), environment, 'npm run migrate');
   const base = environment['INIT_CWD'] ?? process.cwd();
-  const file = (name: 'database-file' | 'root-key-file', variable: string): string | null => {
-    const path = given[name] ?? environment[variable];
-    return path === undefined ? null : resolve(base, path);
-  };
+  const file = (name: 'database-file' | 'root-key-file', variable: string): string | null =>
+    filePath(given[name] ?? environment[variable], environment);
   const named = [given.from, given.to].filter((text) => text !== undefined);
   if (named.length === 2 && given['database-file'] !== undefined) {
     throw new UsageError('--database-file replaces --from or --to. Give two of the three.');

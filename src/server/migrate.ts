@@ -9,9 +9,8 @@ import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.
 import { startClock } from '../ledger/clock.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { StoreError } from '../store/errors.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';
@@ -40,12 +39,6 @@ export interface MigrationResult {
   readonly counts: ReadonlyMap<string, number>;
   /** Of the target's chain. */
   readonly verification: VerificationResult;
-}
-
-/** Whether the error is one for the operator; any other one is a bug. */
-export function isExpectedError(error: unknown): error is Error {
-  const isSystems = error instanceof Error && 'syscall' in error;
-  return error instanceof StartupError || error instanceof StoreError || isSystems;
 }
 
 /** @throws StartupError, StoreError, the signal's reason */

@@ -8,12 +8,12 @@ import { headMac } from '../crypto/chain.ts';
 import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
-import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
+import { readVaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
+import type { Store } from '../store/sql-store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
-import type { Store } from '../store/store.ts';
 import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
@@ -25,15 +25,6 @@ import { wrongRootKey } from './root-key.ts';
 /** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
-export interface OpenedVault {
-  readonly keys: VaultKeys;
-  readonly store: Store;
-  readonly memory: VaultState;
-  readonly clock: Clock;
-  readonly keyStore: FsAgentKeyStore;
-  readonly anchor: AnchorFile;
-}
-
 /**
  * Opens the lock, the store and the anchor as three of `resources`. @throws StartupError, StoreError; then an existing
  * vault is unchanged
@@ -43,7 +34,7 @@ export async function openVault(
   warn: (line: string) => void,
   resources: AsyncDisposableStack,
   syncFile?: SyncFile,
-): Promise<OpenedVault> {
+) {
   const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
   const { tokenFile, addressFile, agentsDir } = dataDirPaths(dataDir);

@@ -7,8 +7,8 @@ import { statSync } from 'node:fs';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { StartupError } from '../platform/errors.ts';
+import type { Store } from '../store/sql-store.ts';
 import { SqliteLogFile } from '../store/sqlite/log-file.ts';
-import type { Store } from '../store/store.ts';
 import type { AnchoredEntry, AnchorFile } from './anchor-file.ts';
 import { wrongRootKey } from './root-key.ts';
 

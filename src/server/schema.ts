@@ -1,13 +1,11 @@
 /** `npm run schema`: options, execution and output. Needs neither the root key nor a running service. */
 
-import { resolve } from 'node:path';
-import { StartupError, UsageError } from '../platform/errors.ts';
-import { StoreError } from '../store/errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase, type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
+import { type Environment, filePath, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
 
 interface SchemaRequest {
   /** Null only with `--print`. */
@@ -30,10 +28,9 @@ export function readSchemaRequest(args: readonly string[], environment: Environm
   const values = parseFlags(args, OPTIONS, CALLED_AS.schema);
   if (values.help === true) return null;
   rejectFlagsKeptByNpm(Object.keys(OPTIONS), environment, 'npm run schema');
-  const file = values['database-file'] ?? environment['LEASEHOLD_DATABASE_FILE'];
   const database = chooseDatabase({
     flag: values.database,
-    file: file === undefined ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), file),
+    file: filePath(values['database-file'] ?? environment['LEASEHOLD_DATABASE_FILE'], environment),
     environment,
   });
   const printsOnly = values.print === true;
@@ -41,17 +38,8 @@ export function readSchemaRequest(args: readonly string[], environment: Environm
   return { database, grantee: values.grant ?? null, printsOnly };
 }
 
-/** Resolves to the output. @throws StartupError */
-export async function runSchemaRequest(request: SchemaRequest): Promise<string> {
-  try {
-    return await run(request);
-  } catch (error) {
-    if (error instanceof StoreError) throw new StartupError(error.message, { cause: error });
-    throw error;
-  }
-}
-
-async function run({ database, grantee, printsOnly }: SchemaRequest): Promise<string> {
+/** Resolves to the output. @throws StartupError, StoreError */
+export async function runSchemaRequest({ database, grantee, printsOnly }: SchemaRequest): Promise<string> {
   if (printsOnly || database === null) return printSchema(database?.address ?? null, grantee);
   const { number, done } = await updateSchema(database.address, grantee);
   const now =

@@ -152,3 +152,11 @@ export abstract class SqlStore {
     return this.run(readHighWaterTime());
   }
 }
+
+/** The port: what the class offers to others. */
+export type Store = Pick<SqlStore, keyof SqlStore>;
+
+/** Reads committed entries over a separate connection. */
+export interface LogReader extends Pick<Store, 'readEntries'> {
+  close(): void;
+}

@@ -10,7 +10,6 @@ import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName } from '
 import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
-import type { SqlStore } from './sql-store.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };
@@ -121,11 +120,6 @@ export type LogLocation =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
-/** Reads committed entries over a separate connection. */
-export interface LogReader extends Pick<Store, 'readEntries'> {
-  close(): void;
-}
-
 /** For a day, an ended session is told apart from an unknown one. */
 export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;
 /** A bulk revocation must outlive every lease that it applies to. */
@@ -136,6 +130,3 @@ export interface SweepResult {
   readonly removed: number;
   readonly isDone: boolean;
 }
-
-/** The storage port. */
-export type Store = Pick<SqlStore, keyof SqlStore>;

@@ -5,7 +5,7 @@
 import { toHead } from './audit-log.ts';
 import { numberIn } from './dialect.ts';
 import { StoreError } from './errors.ts';
-import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, type Table, toValue } from './schema.ts';
+import { type Table, toValue } from './schema.ts';
 import { type Procedure, type Row, raw, sql } from './statement.ts';
 import type { Head } from './store.ts';
 
@@ -38,11 +38,8 @@ export interface TransferTarget {
   close(): void;
 }
 
-/** Maximum number of rows in memory. */
-const CHUNK_ROWS = 2000;
-/** The same for rows with values or recorded responses, which have up to 256 KiB each. */
-const CHUNK_ROWS_WITH_VALUES = 96;
-const TABLES_WITH_VALUES: ReadonlySet<string> = new Set([CREDENTIAL_VERSIONS.name, IDEMPOTENCY_RECORDS.name]);
+/** Maximum number of rows in memory; values and recorded responses have up to 256 KiB each. */
+const CHUNK_ROWS = 200;
 
 /** Null if the vault does not exist. */
 export function* readMetadata(highestSeq: number): Procedure<VaultMetadata | null> {
@@ -71,16 +68,15 @@ export async function copyTable(
   signal: AbortSignal,
   onProgress: (rows: number) => void,
 ): Promise<void> {
-  const chunkRows = TABLES_WITH_VALUES.has(table.name) ? CHUNK_ROWS_WITH_VALUES : CHUNK_ROWS;
   let copied = 0;
   let last: Row | undefined;
   do {
     signal.throwIfAborted();
-    const rows = await source.run(readRows(table, source.views, last, chunkRows));
+    const rows = await source.run(readRows(table, source.views, last));
     if (rows.length > 0) await target.insert(table, rows);
     copied += rows.length;
     onProgress(copied);
-    last = rows.length < chunkRows ? undefined : rows.at(-1);
+    last = rows.length < CHUNK_ROWS ? undefined : rows.at(-1);
   } while (last !== undefined);
 }
 
@@ -89,14 +85,13 @@ function* readRows(
   { name, key, columns, list }: Table<object>,
   views: TransferSource['views'],
   after: Row | undefined,
-  limit: number,
 ): Procedure<readonly Row[]> {
   const names = raw(key.join(', '));
   const [first, ...others] = key.map((column) => sql`${toValue(after?.[column])}`);
   const values = others.reduce((all, value) => sql`${all}, ${value}`, first ?? raw(''));
   const where = after === undefined ? raw('true') : sql`(${names}) > (${values})`;
   const rows =
-    yield sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${names} LIMIT ${limit}`;
+    yield sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${names} LIMIT ${CHUNK_ROWS}`;
   for (const row of rows) {
     // Only an outside alteration stores integers that lose precision as JavaScript numbers.
     if (

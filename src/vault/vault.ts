@@ -8,7 +8,7 @@ import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/sql-store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';

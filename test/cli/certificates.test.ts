@@ -14,7 +14,7 @@ test('the authority is named by flag, variable or the user’s profile; without 
   const home = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: adminToken });
   const without = await home.leasehold(['list']);
   assert.equal(without.code, 2);
-  assert.match(without.stderr, /^leasehold: the certificate of https:\S+ is not from a certificate authority that is/);
+  assert.match(without.stderr, /^leasehold: the certificate of https:\S+ is not trusted/);
   assert.match(without.stderr, /--ca-file FILE or set LEASEHOLD_CA_FILE/);
   assert.doesNotMatch(without.stderr, /does the service run there/i);
 

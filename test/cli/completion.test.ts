@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { namesFrom, pathsFrom } from '../../src/cli/completion/names.ts';
+import { namesFrom, pathsFrom } from '../../src/cli/completion/complete.ts';
 import { locateCursor } from '../../src/cli/completion/target.ts';
 import { flagsOf } from '../../src/cli/flags.ts';
 import { COMMANDS } from '../../src/cli/table.ts';

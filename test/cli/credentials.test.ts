@@ -60,7 +60,10 @@ test('a value that is empty, not UTF-8 or too long is rejected and not printed',
   assert.match((await put('')).stderr, /standard input is empty/);
   assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /is not text in UTF-8\.\n.*encode it with base64/);
   assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /is larger than 1 MiB/);
-  assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Use - for standard input/);
+  assert.match(
+    (await home.leasehold(['put', 'a/b'])).stderr,
+    /Value: cannot prompt without a terminal\.\n {2}Use - to read it from standard input/,
+  );
   assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
   const tooLong = await put('x'.repeat(256 * 1024 + 1));
   assert.deepEqual([tooLong.code, /INVALID_REQUEST|PAYLOAD_TOO_LARGE/.test(tooLong.stderr)], [2, true]);

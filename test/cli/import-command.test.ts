@@ -218,7 +218,7 @@ test('an unreachable Vault and error responses end with exit code 2 and do not m
       ask(server.address, 'secret', 'hvs.other'),
       /the token is not allowed to list secret\/ \(403\)\.\n {2}It may have expired/,
     ],
-    [ask(server.address, 'kv'), /nothing was found at kv\/\.\n {2}Check that it is a KV engine of version 2/],
+    [ask(server.address, 'kv'), /nothing was found at kv\/\.\n {2}Check that the mount is a KV engine of version 2/],
     [ask(server.address, 'sealed'), /Vault responded with status 503\.\n {2}Vault is sealed or under maintenance/],
     [ask(server.address, 'wrong'), /Vault responded with status 400\.\n {2}Check that the mount is a KV engine/],
     [ask(server.address, 'broken'), /Vault responded with status 500\.\n/],

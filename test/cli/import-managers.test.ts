@@ -128,7 +128,7 @@ const BITWARDEN = {
       login: { uris: [{ uri: 'shop.example.org' }], username: 'ann', password: 'hunter2', totp: 'JBSW' },
     },
     { type: 2, name: 'Note', notes: 'only a note', secureNote: { type: 0 } },
-    { type: 3, name: 'Card', notes: null, card: { number: '4242', code: '123', brand: '' } },
+    { type: 3, name: 'Card', notes: null, card: { number: '4242', code: '123', brand: '', constructor: 'c' } },
     { type: 5, name: 'Key', sshKey: { privateKey: 'PEM', publicKey: 'pub' } },
     { type: 1, name: 'Gone', deletedDate: '2026-01-01T00:00:00Z', login: { password: 'gone' } },
     { type: 1, name: 'Passkey', login: { password: null, fido2Credentials: [{ credentialId: 'x' }] } },
@@ -146,6 +146,7 @@ test('Bitwarden: every non-empty field becomes FOLDER/ITEM/FIELD', async () => {
     'Note/notes = only a note (note)',
     'Card/number = 4242 (null)',
     'Card/code = 123 (null)',
+    'Card/constructor = c (null)',
     'Key/privateKey = PEM (ssh_key)',
     'Key/publicKey = pub (null)',
   ]);

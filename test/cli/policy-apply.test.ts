@@ -139,14 +139,14 @@ test('a deletion shows what the policy grants, and its dry run changes nothing',
       '    agent:ci-* may retrieve ci/*, db for up to 60 s',
       'Existing leases stay valid until they expire; leasehold lease revoke ends them.\n',
     ].join('\n'),
-    stderr: 'Nothing was done.\n',
+    stderr: 'Policy ci will be deleted. Nothing was done.\n',
   });
   assert.equal((await policies()).length, 2);
   const rows = await home.leasehold(['policy', 'delete', 'ci-1-0', '--dry-run', '-o', 'json']);
   const steps = [{ name: 'ci-1-0', change: 'delete', widens: false, fields: [] }];
   assert.deepEqual(JSON.parse(rows.stdout), { applied: false, steps, unchanged: [], kept: [] });
   const nobody = await home.leasehold(['policy', 'delete', 'ci']);
-  assert.deepEqual([nobody.code, /Delete ci\? This needs confirmation on a terminal/.test(nobody.stderr)], [1, true]);
+  assert.deepEqual([nobody.code, /Delete it\? This needs confirmation on a terminal/.test(nobody.stderr)], [1, true]);
   const missing = await home.leasehold(['policy', 'delete', 'cj', '--dry-run']);
   assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
   assert.equal((await home.leasehold(['policy', 'delete', 'ci', '-y'])).code, 0);

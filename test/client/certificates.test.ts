@@ -31,7 +31,7 @@ test('a certificate for another name is rejected, and the error says so', async 
   const certificate = makeCertificate(t, 'DNS:vault.example.org');
   const { address } = await startTestService(t, certificate.flags);
   const vault = new Leasehold({ address, ca: readFileSync(certificate.certFile, 'utf8') });
-  await assert.rejects(vault.health(), /was issued for another name \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
+  await assert.rejects(vault.health(), /the certificate of \S+ is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
 });
 
 test('an unusable authority is rejected before any call', () => {

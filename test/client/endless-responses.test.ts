@@ -26,34 +26,14 @@ async function countAll(vault: Leasehold, options: ListAllOptions = {}, most = N
   return rows;
 }
 
-test('a list that exceeds its announced total by more than the allowance is rejected', async (t) => {
+test('a list without an end is rejected when it reaches the maximum length, whatever its total', async (t) => {
   const { asAdmin } = await setScene(t);
-  for (const [total, most] of [
-    [0, 100],
-    [5000, 110],
-  ] as const) {
-    const { fetch, pages } = await answerForEver(total);
-    await assert.rejects(countAll(asAdmin({ fetch })), {
-      ...withCode('INVALID_RESPONSE', null),
-      message: /does not end/,
-    });
-    assert.equal(pages(), most + 1);
-  }
-});
-
-test('a list with an excessive total is rejected when it reaches the maximum length', async (t) => {
-  const { asAdmin } = await setScene(t);
-  const { fetch, pages } = await answerForEver(10_000);
+  const { fetch, pages } = await answerForEver(0);
   await assert.rejects(countAll(asAdmin({ fetch }), { maxBytes: 1_000_000 }), {
     ...withCode('INVALID_RESPONSE', null),
     message: 'the list is longer than the limit of 1000000 bytes',
   });
   assert.ok(pages() < 15);
-  const impossible = await answerForEver(1e15);
-  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), {
-    message: /longer than the limit of 1073741824 bytes/,
-  });
-  assert.equal(impossible.pages(), 1);
   const large = await answerForEver(20_000, 1000, 'x'.repeat(1000));
   await assert.rejects(countAll(asAdmin({ fetch: large.fetch }), { maxBytes: 10_000_000 }), {
     message: /longer than the limit of 10000000 bytes/,

@@ -42,20 +42,6 @@ test('a session is replaced a minute before it expires, without a rejected call'
   assert.notEqual((await vault.logIn()).session_id.reveal(), first.session_id.reveal());
 });
 
-test('if a new session cannot be created, the old one is used until it expires', async (t) => {
-  const clock = startTestClock(t);
-  const { asAgent, between } = await setScene(t);
-  const vault = asAgent({ retries: 0 });
-  await retrieve(vault);
-  await clock.move(59.5 * MINUTE_MS);
-  between.next('cut before', ({ path: asked }) => asked === '/auth/challenge');
-  await retrieve(vault);
-  assert.equal(between.count('POST /auth/challenge'), 2);
-  await clock.move(MINUTE_MS);
-  between.next('cut before', ({ path: asked }) => asked === '/auth/challenge');
-  await assert.rejects(retrieve(vault), withCode('UNREACHABLE', null));
-});
-
 test('a session that was ended is replaced once for all calls that notice it', async (t) => {
   const { asAgent, between, admin } = await setScene(t);
   const vault = asAgent();

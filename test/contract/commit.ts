@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import type { Store, StoredChange, WriteSet } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
+import type { StoredChange, WriteSet } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import { aCredential, anEntry, commit, retrievals, stored } from './rows.ts';
 import type { Subject } from './store.ts';
 

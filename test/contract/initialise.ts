@@ -5,7 +5,7 @@ import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/cor
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import {
   aCredential,
   aLease,

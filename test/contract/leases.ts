@@ -14,7 +14,8 @@ import {
 } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import type { LeaseQuery } from '../../src/store/queries.ts';
-import type { Store, StoredChange } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
+import type { StoredChange } from '../../src/store/store.ts';
 import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';

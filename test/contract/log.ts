@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../src/core/audit.ts';
 import { globMatches } from '../../src/core/glob.ts';
 import { openLogReader } from '../../src/store/log-reader.ts';
 import type { AuditFilter } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import { runs } from '../kit/property.ts';
 import { anEntry, at, commit, T0 } from './rows.ts';
 import { matchEntries } from './scan.ts';

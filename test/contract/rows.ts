@@ -19,7 +19,8 @@ import type {
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
-import type { Authenticated, Head, LoadedFromStore, Store, StoredChange, WriteSet } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
+import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/store.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');

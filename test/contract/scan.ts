@@ -13,7 +13,7 @@ import {
   NEWEST_LEASE,
   type RevokedLeases,
 } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 
 const ALL = Number.MAX_SAFE_INTEGER;
 /** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */

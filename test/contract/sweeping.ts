@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import {
   aCredential,
   aLease,

@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
-import type { Store } from '../../src/store/store.ts';
 import { copyDatabase, createMigratedDatabase, dropDatabase } from './database.ts';
 import type { Scope } from './directory.ts';
 

@@ -186,14 +186,17 @@ test('at most 64 files exist', async (t) => {
 });
 
 test('a directory that is not private, belongs to another user, or is a link is rejected at the start', async (t) => {
+  const logged: string[] = [];
+  const log = (line: string): void => void logged.push(line);
   const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'open'), { mode: 0o755 });
   mkdirSync(join(folder, 'private'), { mode: 0o700 });
   symlinkSync(join(folder, 'private'), join(folder, 'link'));
   writeFileSync(join(folder, 'file'), '');
   for (const name of ['open', 'link', 'file', 'missing']) {
-    await assert.rejects(FileDirectory.open(join(folder, name)), UsageError, name);
+    await assert.rejects(FileDirectory.open(join(folder, name), log), UsageError, name);
   }
-  await assert.rejects(FileDirectory.open('relative'), UsageError);
-  assert.equal((await FileDirectory.open(join(folder, 'private'))).preexistingFiles, 0);
+  await assert.rejects(FileDirectory.open('relative', log), UsageError);
+  await FileDirectory.open(join(folder, 'private'), log);
+  assert.deepEqual(logged, []);
 });

@@ -5,10 +5,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { UsageError } from '../../src/platform/errors.ts';
-import { isExpectedError, migrate } from '../../src/server/migrate.ts';
+import { migrate } from '../../src/server/migrate.ts';
 import { readMigrationRequest } from '../../src/server/migrate-options.ts';
 import { formatSummary, reporter } from '../../src/server/migrate-report.ts';
+import { describeFailure } from '../../src/server/operator-errors.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 
@@ -69,9 +69,10 @@ async function moveInProcess(
     const result = await migrate(request, { signal, say, progress: reporter(say) });
     return { code: 0, out: formatSummary(request, result), told };
   } catch (error) {
-    if (!(error instanceof UsageError || isExpectedError(error))) throw error;
-    say(`leasehold: ${error.message}`);
-    return { code: error instanceof UsageError ? 2 : 1, out: '', told };
+    const failure = describeFailure(error);
+    if (failure === null) throw error;
+    say(`leasehold: ${failure.line}`);
+    return { code: failure.code, out: '', told };
   } finally {
     process.umask(umask);
   }

@@ -1,7 +1,7 @@
 /** Verification of a log that is too short for threads: it runs on the service's thread, one step at a time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
 import { THREADS_THRESHOLD } from '../../src/vault/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/sql-store.ts';
 import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
 import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';

@@ -27,8 +27,8 @@ test('after a break no other range is checked', () =>
   tamper(vault, HOW.altered, 'seq = 1', async () => {
     const { found, sizes } = await run();
     assert.equal('entry' in found && found.entry, 1);
-    // Those that the other threads had already.
-    assert.equal(sizes.length < 4, true, `${sizes.length} ranges were checked`);
+    // The other threads may check some before the first one starts.
+    assert.equal(sizes.length < 6, true, `${sizes.length} ranges were checked`);
   }));
 
 test('a thread waits longer than it worked while the service is busy, and not at all otherwise', () => {

@@ -1,14 +1,16 @@
 /** The `audit` commands. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_PAGE_ROWS } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
 import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportLog } from '../audit-export.ts';
-import { assertIncreasing, followLog } from '../audit-tail.ts';
-import { type Command, defineCommand, type FlagValues } from '../command.ts';
+import { type Command, defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { choice, instant, parsed, text, wholeNumber } from '../flags.ts';
+import { toCell } from '../output/cells.ts';
+import { toHeading } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
 
 /** The part of each event type after the dot. */
@@ -49,11 +51,8 @@ const list = defineCommand({
   examples: [
     { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { limit, ...filters }) {
-    const vault = invocation.connect();
-    const entries = await newest(vault, toFilter(filters), limit ?? 100, invocation.signal);
+    const entries = await newest(invocation.connect(), toFilter(filters), limit ?? 100, invocation.signal);
     await invocation.output.records(entries, COLUMNS, 'No matching entries.');
   },
 });
@@ -80,12 +79,70 @@ const tail = defineCommand({
   name: 'audit tail',
   summary: 'Print the last audit entries, then new ones as they are written',
   flags: { ...FILTERS, last: wholeNumber('start with the last N entries (default 10)') },
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { last, ...filters }) {
     await followLog(invocation, invocation.connect(), toFilter(filters), last ?? 10);
   },
 });
+
+const POLL_INTERVAL_MS = 1000;
+
+/** Returns when the signal aborts. @throws LeaseholdError */
+async function followLog(invocation: Invocation, vault: Leasehold, filter: AuditFilter, last: number): Promise<void> {
+  const { signal, terminal, output } = invocation;
+  const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MAX_PAGE_ROWS) }, { signal });
+  assertIncreasing(data.toReversed());
+  if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
+  for (const entry of data.toReversed()) await print(invocation, entry);
+  let from = data[0] ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
+  try {
+    for (;;) {
+      await sleep(POLL_INTERVAL_MS, undefined, { signal });
+      // Timestamps never decrease along the log, so each query starts at the last one and skips entries already
+      // printed.
+      const since = from === null ? {} : { since: from.timestamp };
+      let seq = 0;
+      for (let [offset, rows] = [0, MAX_PAGE_ROWS]; rows === MAX_PAGE_ROWS; offset += rows) {
+        const page = { ...filter, ...since, order: 'asc' as const, limit: MAX_PAGE_ROWS, offset };
+        const { data: found } = await vault.audit.list(page, { signal });
+        assertIncreasing(found, seq);
+        seq = found.at(-1)?.seq ?? seq;
+        for (const entry of found) {
+          if (entry.seq <= (from?.seq ?? 0)) continue;
+          await print(invocation, entry);
+          from = entry;
+        }
+        rows = found.length;
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** Prints entries one by one, because the output has no end. In YAML each is an item of one list. */
+async function print({ terminal, output }: Invocation, entry: AuditEntry): Promise<void> {
+  if (output.isForPeople)
+    terminal.stdout.write(toLine(Object.keys(WIDTHS).map((column) => toCell(entry[column as keyof AuditEntry]))));
+  else if (output.format === 'json' && output.field === null) output.jsonLine({ ...entry });
+  else await output.records([entry], [], null);
+}
+
+/** Fixed column widths that fit most cells, because later entries are unknown. */
+const WIDTHS = { seq: 7, timestamp: 24, event_type: 19, agent_name: 16, resource: 24, result: 9, reason: 0 } as const;
+
+function toLine(cells: readonly string[]): string {
+  const widths = Object.values(WIDTHS);
+  return `${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`;
+}
+
+/** Expects entries oldest first, all after sequence number `after`. @throws LeaseholdError INVALID_RESPONSE */
+function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
+  let last = after;
+  for (const { seq } of entries) {
+    if (seq <= last) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
+    last = seq;
+  }
+}
 
 const PROGRESS_INTERVAL_MS = 500;
 
@@ -93,8 +150,6 @@ const verify = defineCommand({
   name: 'audit verify',
   summary: 'Verify the MAC chain of the whole audit log',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const vault = invocation.connect();
@@ -128,7 +183,7 @@ const exportEntries = defineCommand({
     out: text('FILE', 'write to this new file instead of standard output', 'file'),
     head: text('FILE', 'also write the head record, which reveals missing entries at the end', 'file'),
   },
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, flags) {
     await exportLog(invocation, invocation.connect(), flags);
   },

@@ -20,7 +20,7 @@ export const completion = defineCommand({
     { line: 'source <(leasehold completion zsh)', does: 'for zsh: add to ~/.zshrc, after compinit' },
     { line: 'leasehold completion fish | source', does: 'for fish: add to ~/.config/fish/config.fish' },
   ],
-  callsService: false,
+  isLocal: true,
   run({ output }, _flags, name) {
     const shell = SHELLS.find((known) => known === name);
     if (shell === undefined) throw new UsageError(`SHELL: must be one of ${SHELLS.join(', ')}`);

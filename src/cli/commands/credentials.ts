@@ -10,7 +10,7 @@ import { withDenialHint } from '../explain-denial.ts';
 import { parsed, text, toggle } from '../flags.ts';
 import { decodeUtf8, readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
-import { isInteractive, printNotice } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 import { remove } from './delete.ts';
 
 const PATH = {
@@ -57,8 +57,6 @@ const put = defineCommand({
     { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
   ],
   takesValue: true,
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, from) {
     const { signal } = invocation;
     const path = parsePath(pathText, 'PATH');
@@ -79,8 +77,6 @@ const put = defineCommand({
 });
 
 async function askValue(question: Question): Promise<Secret> {
-  if (!isInteractive(question.terminal))
-    throw new UsageError('the value is missing', 'Use - for standard input, or @FILE for a file.');
   const value = await askHidden(question, 'Value');
   if (value.reveal() !== (await askHidden(question, 'Repeat the value')).reveal())
     throw new UsageError('the values differ');
@@ -110,12 +106,11 @@ const list = defineCommand({
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional', completes: 'path' }],
   flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
   examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { type }, prefix) {
     const { signal } = invocation;
-    const vault = invocation.connect();
-    const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
+    const all = await Array.fromAsync(
+      invocation.connect().credentials.listAll(type === null ? {} : { type }, { signal }),
+    );
     const found = all.filter(({ path }) => path.startsWith(prefix ?? ''));
     const nothing =
       (prefix ?? '') === '' && type === null
@@ -129,12 +124,9 @@ const history = defineCommand({
   name: 'history',
   summary: 'List the kept versions of a credential, without values',
   arguments: [PATH],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const path = parsePath(given, 'PATH');
-    const vault = invocation.connect();
-    const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
+    const reading = invocation.connect().credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
   },

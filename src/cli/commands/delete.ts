@@ -3,6 +3,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { defineCommand, type Invocation } from '../command.ts';
+import { nullIfMissing } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
@@ -24,8 +25,6 @@ export const remove = defineCommand({
   examples: [
     { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();
@@ -72,19 +71,12 @@ async function removeBelow(
   let deleted = 0;
   try {
     for (const { path } of found) {
-      await withDenialHint(invocation, { action: 'delete', path }, deleteIfThere(vault, path, signal));
+      // Another caller may have deleted it since it was listed.
+      const deleting = nullIfMissing(vault.credentials.delete(path, { signal }));
+      await withDenialHint(invocation, { action: 'delete', path }, deleting);
       deleted += 1;
     }
   } finally {
     printNotice(terminal, `Deleted ${deleted} of ${pluralize(found.length, 'credential')} below ${prefix}.`);
-  }
-}
-
-/** A credential that another caller deleted since it was listed is not an error. */
-async function deleteIfThere(vault: Leasehold, path: string, signal: AbortSignal): Promise<void> {
-  try {
-    await vault.credentials.delete(path, { signal });
-  } catch (error) {
-    if (!(error instanceof LeaseholdError) || error.code !== 'NOT_FOUND') throw error;
   }
 }

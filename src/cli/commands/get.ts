@@ -6,10 +6,9 @@ import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { TTL, toggle, wholeNumber } from '../flags.ts';
-import type { Format } from '../output/output.ts';
-import { assertNotLoaderVariable, toVariableName } from '../output/variables.ts';
+import { assertNotLoaderVariable, type Format, toVariableName } from '../output/output.ts';
 import { requireConfirmation } from '../prompt.ts';
-import { isInteractive, printNotice } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
@@ -31,8 +30,6 @@ export const get = defineCommand({
     { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
     { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'set PROD_DB_PASSWORD in this shell' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
     const { terminal, signal, output } = invocation;
     const path = parsePath(given, 'PATH');
@@ -43,9 +40,11 @@ export const get = defineCommand({
     }
     if (formatFlag(invocation) === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
     const showsValue = field === null || field === 'value';
-    if (showsValue && terminal.stdout.isTTY === true && !reveal) await confirmReveal(invocation, path);
-    const vault = invocation.connect();
-    const retrieving = vault.credentials.retrieve(path, {
+    if (showsValue && terminal.stdout.isTTY === true && !reveal) {
+      const hint = 'Use --reveal, or redirect the output to a pipe or file.';
+      await requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`, hint);
+    }
+    const retrieving = invocation.connect().credentials.retrieve(path, {
       ...(version === null ? {} : { version }),
       ...(ttlSeconds === null ? {} : { ttlSeconds }),
       signal,
@@ -53,16 +52,6 @@ export const get = defineCommand({
     await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
   },
 });
-
-/** @throws Declined, UsageError when the terminal is not interactive */
-async function confirmReveal(invocation: Invocation, path: string): Promise<void> {
-  if (isInteractive(invocation.terminal))
-    return requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`);
-  throw new UsageError(
-    'the value would be shown on the terminal',
-    'Use --reveal, or redirect the output to a pipe or file.',
-  );
-}
 
 /** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */
 function formatFlag({ settings: { format } }: Invocation): Format | null {

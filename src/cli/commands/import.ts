@@ -55,8 +55,6 @@ export const importCommand = defineCommand({
     { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'show only the plan' },
     { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'import a whole mount' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, flags, file) {
     const { parsePrefix } = await import('../import/path-names.ts');
     const { followUpSteps } = await import('../import/report.ts');

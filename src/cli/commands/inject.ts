@@ -26,7 +26,7 @@ export const inject = defineCommand({
   examples: [
     { line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'write a configuration file with its secrets' },
   ],
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, { out, ttl: ttlSeconds }, file) {
     const { terminal, signal } = invocation;
     if (out === null && terminal.stdout.isTTY === true)

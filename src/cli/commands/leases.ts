@@ -28,12 +28,9 @@ const list = defineCommand({
   summary: 'List leases, newest first',
   about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
   flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { status, ...filters }) {
     const filter = { ...toFilter(filters), ...(status === null ? {} : { status }) };
-    const vault = invocation.connect();
-    const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
+    const leases = await Array.fromAsync(invocation.connect().leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
     await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
   },
@@ -43,12 +40,9 @@ const show = defineCommand({
   name: 'lease show',
   summary: 'Show a lease',
   arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.leases.read(id, invocation));
+    await invocation.output.record(await invocation.connect().leases.read(id, invocation));
   },
 });
 
@@ -57,12 +51,9 @@ const renew = defineCommand({
   summary: 'Renew an active lease',
   about: ['The current policies decide whether the lease is renewed and for how long, starting now.'],
   arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.leases.renew(id, invocation));
+    await invocation.output.record(await invocation.connect().leases.renew(id, invocation));
   },
 });
 
@@ -75,7 +66,7 @@ const revoke = defineCommand({
   arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
   flags: { ...FILTERS, ...CONFIRMATION_FLAGS },
   examples: [{ line: 'leasehold lease revoke --agent-name deploy-bot', does: 'revoke all leases of deploy-bot' }],
-  callsService: true,
+  printsNoRecords: true,
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const ids = given.map((id) => parseLeaseId(id));

@@ -31,7 +31,7 @@ export const mcp = defineCommand({
     { line: 'leasehold mcp --agent coder --commands commands.toml', does: 'serve standard input and output' },
     { line: 'leasehold mcp --agent coder --http 127.0.0.1:7800', does: 'serve HTTP and print the address and token' },
   ],
-  callsService: true,
+  printsNoRecords: true,
   run: serve,
 });
 

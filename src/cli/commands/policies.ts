@@ -4,7 +4,7 @@ import { type Command, defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
-import { requireConfirmation } from '../prompt.ts';
+import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 import { apply } from './policy-apply.ts';
 import { explain, test } from './policy-explain-test.ts';
@@ -17,11 +17,8 @@ const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes
 const list = defineCommand({
   name: 'policy list',
   summary: 'List policies',
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
-    const vault = invocation.connect();
-    const policies = await Array.fromAsync(vault.policies.listAll(invocation));
+    const policies = await Array.fromAsync(invocation.connect().policies.listAll(invocation));
     const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
     await invocation.output.records(policies, COLUMNS, nothing);
   },
@@ -33,12 +30,9 @@ const show = defineCommand({
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
   examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, _flags, given) {
     const name = parsePolicyName(given, 'NAME');
-    const vault = invocation.connect();
-    await invocation.output.record(await vault.policies.read(name, invocation));
+    await invocation.output.record(await invocation.connect().policies.read(name, invocation));
   },
 });
 
@@ -51,20 +45,17 @@ const remove = defineCommand({
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
-  callsService: true,
-  printsRecords: true,
-  async run(invocation, { yes, 'dry-run': isDry }, given) {
+  async run(invocation, flags, given) {
     const { terminal, signal, output } = invocation;
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
-    if (isDry || !yes) {
+    const describe = async (): Promise<string> => {
       const plan = makePlan([], [toPolicy(await vault.policies.read(name, { signal }))], true);
-      const lines = [...plan.steps.flatMap(stepLines), LEASES_STAY];
-      if (isDry && !output.isForPeople) await output.record(planRecord(plan, false));
-      else for (const line of lines) isDry ? output.text(line) : printNotice(terminal, line);
-      if (isDry) return printNotice(terminal, 'Nothing was done.');
-      await requireConfirmation(invocation, `Delete ${name}?`);
-    }
+      if (output.isForPeople) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
+      else await output.record(planRecord(plan, false));
+      return `Policy ${name} will be deleted.`;
+    };
+    if (!(await confirmDestructive(invocation, flags, describe, 'Delete it?'))) return;
     await vault.policies.delete(name, { signal });
     printNotice(terminal, `Deleted ${name}.`);
   },

@@ -31,8 +31,6 @@ export const apply = defineCommand({
       does: 'in a pipeline: make the vault match the files exactly',
     },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
     const files = await readPolicyDirectory(directory, terminal.workingDirectory);

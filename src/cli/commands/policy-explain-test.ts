@@ -1,12 +1,10 @@
 /** The commands `policy explain` and `policy test`. */
-import { LeaseholdError } from '../../client/errors.ts';
-import type { Policies } from '../../client/policies.ts';
-import type { Policy } from '../../client/types.ts';
 import { ACTIONS } from '../../core/policy.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { text, toggle } from '../flags.ts';
 import { readTextInput } from '../input.ts';
+import { pluralize } from '../output/cells.ts';
 import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
 import { holdExpectations, readExpectations } from '../policy/expectations.ts';
 import {
@@ -38,8 +36,6 @@ export const explain = defineCommand({
     { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
     { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { all: showsAll }, agent, action, path) {
     const { signal, output } = invocation;
     const read = readQuestion(agent, action, path);
@@ -47,7 +43,7 @@ export const explain = defineCommand({
     const { policies } = invocation.connect();
     // WHY: an agent may not list policies, and the attempt would be recorded as a denial.
     const listed = mayBeAdministrator(invocation.settings.identity.value)
-      ? await listWhereAllowed(policies, signal)
+      ? await Array.fromAsync(policies.listAll({ signal }))
       : null;
     const simulation = await policies.simulate(toSimulation(read.question), { signal });
     const explanation = explainAccess(read.question, listed, simulation);
@@ -68,15 +64,6 @@ const toProblem = (problem: string) => {
   return { where, what: rule.join(': ') };
 };
 
-async function listWhereAllowed(policies: Policies, signal: AbortSignal): Promise<Policy[] | null> {
-  try {
-    return await Array.fromAsync(policies.listAll({ signal }));
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'ACCESS_DENIED') return null;
-    throw error;
-  }
-}
-
 export const test = defineCommand({
   name: 'policy test',
   summary: 'Test policies against a file of expected decisions',
@@ -90,8 +77,6 @@ export const test = defineCommand({
     { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
     { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, { policies: directory }, file) {
     const { terminal, output } = invocation;
     const label = file === '-' ? 'standard input' : file;
@@ -101,7 +86,7 @@ export const test = defineCommand({
     if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
     else if (failed.length > 0)
       await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason'], null);
-    const all = `${held.length} ${held.length === 1 ? 'expectation' : 'expectations'}`;
+    const all = pluralize(held.length, 'expectation');
     printNotice(
       terminal,
       failed.length === 0 ? `${label}: ${all}, all passed.` : `${label}: ${failed.length} of ${all} failed.`,

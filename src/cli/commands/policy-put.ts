@@ -1,11 +1,9 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
-import { LeaseholdError } from '../../client/errors.ts';
-import type { Policies } from '../../client/policies.ts';
-import type { Policy } from '../../client/types.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
+import { nullIfMissing } from '../errors.ts';
 import { CONFIRMATION_FLAGS, list, parseDuration, text } from '../flags.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
@@ -42,14 +40,12 @@ export const put = defineCommand({
     },
     { line: 'leasehold policy put ci --file policies/ci.toml', does: 'create or replace a policy from a file' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, flags, name) {
     const { terminal, signal, output } = invocation;
     const isSure = flags.yes;
     const draft = await readDraft(invocation, flags, name);
     const { policies } = invocation.connect();
-    const present = await readIfExists(policies, invocation, name);
+    const present = await nullIfMissing(policies.read(name, { signal }));
     const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
     const [step] = plan.steps;
     if (flags['dry-run']) {
@@ -75,15 +71,6 @@ export const put = defineCommand({
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
   },
 });
-
-async function readIfExists(policies: Policies, { signal }: Invocation, name: string): Promise<Policy | null> {
-  try {
-    return await policies.read(name, { signal });
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
-    throw error;
-  }
-}
 
 const FLAG_OF: Readonly<Record<string, string>> = {
   principal: '--principal',

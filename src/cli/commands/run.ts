@@ -43,7 +43,7 @@ export const run = defineCommand({
     { line: 'leasehold run -- npm start', does: 'use the variables of [run.default] in leasehold.toml' },
     { line: 'leasehold run --env-file .env -- npm start', does: 'use references in a file that can be committed' },
   ],
-  callsService: true,
+  printsNoRecords: true,
   handlesSignals: true,
   async run(invocation, flags, name) {
     const { terminal, rest } = invocation;

@@ -37,8 +37,6 @@ export const scanCommand = defineCommand({
     { line: 'leasehold scan --move --prefix shop/dev', does: 'ask for each secret of an env file' },
     { line: 'leasehold scan -o json > findings.json', does: 'in a build: exits with 3 if a secret is found' },
   ],
-  callsService: true,
-  printsRecords: true,
   async run(invocation, flags, directory) {
     const { terminal, signal, output } = invocation;
     const { parsePrefix } = await import('../import/path-names.ts');

@@ -14,8 +14,6 @@ const status = defineCommand({
   name: 'status',
   summary: 'Show whether the service is reachable and healthy',
   about: ['Needs no token. The exit code is 2 if the service is not healthy.'],
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
     const vault = invocation.connect(true);
@@ -59,7 +57,7 @@ function entry(name: string, summary: string, file: string): Command {
     name,
     summary,
     about: [`For its flags, run leasehold ${name} --help.`],
-    callsService: false,
+    isLocal: true,
     takesAllWords: true,
     handlesSignals: true,
     run: ({ rest, terminal }) => runEntry(file, rest, terminal),

@@ -33,8 +33,6 @@ export async function identify(
 const whoami = defineCommand({
   name: 'whoami',
   summary: 'Show the identity in use and where it comes from',
-  callsService: true,
-  printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
     const { name, expiresAt } = await identify(invocation.connect(), signal);
@@ -62,7 +60,7 @@ const login = defineCommand({
     { line: 'leasehold login --agent deploy-bot', does: 'save a session for deploy-bot' },
     { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this service' },
   ],
-  callsService: true,
+  printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {
     if (from !== null && from !== '-') throw valueInArguments();
     const userDirs = userDirsOf(terminal);
@@ -90,7 +88,7 @@ const login = defineCommand({
         : isGiven
           ? setting.token
           : await askHidden({ terminal, signal }, `Token for ${address}`);
-    const { name } = await tryToken(settings, token, signal);
+    const { name } = await identify(connectAs(settings, { kind: 'token', token }), signal);
     writeLogin(userDirs, address, { kind: 'token', token });
     printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
   },
@@ -99,7 +97,7 @@ const login = defineCommand({
 const logout = defineCommand({
   name: 'logout',
   summary: 'Delete the saved login and end its session',
-  callsService: true,
+  printsNoRecords: true,
   async run({ terminal, settings, signal }) {
     const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
@@ -116,16 +114,6 @@ async function readPipedToken(question: Question): Promise<Secret> {
   const text = (await readInput(question, '-', 1)).toString('latin1').trim();
   if (/^[\x21-\x7e]{16,512}$/.test(text)) return new Secret(text);
   throw new UsageError('standard input does not contain a Leasehold token (lha_… or lhs_…)');
-}
-
-/** @throws LeaseholdError UNAUTHENTICATED when the service rejects the token */
-async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
-  try {
-    return await identify(connectAs(settings, { kind: 'token', token }), signal);
-  } catch (error) {
-    if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
-    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} rejects this token.`);
-  }
 }
 
 function connectAs(settings: Settings, value: Identity): Leasehold {

@@ -1,14 +1,20 @@
 /**
  * `leasehold __complete -- WORD …`, called by the shell scripts. Prints the kind of completion, then a line for each
- * candidate with a tab and its description. Prints no errors and ends within a second.
+ * candidate with a tab and its description. Prints no errors and ends within a second. Names go into a command line, so
+ * only valid ones are printed.
  */
+import { globSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { Writable } from 'node:stream';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { pathViolation } from '../../core/path.ts';
 import type { Command, Invocation } from '../command.ts';
 import { createInvocation } from '../invocation.ts';
-import { resolveSettings } from '../settings/resolve.ts';
+import { keyFileIn } from '../settings/data-dir.ts';
+import { userKeyFile } from '../settings/identity.ts';
+import { resolveSettings, userDirsOf } from '../settings/resolve.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
-import { namesFrom, ownAgents, pathsFrom } from './names.ts';
 import { locateCursor, type NameKind, type Offer } from './target.ts';
 
 /** Limits for the service and for the whole completion. Tests increase them. */
@@ -56,10 +62,57 @@ export async function printCompletions(
 }
 
 async function findNames(invocation: Invocation, noun: NameKind, begun: string): Promise<string[]> {
-  const { settings, terminal, signal } = invocation;
-  if (noun === 'own agent') return ownAgents(settings, terminal).sort();
+  const { settings, signal } = invocation;
+  if (noun === 'own agent') return ownAgents(invocation).sort();
   // Agents may not list agents or policies. A key press must not add denials to the audit log.
   if (noun !== 'path' && !mayBeAdministrator(settings.identity.value)) return [];
   const names = await namesFrom(invocation.connect(), noun, signal);
   return noun === 'path' ? pathsFrom(names, begun) : names.sort();
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Agents whose keys are on this machine. */
+function ownAgents({ settings, terminal }: Invocation): string[] {
+  const own = globSync('*.pem', { cwd: dirname(userKeyFile(userDirsOf(terminal), 'any')) });
+  const served = globSync('*', { cwd: dirname(dirname(keyFileIn(settings.dataDir.value, 'any'))) });
+  const names = new Set([...own.map((file) => basename(file, '.pem')), ...served]);
+  return [...names].filter((name) => NAME.test(name));
+}
+
+/** Names received before the signal aborts. Never rejects. */
+export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
+  const found: string[] = [];
+  try {
+    const { credentials, agents, policies } = vault;
+    const options = { signal };
+    const rows =
+      noun === 'path'
+        ? credentials.listAll({}, options)
+        : noun === 'agent'
+          ? agents.listAll(options)
+          : policies.listAll(options);
+    for await (const row of rows) found.push('path' in row ? row.path : row.name);
+  } catch {
+    // Unreachable, denied or too slow: return what was received.
+  }
+  return found.filter((name) => (noun === 'path' ? pathViolation(name) === null : NAME.test(name)));
+}
+
+/** Paths up to the next slash, like directories; descends further while there is only one. */
+export function pathsFrom(paths: readonly string[], begun: string): string[] {
+  const upTo = (length: number): string[] => {
+    const cut = paths
+      .filter((path) => path.startsWith(begun))
+      .map((path) => {
+        const slash = path.indexOf('/', length);
+        return slash === -1 ? path : path.slice(0, slash + 1);
+      });
+    return [...new Set(cut)];
+  };
+  let offers = upTo(begun.length);
+  for (let [only, another] = offers; only?.endsWith('/') && another === undefined; [only, another] = offers) {
+    offers = upTo(only.length);
+  }
+  return offers.sort();
 }

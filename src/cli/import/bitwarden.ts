@@ -9,7 +9,10 @@ import { isObject, type JsonObject, objectOf, objectsOf, parseJson, textOf, valu
 
 /** The member that contains the fields of each item type. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
-const TYPES: Readonly<Record<string, string>> = { totp: 'totp', privateKey: 'ssh_key' };
+const TYPES = new Map([
+  ['totp', 'totp'],
+  ['privateKey', 'ssh_key'],
+]);
 /** The type of a field that only refers to another field. */
 const LINKED_FIELD = '3';
 
@@ -48,7 +51,7 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   const add = reader.item([...foldersIn(parent), title], textOf(objectsOf(login, 'uris')[0] ?? {}, 'uri'), where);
   for (const kind of KINDS) {
     const fields = objectOf(item, kind) ?? {};
-    for (const field of Object.keys(fields)) add(field, textOf(fields, field), TYPES[field]);
+    for (const field of Object.keys(fields)) add(field, textOf(fields, field), TYPES.get(field));
   }
   add('notes', textOf(item, 'notes'), 'note');
   for (const field of objectsOf(item, 'fields')) {

@@ -4,18 +4,13 @@ import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
 import type { ImportSource } from './item.ts';
 import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
-import { columnsOf, summary, toRecords } from './report.ts';
+import { columnsOf, type ReportPorts, summary, toRecords } from './report.ts';
 import { compare, storeAll } from './store.ts';
 
-export interface ImportPorts {
-  /** Prints a line for the user. */
-  say(line: string): void;
+export interface ImportPorts extends ReportPorts {
   /** Shows the plan as a table before the confirmation. */
   showPlan(records: readonly Printable[], columns: readonly string[]): void;
-  /** @throws UsageError without a terminal */
-  confirm(question: string): Promise<boolean>;
   progress(what: string): { show(done: number, of: number): void; end(): void };
-  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
   readonly signal: AbortSignal;
 }
 

@@ -4,7 +4,7 @@ import { inParallel } from '../../platform/parallel.ts';
 import { RemoteError } from '../errors.ts';
 import { type ImportSource, Reader } from './item.ts';
 import { addJson, isObject, type JsonObject } from './json.ts';
-import type { Kv2 } from './kv2.ts';
+import { type Kv2, MOUNT_HINT } from './kv2.ts';
 
 const MAX_CONCURRENT = 8;
 /** The limit of a path of the vault; it also ends a listing that a hostile server makes endless. */
@@ -27,20 +27,17 @@ export interface WalkOptions {
 export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSource> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);
-  const read = new Map<string, JsonObject>();
+  const read = new Map<readonly string[], JsonObject>();
   let done = 0;
   const readOne = async (path: readonly string[]): Promise<void> => {
     const version = await kv2.read(path, options.signal);
-    if ('data' in version) read.set(path.join('/'), version.data);
+    if ('data' in version) read.set(path, version.data);
     else reader.skip(locationOf(options, path), version.missing, version.isRejected ? 'rejected' : 'empty');
     options.progress(++done, secrets.length);
   };
   await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
   // In order of paths, not of responses.
-  for (const path of secrets) {
-    const data = read.get(path.join('/'));
-    if (data !== undefined) addSecret(reader, path, data, locationOf(options, path));
-  }
+  for (const path of secrets) addSecret(reader, path, read.get(path), locationOf(options, path));
   return reader;
 }
 
@@ -52,8 +49,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
   let deeper: (readonly string[])[] = [];
   const listOne = async (directory: readonly string[]): Promise<void> => {
     const names = await kv2.list(directory, options.signal);
-    const isTop = directory === options.below;
-    if (isTop && (names ?? []).length === 0) throw nothingToList(names === null, locationOf(options, directory));
+    if (directory === options.below && !names?.length)
+      throw nothingToList(names === null, locationOf(options, directory));
     if (names === null) reader.skip(`${locationOf(options, directory)}/`, 'the token is not allowed to list it');
     for (const name of new Set(names)) {
       keys += 1;
@@ -77,16 +74,13 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
 }
 
 function nothingToList(isForbidden: boolean, location: string): RemoteError {
-  const hint = 'Check that it is a KV engine of version 2, and check VAULT_NAMESPACE.';
-  return isForbidden
-    ? new RemoteError(
-        `the token is not allowed to list ${location} (403)`,
-        'It may have expired; its policy needs list on metadata/.',
-      )
-    : new RemoteError(`nothing was found at ${location}`, hint);
+  if (!isForbidden) return new RemoteError(`nothing was found at ${location}`, `${MOUNT_HINT} Check VAULT_NAMESPACE.`);
+  const hint = 'It may have expired; its policy needs list on metadata/.';
+  return new RemoteError(`the token is not allowed to list ${location} (403)`, hint);
 }
 
-function addSecret(reader: Reader, path: readonly string[], data: JsonObject, location: string): void {
+function addSecret(reader: Reader, path: readonly string[], data: JsonObject | undefined, location: string): void {
+  if (data === undefined) return;
   const { value, ...others } = data;
   const isValueOnly = value !== undefined && !isObject(value) && Object.keys(others).length === 0;
   addJson(reader, path, isValueOnly ? value : data, location);

@@ -33,7 +33,7 @@ const TIMEOUT_MS = 30_000;
 const TRANSIENT: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const ADDRESS_HINT =
   'Check that --vault-addr is the address of Vault or OpenBao, and that no proxy responds in its place.';
-const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
+export const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 
 /** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose every secret */
 export function parseVaultAddress(text: string): string {

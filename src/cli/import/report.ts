@@ -1,6 +1,15 @@
 /** The output of an import: plan, results and follow-up steps. It never contains a value. */
-import { toCell } from '../output/cells.ts';
+import { type Printable, toCell } from '../output/cells.ts';
 import type { ImportPlan } from './plan.ts';
+
+/** The terminal, for imports and scans. */
+export interface ReportPorts {
+  /** Prints a line for the user. */
+  say(line: string): void;
+  /** @throws UsageError without a terminal */
+  confirm(question: string): Promise<boolean>;
+  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
+}
 
 /** The name of the column with the states: before and after storing. */
 type Column = 'plan' | 'result';

@@ -7,10 +7,9 @@ import { isArchive } from './onepassword.ts';
 
 /** `name` is the name of the file. */
 export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat | null): SourceFormat | 'csv' {
-  const isZip = isArchive(bytes);
   const isPasswordManager = wanted === '1password' || wanted === 'bitwarden';
-  if (!isZip && (/\.csv$/i.test(name) || (isPasswordManager && !isObject(bytes)))) return 'csv';
-  return wanted ?? guess(bytes, name, isZip);
+  const mayBeCsv = /\.csv$/i.test(name) || (isPasswordManager && !beginningOf(bytes).startsWith('{'));
+  return mayBeCsv && !isArchive(bytes) ? 'csv' : (wanted ?? guess(bytes, name));
 }
 
 /** `name` is the name of the file, for messages. @throws UsageError when the file is not of the format */
@@ -30,29 +29,24 @@ export async function readSource(bytes: Uint8Array, name: string, format: Source
 }
 
 const SNIFFED_BYTES = 4096;
-const firstBytes = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(0, SNIFFED_BYTES)).toString('latin1');
 
-/** Whether the text begins with `{`, after an optional byte order mark and white space. */
-function isObject(bytes: Uint8Array): boolean {
-  return /^(?:\u00ef\u00bb\u00bf)?\s*\{/.test(firstBytes(bytes));
+/** The first characters after an optional byte order mark and white space. */
+function beginningOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart();
 }
 
 /** A Bitwarden export begins with its member `encrypted`. */
-function guess(bytes: Uint8Array, name: string, isZip: boolean): SourceFormat {
-  if (isZip || /\.1pux$/i.test(name)) return '1password';
-  if (!isObject(bytes) && !/\.json$/i.test(name)) return 'env';
-  return /^(?:\u00ef\u00bb\u00bf)?\s*\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(firstBytes(bytes))
-    ? 'bitwarden'
-    : 'json';
+function guess(bytes: Uint8Array, name: string): SourceFormat {
+  if (isArchive(bytes) || /\.1pux$/i.test(name)) return '1password';
+  const beginning = beginningOf(bytes);
+  if (!beginning.startsWith('{') && !/\.json$/i.test(name)) return 'env';
+  return /^\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(beginning) ? 'bitwarden' : 'json';
 }
 
 /** @throws UsageError when it is not a .env file */
 function readEnv(bytes: Uint8Array, name: string): ImportSource {
   const reader = new Reader();
-  for (const { name: variable, value, line } of parseEnvFile(
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-    name,
-  )) {
+  for (const { name: variable, value, line } of parseEnvFile(Buffer.from(bytes), name)) {
     const where = `${name}:${line}`;
     if (isReference(value.reveal())) reader.skip(where, 'it is already a reference to a credential', 'empty');
     else reader.add({ names: [variable], value, type: typeByName(variable), description: '', where });

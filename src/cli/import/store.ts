@@ -9,8 +9,6 @@ import { inParallel } from '../../platform/parallel.ts';
 import { type ImportPlan, type ImportRow, isToStore } from './plan.ts';
 
 const MAX_CONCURRENT = 8;
-/** After an interrupt, for requests in flight, so that their result is known. */
-const GRACE_MS = 5000;
 
 type Vault = Pick<Leasehold, 'credentials'>;
 
@@ -28,27 +26,20 @@ export async function storeAll(
   const wanted = plan.rows.filter(isToStore);
   const results = new Map<ImportRow, ImportRow>();
   const stopped = new AbortController();
-  const grace = new AbortController();
-  const startGrace = (): unknown => setTimeout(() => grace.abort(signal.reason), GRACE_MS).unref();
-  signal.addEventListener('abort', startGrace, { once: true });
   const storeOne = async (row: ImportRow): Promise<void> => {
     try {
-      results.set(row, { ...row, ...(await store(vault, row, onlyNew, grace.signal)) });
+      results.set(row, { ...row, state: await store(vault, row, onlyNew) });
     } catch (error) {
-      if (!(error instanceof LeaseholdError) && !grace.signal.aborted) throw error;
-      if (!(error instanceof LeaseholdError) || isFatal(error)) stopped.abort();
-      const reason = error instanceof LeaseholdError ? reasonOf(error) : 'interrupted; it may have been stored';
-      results.set(row, { ...row, state: 'failed', reason });
+      if (!(error instanceof LeaseholdError)) throw error;
+      if (isFatal(error)) stopped.abort();
+      results.set(row, { ...row, state: 'failed', reason: reasonOf(error) });
     }
     progress(results.size, wanted.length);
   };
-  try {
-    await inParallel(wanted, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal]));
-  } catch (error) {
+  // WHY the signal ends no request: those in flight are completed, so that their result is known.
+  await inParallel(wanted, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal])).catch((error) => {
     if (!signal.aborted && !stopped.signal.aborted) throw error;
-  } finally {
-    signal.removeEventListener('abort', startGrace);
-  }
+  });
   const resultOf = (row: ImportRow): ImportRow => results.get(row) ?? { ...row, state: 'not tried' };
   return { ...plan, rows: plan.rows.map((row) => (isToStore(row) ? resultOf(row) : row)) };
 }
@@ -57,14 +48,13 @@ async function store(
   { credentials }: Vault,
   { path, draft: { value, type, description } }: ImportRow,
   onlyIfNew: boolean,
-  signal: AbortSignal,
-): Promise<Pick<ImportRow, 'state'>> {
+): Promise<'stored' | 'exists'> {
   const request = { path, value, ...(type && { type }), ...(description && { description }) };
   try {
-    await credentials.store(request, { onlyIfNew, signal });
-    return { state: 'stored' };
+    await credentials.store(request, { onlyIfNew });
+    return 'stored';
   } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'ALREADY_EXISTS' && onlyIfNew) return { state: 'exists' };
+    if (error instanceof LeaseholdError && error.code === 'ALREADY_EXISTS' && onlyIfNew) return 'exists';
     throw error;
   }
 }

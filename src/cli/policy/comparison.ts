@@ -12,29 +12,15 @@ export interface FieldChange {
 
 /** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
-  const widensActions = !after.actions.every((action) => before.actions.includes(action));
-  const changes: FieldChange[] = [
-    {
-      field: 'principal',
-      from: before.principal,
-      to: after.principal,
-      widens: !principalCovers(before.principal, after.principal),
-    },
-    {
-      field: 'resources',
-      from: before.resources,
-      to: after.resources,
-      widens: !resourcesCover(before.resources, after.resources),
-    },
-    { field: 'actions', from: before.actions, to: after.actions, widens: widensActions },
-    {
-      field: 'max_ttl',
-      from: before.maxTtlSeconds,
-      to: after.maxTtlSeconds,
-      widens: after.maxTtlSeconds > before.maxTtlSeconds,
-    },
-  ];
-  return changes.filter(({ from, to }) => new Set([from].flat()).symmetricDifference(new Set([to].flat())).size > 0);
+  const changes = [
+    ['principal', before.principal, after.principal, !principalCovers(before.principal, after.principal)],
+    ['resources', before.resources, after.resources, !resourcesCover(before.resources, after.resources)],
+    ['actions', before.actions, after.actions, !after.actions.every((action) => before.actions.includes(action))],
+    ['max_ttl', before.maxTtlSeconds, after.maxTtlSeconds, after.maxTtlSeconds > before.maxTtlSeconds],
+  ] as const;
+  return changes
+    .filter(([, from, to]) => new Set<unknown>([from].flat()).symmetricDifference(new Set([to].flat())).size > 0)
+    .map(([field, from, to, widens]) => ({ field, from, to, widens }));
 }
 
 /**

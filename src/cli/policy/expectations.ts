@@ -18,7 +18,8 @@ export interface Expectation {
   readonly ttlSeconds: TtlSeconds | null;
 }
 
-const ROW = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
+const RULE = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
+const ROW = /^(allow|deny)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+ttl\s+(\S+))?$/;
 
 /** `file` is its name, for messages. @throws UsageError with all problems and their lines */
 export function readExpectations(text: string, file: string): Expectation[] {
@@ -26,41 +27,34 @@ export function readExpectations(text: string, file: string): Expectation[] {
   const problems: Problem[] = [];
   for (const [at, line] of text.split('\n').entries()) {
     // Neither a name nor a path can contain a #.
-    const words = (line.split('#')[0] ?? '').split(/\s+/).filter((word) => word !== '');
-    if (words.length === 0) continue;
-    const read = readRow(words, at + 1);
+    const row = line.replace(/#.*/, '').trim();
+    if (row === '') continue;
+    const read = readRow(row, at + 1);
     if ('expectation' in read) expectations.push(read.expectation);
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
   if (problems.length > 0) throw problemsError(problems, 'Nothing was tested.');
   // A file without expectations would always hold, and is probably the wrong file.
-  if (expectations.length === 0) throw new UsageError(`${file}: contains no expectations`, ROW);
+  if (expectations.length === 0) throw new UsageError(`${file}: contains no expectations`, RULE);
   return expectations;
 }
 
 type ReadRow = { readonly expectation: Expectation } | { readonly problems: readonly string[] };
 
-function readRow(words: readonly string[], line: number): ReadRow {
-  const [verdict = '', agent, action, path, ttlWord, ttlText, ...more] = words;
-  const problems: string[] = [];
-  if (verdict !== 'allow' && verdict !== 'deny') problems.push('a row must begin with allow or deny');
-  if (agent === undefined || action === undefined || path === undefined)
-    return { problems: [...problems, `AGENT, ACTION and PATH are required; ${ROW}`] };
+function readRow(row: string, line: number): ReadRow {
+  const [, verdict, agent = '', action = '', path = '', ttlText] = ROW.exec(row) ?? [];
+  if (verdict === undefined) return { problems: [RULE] };
+  const allows = verdict === 'allow';
   const read = readQuestion(agent, action, path);
-  if ('problems' in read) problems.push(...read.problems);
-  const ttlProblem = ttlWord === undefined ? null : ttlRule(verdict, ttlWord, ttlText);
-  if (ttlProblem !== null) problems.push(ttlProblem);
-  else if (more.length > 0) problems.push(`the row has too many words; ${ROW}`);
+  const seconds = ttlText === undefined ? null : parseDuration(ttlText);
+  const problems = [
+    ...('problems' in read ? read.problems : []),
+    ...(ttlText !== undefined && !allows ? ['ttl: a denial has none'] : []),
+    ...(ttlText !== undefined && seconds === null ? [`ttl: ${DURATION_RULE}`] : []),
+    (seconds !== null && ruleBroken(() => parseTtl(seconds, 'ttl'))) || [],
+  ].flat();
   if (!('question' in read) || problems.length > 0) return { problems };
-  const ttlSeconds = ttlText === undefined ? null : (parseDuration(ttlText) as TtlSeconds);
-  return { expectation: { line, allows: verdict === 'allow', question: read.question, ttlSeconds } };
-}
-
-function ttlRule(verdict: string, word: string, text: string | undefined): string | null {
-  if (word !== 'ttl') return `only ttl SECONDS may follow PATH; ${ROW}`;
-  if (verdict === 'deny') return 'ttl: a denial has none';
-  const seconds = text === undefined ? null : parseDuration(text);
-  return seconds === null ? `ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'ttl'));
+  return { expectation: { line, allows, question: read.question, ttlSeconds: seconds as TtlSeconds | null } };
 }
 
 /** The row in its file format, with single spaces. */

@@ -60,23 +60,13 @@ export function explainAccess(
 }
 
 function consider({ agent, action, path }: AccessQuery, policy: Policy, decider: string | null): Considered {
-  const matching = policy.resources.find((pattern) => matches(pattern, path)) ?? null;
-  const failed: Test | null = !principalMatches(policy.principal, agent)
-    ? 'principal'
-    : !policy.actions.includes(action)
-      ? 'action'
-      : matching === null
-        ? 'pattern'
-        : null;
-  const nearest = failed === 'pattern' ? nearestPattern(policy.resources, path) : null;
-  return {
-    name: policy.name,
-    principal: policy.principal,
-    max_ttl: policy.maxTtlSeconds,
-    failed,
-    pattern: failed === null ? matching : nearest,
-    decides: policy.name === decider,
-  };
+  const { name, principal, maxTtlSeconds: max_ttl, actions, resources } = policy;
+  const considered = { name, principal, max_ttl, decides: name === decider };
+  if (!principalMatches(principal, agent)) return { ...considered, failed: 'principal', pattern: null };
+  if (!actions.includes(action)) return { ...considered, failed: 'action', pattern: null };
+  const matching = resources.find((pattern) => matches(pattern, path));
+  if (matching !== undefined) return { ...considered, failed: null, pattern: matching };
+  return { ...considered, failed: 'pattern', pattern: nearestPattern(resources, path) };
 }
 
 const ORDER: readonly (Test | null)[] = [null, 'pattern', 'action', 'principal'];
@@ -104,25 +94,17 @@ export function verdictLines(explanation: Explanation): string[] {
 export function consideredRows(policies: readonly Considered[], action: string, showsAll: boolean): Row[] {
   return policies
     .filter(({ failed }) => showsAll || failed !== 'principal')
-    .map((policy) => ({
-      policy: policy.name,
-      principal: policy.principal,
-      max_ttl: policy.max_ttl,
-      result: resultOf(policy, action),
-    }));
+    .map((policy) => {
+      const { name, principal, max_ttl } = policy;
+      return { policy: name, principal, max_ttl, result: resultOf(policy, action) };
+    });
 }
 
 function resultOf({ failed, pattern, decides }: Considered, action: string): string {
-  switch (failed) {
-    case null:
-      return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
-    case 'principal':
-      return 'fails principal: names other agents';
-    case 'action':
-      return `fails action: does not grant ${action}`;
-    case 'pattern':
-      return `fails pattern: the nearest is ${pattern}`;
-  }
+  if (failed === 'principal') return 'fails principal: names other agents';
+  if (failed === 'action') return `fails action: does not grant ${action}`;
+  if (failed === 'pattern') return `fails pattern: the nearest is ${pattern}`;
+  return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
 }
 
 /** The number of omitted policies, and the command that would grant the access. */

@@ -7,23 +7,44 @@ import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, pa
 import { parseDuration } from '../flags.ts';
 import { ruleBroken } from './problems.ts';
 
-/** `created_at` is accepted and ignored, so that the output of `policy show` is a valid file. */
-const FIELDS = ['name', 'principal', 'resources', 'actions', 'max_ttl', 'created_at'] as const;
-const SETTABLE = FIELDS.slice(0, -1);
-const REQUIRED = ['principal', 'resources', 'actions'] as const;
 const SHOWN_NAME = /^[\w.-]{1,40}$/;
 
 export type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
 
+const REQUIRED = ['principal', 'resources', 'actions'];
+type Rules = (value: unknown, name: string) => readonly (string | null)[];
+/** Each field is checked separately, so that one problem does not hide another. */
+const RULES: Readonly<Record<string, Rules>> = {
+  name: (value, name) => [value === name ? null : `name: must be ${name}, the name of the file, or omitted`],
+  principal: (value) => [
+    typeof value === 'string' ? ruleBroken(() => parsePrincipal(value)) : 'principal: must be a string',
+  ],
+  resources: (value) => listRules(value, 'resources', (text, where) => ruleBroken(() => parsePattern(text, where))),
+  actions: (value) => listRules(value, 'actions', actionRule),
+  max_ttl: (value) => {
+    const seconds = toSeconds(value);
+    return [Number.isNaN(seconds) ? `max_ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'max_ttl'))];
+  },
+};
+const FIELDS = Object.keys(RULES);
+
 /** `name` is the name of the policy by its file; a field `name` must be the same. */
 export function readFields(value: unknown, name: string): Read {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { problems: [`must contain the fields of a policy: ${SETTABLE.join(', ')}`] };
+    return { problems: [`must contain the fields of a policy: ${FIELDS.join(', ')}`] };
   const fields = value as Readonly<Record<string, unknown>>;
-  const problems = [...unknownFields(fields), ...missingFields(fields), ...wrongKinds(fields, name)];
+  const has = (field: string): boolean => Object.hasOwn(fields, field);
+  const problems = [
+    // `created_at` is ignored, so that the output of `policy show` is a valid file.
+    ...Object.keys(fields).flatMap((field) =>
+      FIELDS.includes(field) || field === 'created_at' ? [] : unknownField(field),
+    ),
+    ...REQUIRED.filter((field) => !has(field)).map((field) => `${field}: is missing`),
+    ...Object.entries(RULES).flatMap(([field, rules]) => (has(field) ? rules(fields[field], name) : [])),
+  ].filter((problem) => problem !== null);
   if (problems.length > 0) return { problems };
   const { principal, resources, actions } = fields as unknown as PolicyReplacement;
-  const maxTtlSeconds = Object.hasOwn(fields, 'max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
+  const maxTtlSeconds = has('max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
   // The parser of the service, so both accept the same policies.
   const rule = ruleBroken(() => {
@@ -32,42 +53,10 @@ export function readFields(value: unknown, name: string): Read {
   return draft === null ? { problems: [rule ?? 'is not a policy'] } : { draft };
 }
 
-function unknownFields(fields: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(fields)
-    .filter((field) => !(FIELDS as readonly string[]).includes(field))
-    .map((field) => {
-      const shown = SHOWN_NAME.test(field) ? field : 'a field';
-      const meant = nearest(field.toLowerCase(), SETTABLE);
-      return `${shown}: unknown field; ${meant ? `did you mean ${meant}?` : `must be one of ${SETTABLE.join(', ')}`}`;
-    });
-}
-
-function missingFields(fields: Readonly<Record<string, unknown>>): string[] {
-  return REQUIRED.filter((field) => !Object.hasOwn(fields, field)).map((field) => `${field}: is missing`);
-}
-
-/** Checks each field separately, so that one problem does not hide another. */
-function wrongKinds(fields: Readonly<Record<string, unknown>>, name: string): string[] {
-  const found = SETTABLE.filter((field) => Object.hasOwn(fields, field)).flatMap((field) => {
-    const value = fields[field];
-    switch (field) {
-      case 'name':
-        return value === name ? [] : [`name: must be ${name}, the name of the file, or omitted`];
-      case 'principal':
-        return typeof value === 'string' ? [ruleBroken(() => parsePrincipal(value))] : ['principal: must be a string'];
-      case 'resources':
-        return listRules(value, field, (text, where) => ruleBroken(() => parsePattern(text, where)));
-      case 'actions':
-        return listRules(value, field, actionRule);
-      case 'max_ttl':
-        return Number.isNaN(toSeconds(value))
-          ? [`max_ttl: ${DURATION_RULE}`]
-          : [ruleBroken(() => parseTtl(toSeconds(value), field))];
-      default:
-        return [];
-    }
-  });
-  return found.filter((rule) => rule !== null);
+function unknownField(field: string): string {
+  const meant = nearest(field.toLowerCase(), FIELDS);
+  const hint = meant === null ? `must be one of ${FIELDS.join(', ')}` : `did you mean ${meant}?`;
+  return `${SHOWN_NAME.test(field) ? field : 'a field'}: unknown field; ${hint}`;
 }
 
 export const DURATION_RULE = 'must be a whole number of seconds, or a duration such as 15m';
@@ -78,9 +67,7 @@ function toSeconds(value: unknown): number {
   return typeof value === 'number' ? value : Number.NaN;
 }
 
-type Rule = (text: string, where: string) => string | null;
-
-function listRules(value: unknown, field: string, rule: Rule): (string | null)[] {
+function listRules(value: unknown, field: string, rule: (text: string, where: string) => string | null) {
   if (!Array.isArray(value)) return [`${field}: must be a list`];
   if (value.length === 0) return [`${field}: must not be empty`];
   return value.map((text: unknown, at) => {

@@ -11,15 +11,8 @@ export type Parsed = { readonly value: unknown } | { readonly problem: string; r
 
 const DUPLICATE = 'has a duplicate field';
 
-export async function parseNotation(text: string, notation: Notation): Promise<Parsed> {
-  switch (notation) {
-    case 'toml':
-      return parseToml(text);
-    case 'json':
-      return parseJson(text);
-    case 'yaml':
-      return parseYaml(text);
-  }
+export function parseNotation(text: string, notation: Notation): Promise<Parsed> {
+  return { toml: parseToml, json: parseJson, yaml: parseYaml }[notation](text);
 }
 
 async function parseToml(text: string): Promise<Parsed> {
@@ -48,6 +41,12 @@ async function parseJson(text: string): Promise<Parsed> {
   return { value };
 }
 
+const YAML_RULES: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: DUPLICATE,
+  MULTIPLE_DOCS: 'contains several documents; write one policy in each file',
+  TAG_RESOLVE_FAILED: 'has a tag; remove it',
+};
+
 async function parseYaml(text: string): Promise<Parsed> {
   const { LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
@@ -62,17 +61,11 @@ async function parseYaml(text: string): Promise<Parsed> {
     resolveKnownTags: false,
   });
   const problem = document.errors[0] ?? document.warnings[0];
-  if (problem !== undefined) return { problem: yamlRule(problem.code), line: lines.linePos(problem.pos[0]).line };
+  if (problem !== undefined)
+    return { problem: YAML_RULES[problem.code] ?? 'is not YAML', line: lines.linePos(problem.pos[0]).line };
   try {
     return { value: document.toJS({ maxAliasCount: 0 }) };
   } catch {
     return { problem: 'has an alias; write the value instead', line: null };
   }
-}
-
-function yamlRule(code: string): string {
-  if (code === 'DUPLICATE_KEY') return DUPLICATE;
-  if (code === 'MULTIPLE_DOCS') return 'contains several documents; write one policy in each file';
-  if (code === 'TAG_RESOLVE_FAILED') return 'has a tag; remove it';
-  return 'is not YAML';
 }

@@ -4,7 +4,7 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -75,11 +75,10 @@ export async function readPolicyFile(question: Question, path: string, name: str
 async function checkFile(root: string, file: string, where: string): Promise<Checked> {
   const problem = (what: string): Checked => ({ problems: [{ where, what }] });
   const path = join(root, file);
-  const isLink = (await lstat(path)).isSymbolicLink();
   const target = await realpath(path).catch(() => null);
   if (target === null) return problem('is a link to a missing file');
   // A mounted volume contains links within itself. A link out of the directory bypasses the review of its files.
-  if (isLink && !target.startsWith(root + sep)) return problem('is a link that leaves the directory');
+  if (!target.startsWith(root + sep)) return problem('is a link that leaves the directory');
   if (!(await stat(target)).isFile()) return problem('must be a file; subdirectories are not read');
   const notation = notationOf(file);
   if (notation === null) return problem(extensionRule(file));

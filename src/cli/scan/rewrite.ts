@@ -47,17 +47,13 @@ export async function rewrite(file: string, before: Buffer, after: Buffer): Prom
     if (typeof found === 'string' || !found.equals(before))
       throw new RewriteError('it has changed since it was scanned');
     await rename(unfinished, file);
-    await syncDirectory(dirname(file));
+    // Some systems cannot open directories; the rename is complete anyway.
+    await using directory = await open(dirname(file), 'r').catch(() => null);
+    await directory?.sync().catch(() => undefined);
   } catch (error) {
     await rm(unfinished, { force: true });
     if (error instanceof RewriteError) throw error;
     const code = errnoSuffix(error);
     throw new RewriteError(code === ' (ELOOP)' ? 'it is a symbolic link' : `it cannot be replaced${code}`);
   }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  // Some systems cannot open directories; the rename is complete anyway.
-  await using handle = await open(directory, 'r').catch(() => null);
-  await handle?.sync().catch(() => undefined);
 }

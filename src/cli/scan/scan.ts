@@ -2,19 +2,12 @@
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { EXIT } from '../errors.ts';
+import type { ReportPorts } from '../import/report.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 import { findInEnvFile } from './env-file.ts';
 import { type Move, moveFile, pathFor } from './move-to-vault.ts';
 import { type Finding, findInText, isMovable } from './text.ts';
 import { type ScannedFile, type Skipped, type TreeOptions, walk } from './tree.ts';
-
-export interface Ports {
-  /** Prints a line for the user. */
-  say(line: string): void;
-  /** @throws UsageError without a terminal */
-  confirm(question: string): Promise<boolean>;
-  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
-}
 
 interface Scanned {
   readonly findings: readonly Finding[];
@@ -54,7 +47,7 @@ const MOVED = 'moved';
 /** Confirms each move, then moves file by file. @throws UsageError, LeaseholdError */
 export async function moveFindings(
   { findings, envFiles }: Scanned,
-  ports: Ports,
+  ports: ReportPorts,
   options: MoveOptions,
 ): Promise<Outcomes> {
   const outcomes = new Map<Finding, { path: string; outcome: string }>();
@@ -91,7 +84,7 @@ function toRecords(findings: readonly Finding[], outcomes: Outcomes | null): Pri
 }
 
 /** Resolves to the exit code. */
-export async function report(scanned: Scanned, outcomes: Outcomes | null, ports: Ports): Promise<number> {
+export async function report(scanned: Scanned, outcomes: Outcomes | null, ports: ReportPorts): Promise<number> {
   const { findings, files, skipped } = scanned;
   const columns = ['file', 'line', 'rule', 'name', 'hint', ...(outcomes === null ? [] : ['path', 'outcome'])];
   await ports.print(toRecords(findings, outcomes), columns);

@@ -7,8 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
 import { readRegularFile } from '../input.ts';
 import { isEnvFile } from './env-file.ts';
-import { isIgnored, parsePatterns } from './ignore.ts';
-import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
+import { type ActiveIgnores, IgnoreFiles, isIgnored, parsePatterns } from './ignore.ts';
 
 const EXCLUDED_DIRECTORIES: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
 const MAX_FILE_BYTES = 1024 * 1024;

@@ -59,13 +59,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
   };
 }
 
-interface Found {
-  readonly page: readonly ListedCredential[];
-  readonly total: number;
-  readonly isCut: boolean;
-}
-
-async function readPage(client: Leasehold, filter: CredentialsFilter, signal: AbortSignal): Promise<Found> {
+async function readPage(client: Leasehold, filter: CredentialsFilter, signal: AbortSignal) {
   const { data, meta } = await client.credentials.list(filter, { signal });
   return { page: data, total: meta.total, isCut: false };
 }
@@ -75,7 +69,7 @@ async function scan(
   filter: { readonly type?: string },
   { prefix, limit, offset }: { readonly prefix: string; readonly limit: number; readonly offset: number },
   signal: AbortSignal,
-): Promise<Found> {
+) {
   const page: ListedCredential[] = [];
   let total = 0;
   let scanned = 0;

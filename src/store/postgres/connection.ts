@@ -25,6 +25,7 @@ export class Connection {
   #sql: postgres.ReservedSql<{ number: number }> | null = null;
   readonly #waiting = new Set<(error: unknown) => void>();
   readonly #ending = new AbortController();
+  #isPreparing = false;
   #failure: unknown = null;
   /** Notices of the server since the last `takeNotices`. */
   #notices: string[] = [];
@@ -108,13 +109,24 @@ export class Connection {
   execute({ parts, values }: Statement): Promise<Rows> {
     if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);
     const text = parts.reduce((before, part, index) => `${before}$${index}${part}`);
-    return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], PREPARED));
+    const query = this.#sql.unsafe<Row[]>(text, [...values], PREPARED);
+    return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
   }
 
   async run<T>(procedure: Procedure<T>): Promise<T> {
     let step = procedure.next();
     while (!step.done) step = procedure.next(await this.execute(step.value));
     return step.value;
+  }
+
+  /** Prepares the statements of the work without running them, which saves their first round trip later. */
+  async prepare(work: () => Promise<unknown>): Promise<void> {
+    this.#isPreparing = true;
+    try {
+      await work();
+    } finally {
+      this.#isPreparing = false;
+    }
   }
 
   /** Runs several statements without parameters. @throws as `query` */

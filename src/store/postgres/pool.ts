@@ -3,23 +3,45 @@
  * connection is not reused.
  */
 import { StoreError } from '../errors.ts';
-import { type Connection, withDeadline } from './connection.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection, withDeadline } from './connection.ts';
+import type { Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
-import type { ReconnectThrottle } from './reconnect-throttle.ts';
 
 const ACQUIRE_TIMEOUT_MS = 5000;
 /** Longer than the statement time-out of the server: after it, the server is unresponsive. */
 export const RESPONSE_TIMEOUT_MS = 12_000;
+const RETRY_INTERVAL_MS = 200;
+
+/** @throws StoreError */
+export type OpenConnection = (purpose: Purpose) => Promise<Connection>;
+
+/**
+ * Opens connections. After a failure it rejects attempts with the same error for a short time, so that callers do not
+ * flood a server that is recovering.
+ */
+export function connector(address: PostgresAddress): OpenConnection {
+  let failed: { readonly error: unknown; readonly until: number } | null = null;
+  return async (purpose) => {
+    if (failed !== null && performance.now() < failed.until) throw failed.error;
+    try {
+      return await Connection.open(address, purpose);
+    } catch (error) {
+      failed = { error, until: performance.now() + RETRY_INTERVAL_MS };
+      throw error;
+    }
+  };
+}
 
 export class Pool {
-  readonly #throttle: ReconnectThrottle;
+  readonly #open: OpenConnection;
   #slots: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(throttle: ReconnectThrottle, slots: number) {
-    this.#throttle = throttle;
+  constructor(open: OpenConnection, slots: number) {
+    this.#open = open;
     this.#slots = slots;
   }
 
@@ -74,7 +96,7 @@ export class Pool {
 
   async #acquire(): Promise<Connection> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return this.#throttle.open('reading');
+    return this.#open('reading');
   }
 
   #release(connection: Connection): void {

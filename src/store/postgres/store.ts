@@ -11,11 +11,10 @@ import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
 import { POSTGRES_DIALECT } from './dialect.ts';
 import { prepareSchema } from './migrate.ts';
-import { Pool } from './pool.ts';
+import { connector, type OpenConnection, Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
-import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
-import { beginTransaction } from './transaction.ts';
+import { beginTransaction, prepareTransactions } from './transaction.ts';
 
 /** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -28,7 +27,7 @@ export class PostgresStore extends SqlStore {
   readonly isMultiWriter = true;
   protected override readonly dialect = POSTGRES_DIALECT;
   readonly logLocation: LogLocation;
-  readonly #throttle: ReconnectThrottle;
+  readonly #connect: OpenConnection;
   readonly #pool: Pool;
   /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
   readonly #priorityPool: Pool;
@@ -37,10 +36,10 @@ export class PostgresStore extends SqlStore {
 
   private constructor(address: PostgresAddress) {
     super();
-    this.#throttle = new ReconnectThrottle(address);
+    this.#connect = connector(address);
     this.logLocation = { kind: 'postgres', address };
-    this.#pool = new Pool(this.#throttle, READ_CONNECTIONS);
-    this.#priorityPool = new Pool(this.#throttle, 1);
+    this.#pool = new Pool(this.#connect, READ_CONNECTIONS);
+    this.#priorityPool = new Pool(this.#connect, 1);
   }
 
   /** Connects, migrates the schema, and checks the privileges of the role. @throws StoreError */
@@ -95,7 +94,8 @@ export class PostgresStore extends SqlStore {
   async #writingConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
-    this.#connection = await this.#throttle.open('writing');
+    this.#connection = await this.#connect('writing');
+    await prepareTransactions(this.#connection);
     return this.#connection;
   }
 

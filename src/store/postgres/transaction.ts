@@ -4,6 +4,8 @@
  * beginning.
  */
 import type { ReadSet } from '../../core/batch-state.ts';
+import type { ChallengeId, TokenHash } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
 import { LAST_ENTRY, toHead, toLastEntry } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Row } from '../statement.ts';
@@ -12,11 +14,13 @@ import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
 import { loadRows } from './loader.ts';
-import { PostgresBatchWriter } from './writer.ts';
+import { PostgresBatchWriter, prepareWrites } from './writer.ts';
 
 /** Longer than the lock time-out of the server: after it, the server is unresponsive. */
 const BEGIN_TIMEOUT_MS = 4000;
 const COMMIT_TIMEOUT_MS = 5000;
+/** Several sequential round trips. */
+const PREPARE_TIMEOUT_MS = 15_000;
 /**
  * A warning on a commit means that no standby confirmed it, and failover may lose it. Matched by class, because the
  * text is localized. SOURCE: syncrep.c, SyncRepWaitForLSN.
@@ -58,6 +62,24 @@ function lockAndLoad(connection: Connection, reads: readonly ReadSet[], knownSeq
       FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
     loadRows(connection, reads),
   ]);
+}
+
+/** Prepares statements up front, so that the first batch does not hold the lock longer. @throws StoreError */
+export async function prepareTransactions(connection: Connection): Promise<void> {
+  const retrieval: ReadSet = {
+    credential: '' as CredentialPath,
+    session: '' as TokenHash,
+    challenge: '' as ChallengeId,
+  };
+  const preparing = connection.prepare(() =>
+    Promise.all([lockAndLoad(connection, [retrieval], 0), prepareWrites(connection)]),
+  );
+  try {
+    await withDeadline(connection, PREPARE_TIMEOUT_MS, preparing);
+  } catch (error) {
+    connection.close();
+    throw toStoreError(error);
+  }
 }
 
 function toShared(connection: Connection, head: Head | null, state: Row): ClusterView {

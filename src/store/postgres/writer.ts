@@ -1,36 +1,29 @@
 /** Writes a batch in one round trip with the commit: changes in order, rows of one kind together, and the head last. */
-import type { Lease } from '../../core/lease.ts';
+
+import { type ChangeTarget, writeChange } from '../changes.ts';
 import { StoreError } from '../errors.ts';
 import {
   AGENTS,
   AUDIT_ENTRIES,
-  BULK_REVOCATIONS,
   CREDENTIAL_VERSIONS,
-  IDEMPOTENCY_RECORDS,
+  CREDENTIALS,
   LEASES,
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,
-  USAGES,
+  type Table,
 } from '../schema.ts';
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
-import { putCredential, removeCredential } from './credential-writer.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
 
-type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
-
-/** New rows that are collected until a change of another kind follows. */
-const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'consumeChallenge']);
-
-export class PostgresBatchWriter {
+export class PostgresBatchWriter implements ChangeTarget {
   readonly #connection: Connection;
   readonly #batch: WriteSet;
   readonly #sent: Promise<unknown>[] = [];
-  #leases: Lease[] = [];
-  #sessions: OfKind<'putSession'>['session'][] = [];
-  #challenges: OfKind<'consumeChallenge'>[] = [];
+  /** New rows by table, which are written together before the next statement. */
+  readonly #inserts = new Map<Table<object>, object[]>();
 
   constructor(connection: Connection, batch: WriteSet) {
     this.#connection = connection;
@@ -41,11 +34,11 @@ export class PostgresBatchWriter {
   async commit(before: Head | null): Promise<void> {
     const { entries, changes, head } = this.#batch;
     for (const change of changes) this.#apply(change);
+    for (const entry of entries) this.insert(AUDIT_ENTRIES, entry);
     this.#flush();
-    if (entries.length > 0) this.#write(insertItems(AUDIT_ENTRIES, entries));
     const written = writeHead(this.#connection, head, before);
     this.#sent.push(written);
-    this.#write(sql`COMMIT`);
+    this.write(sql`COMMIT`);
     const ended = await Promise.allSettled(this.#sent);
     const failed = ended.find((each) => each.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -53,96 +46,78 @@ export class PostgresBatchWriter {
   }
 
   /** Sends in call order; `commit` awaits all statements. */
-  #write(statement: Statement): void {
+  write(statement: Statement): void {
+    this.#flush();
     this.#sent.push(this.#connection.execute(statement));
   }
 
+  insert<T extends object>(table: Table<T>, item: T): void {
+    const items = this.#inserts.get(table) ?? [];
+    items.push(item);
+    this.#inserts.set(table, items);
+  }
+
+  replace<T extends object>(table: Table<T>, item: T): void {
+    this.write(upsertItems(table, [item]));
+  }
+
   #flush(): void {
-    if (this.#leases.length > 0) this.#write(insertItems(LEASES, this.#leases));
-    if (this.#sessions.length > 0) this.#write(insertItems(SESSIONS, this.#sessions));
-    if (this.#challenges.length > 0) this.#write(insertItems(SPENT_CHALLENGES, this.#challenges));
-    this.#leases = [];
-    this.#sessions = [];
-    this.#challenges = [];
+    for (const [table, items] of this.#inserts) this.#sent.push(this.#connection.execute(insertItems(table, items)));
+    this.#inserts.clear();
   }
 
   #apply(change: StoredChange): void {
     const { epoch } = this.#batch.head;
-    if (!BATCHED_KINDS.has(change.kind)) this.#flush();
     switch (change.kind) {
       case 'addLease':
-        this.#leases.push(change.lease);
-        return;
-      case 'putSession':
-        this.#sessions.push(change.session);
-        return;
-      case 'consumeChallenge':
-        this.#challenges.push(change);
+        this.insert(LEASES, change.lease);
         return;
       case 'putAgent': {
         const { id, name } = change.agent;
         // Replaces a row that was altered outside: it is not used, and its name can be registered again.
-        this.#write(sql`
+        this.write(sql`
           WITH removed AS (DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name}) RETURNING id, name)
           INSERT INTO control_removals (epoch, agent_id, name) SELECT ${epoch}::bigint, id, name FROM removed WHERE id <> ${id}
           ON CONFLICT DO NOTHING`);
-        this.#write(insertItems(AGENTS, [change.agent], epoch));
+        this.write(insertItems(AGENTS, [change.agent], epoch));
         return;
       }
       case 'removeAgent':
-        this.#write(sql`DELETE FROM agents WHERE id = ${change.id}`);
-        this.#write(recordRemoval(epoch, change.id, change.name));
+        this.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
+        this.write(recordRemoval(epoch, change.id, change.name));
         return;
       case 'putPolicy':
-        this.#write(sql`DELETE FROM policies WHERE name = ${change.policy.name}`);
-        this.#write(insertItems(POLICIES, [change.policy], epoch));
+        this.write(sql`DELETE FROM policies WHERE name = ${change.policy.name}`);
+        this.write(insertItems(POLICIES, [change.policy], epoch));
         return;
       case 'removePolicy':
-        this.#write(sql`DELETE FROM policies WHERE name = ${change.name}`);
-        this.#write(recordRemoval(epoch, '', change.name));
-        return;
-      case 'removeSession':
-        this.#write(sql`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
-        return;
-      case 'saveIdempotencyRecord':
-        // Replaces a record that expired or was altered outside.
-        this.#write(upsertItems(IDEMPOTENCY_RECORDS, [change.record]));
-        return;
-      case 'putUsage':
-        this.#write(sql`DELETE FROM usages WHERE path = ${change.usage.path}`);
-        this.#write(insertItems(USAGES, [change.usage]));
-        return;
-      case 'removeUsage':
-        this.#write(sql`DELETE FROM usages WHERE path = ${change.path}`);
+        this.write(sql`DELETE FROM policies WHERE name = ${change.name}`);
+        this.write(recordRemoval(epoch, '', change.name));
         return;
       case 'putCredential':
-        for (const statement of putCredential(change.credential)) this.#write(statement);
+        this.replace(CREDENTIALS, change.credential);
+        this.write(sql`INSERT INTO access_counts (credential_id, count) VALUES (${change.credential.id}, 0)
+          ON CONFLICT DO NOTHING`);
         return;
       case 'removeCredential':
-        for (const statement of removeCredential(change.id)) this.#write(statement);
+        // ORDER: take the counting lock first; the counting job holds many row locks, and the reverse order could
+        // deadlock.
+        this.write(sql`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`);
+        this.write(sql`DELETE FROM credentials WHERE id = ${change.id}`);
+        this.write(sql`DELETE FROM credential_versions WHERE credential_id = ${change.id}`);
+        this.write(sql`DELETE FROM access_counts WHERE credential_id = ${change.id}`);
         return;
       case 'addVersion': {
         const { credentialId, version, sealed } = change;
-        this.#write(insertItems(CREDENTIAL_VERSIONS, [{ ...version, credentialId, sealed }]));
+        this.insert(CREDENTIAL_VERSIONS, { ...version, credentialId, sealed });
         return;
       }
       case 'pruneVersions':
-        this.#write(sql`DELETE FROM credential_versions
+        this.write(sql`DELETE FROM credential_versions
           WHERE credential_id = ${change.credentialId} AND version <= ${change.through}`);
         return;
-      case 'renewLease':
-        this.#write(sql`UPDATE leases SET expires_at = ${change.expiresAt}, policy_name = ${change.policyName}
-          WHERE id = ${change.id}`);
-        return;
-      case 'revokeLease':
-        this.#write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
-        return;
-      case 'revokeMatching': {
-        const { agentId, credentialId, kind, ...revocation } = change.revocation;
-        const scope = { agentId: agentId ?? '', credentialId: credentialId ?? '', kind: kind ?? '' };
-        this.#write(insertItems(BULK_REVOCATIONS, [{ ...revocation, ...scope }]));
-        return;
-      }
+      default:
+        writeChange(change, this);
     }
   }
 }
@@ -174,4 +149,16 @@ function writeHead(
 function assertWritten(rows: readonly Row[]): void {
   if (rows.length === 1) return;
   throw new StoreError('unknown', 'PostgreSQL: the head of the log changed during a transaction that had locked it');
+}
+
+/** Prepares the statements of retrievals, logins and stores. */
+export function prepareWrites(connection: Connection): Promise<unknown> {
+  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
+  const tables: readonly Table<object>[] = [AUDIT_ENTRIES, LEASES, SESSIONS, SPENT_CHALLENGES, CREDENTIAL_VERSIONS];
+  return Promise.all([
+    ...tables.map((table) => connection.execute(insertItems(table, []))),
+    connection.execute(upsertItems(CREDENTIALS, [])),
+    writeHead(connection, head, head),
+    connection.query`COMMIT`,
+  ]);
 }

@@ -13,8 +13,10 @@ function open(): StatementSync {
   return database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
-/** The response to each message, when the pages are written and synced: null, or the failure. */
-function run(): string | null {
+/** The response to each message: null when the pages are written and synced. */
+export type CheckpointFailure = string | null;
+
+function run(): CheckpointFailure {
   try {
     checkpoint ??= open();
     checkpoint.get();

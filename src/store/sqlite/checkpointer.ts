@@ -10,6 +10,7 @@ import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { StoreError } from '../errors.ts';
+import type { CheckpointFailure } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that start a checkpoint: 32 MiB. */
 const CHECKPOINT_THRESHOLD_FRAMES = 4000;
@@ -142,11 +143,11 @@ export class Checkpointer {
   /** Checkpoints the current pages. If no thread can be started, or it ends, a later call does it. */
   async #write(): Promise<void> {
     if (this.#idle !== null) clearTimeout(this.#idle);
-    let response: unknown[];
+    let response: CheckpointFailure[];
     try {
       this.#thread ??= this.#start();
       this.#thread.postMessage(null);
-      response = await once(this.#thread, 'message');
+      response = (await once(this.#thread, 'message')) as CheckpointFailure[];
     } catch {
       return;
     }

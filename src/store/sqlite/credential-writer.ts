@@ -2,6 +2,7 @@
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
+import { sql } from '../statement.ts';
 import type { Authenticated, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
@@ -20,7 +21,7 @@ export class CredentialWriter {
 
   /** Null if the credential does not exist. */
   countRowOf(id: CredentialId): CountRowId | null {
-    const row = this.#statements.prepare('SELECT count_id FROM credentials WHERE id = ?').get(id);
+    const [row] = this.#statements.read(sql`SELECT count_id FROM credentials WHERE id = ${id}`);
     return row === undefined ? null : Number(row['count_id']);
   }
 
@@ -32,19 +33,12 @@ export class CredentialWriter {
       return;
     }
     // Moves the previous newest version to the older ones.
-    this.#statements
-      .prepare(
-        `INSERT INTO credential_versions (credential_id, version, type, created_at, sealed)
-         SELECT id, version, type, newest_at, newest_sealed FROM credentials
-         WHERE id = :id AND (version <> :version OR type <> :type) AND newest_sealed IS NOT NULL`,
-      )
-      .run({ id, version, type });
-    this.#statements
-      .prepare(
-        `UPDATE credentials SET type = :type, description = :description, updated_at = :updatedAt, version = :version,
-           mac = :mac, newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
-      )
-      .run({ id, type, description, updatedAt, version, mac });
+    this.#statements.write(sql`INSERT INTO credential_versions (credential_id, version, type, created_at, sealed)
+      SELECT id, version, type, newest_at, newest_sealed FROM credentials
+      WHERE id = ${id} AND (version <> ${version} OR type <> ${type}) AND newest_sealed IS NOT NULL`);
+    this.#statements.write(sql`UPDATE credentials SET newest_sealed = iif(version = ${version} AND type = ${type}, newest_sealed, NULL),
+      type = ${type}, description = ${description}, updated_at = ${updatedAt}, version = ${version}, mac = ${mac}
+      WHERE id = ${id}`);
   }
 
   insert(credential: Authenticated<Credential>, countId: CountRowId): void {
@@ -57,17 +51,17 @@ export class CredentialWriter {
 
   remove(id: CredentialId): void {
     const countId = this.countRowOf(id);
-    this.#statements.prepare('DELETE FROM credentials WHERE id = ?').run(id);
-    this.#statements.prepare('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
+    this.#statements.write(sql`DELETE FROM credentials WHERE id = ${id}`);
+    this.#statements.write(sql`DELETE FROM credential_versions WHERE credential_id = ${id}`);
     if (countId !== null) this.#counts.remove(countId);
   }
 
   addVersion(id: CredentialId, version: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
     const { version: number, type, createdAt } = version;
     if (sealed.length <= MAX_INLINE_BYTES) {
-      const { changes } = this.#statements
-        .prepare('UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?')
-        .run(createdAt, sealed, id, number, type);
+      const changes =
+        this.#statements.write(sql`UPDATE credentials SET newest_at = ${createdAt}, newest_sealed = ${sealed}
+        WHERE id = ${id} AND version = ${number} AND type = ${type}`);
       if (changes !== 0) return;
     }
     this.#statements.insert(CREDENTIAL_VERSIONS, { credentialId: id, version: number, type, createdAt, sealed });
@@ -75,13 +69,8 @@ export class CredentialWriter {
 
   /** Deletes versions up to and including `through`. */
   pruneVersions(id: CredentialId, through: number): void {
-    this.#statements
-      .prepare('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?')
-      .run(id, through);
-    this.#statements
-      .prepare(
-        'UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL',
-      )
-      .run(id, through);
+    this.#statements.write(sql`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${through}`);
+    this.#statements.write(sql`UPDATE credentials SET newest_sealed = NULL
+      WHERE id = ${id} AND version <= ${through} AND newest_sealed IS NOT NULL`);
   }
 }

@@ -3,7 +3,7 @@
  * process.
  */
 import { existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
 import { StoreError } from '../errors.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
@@ -19,16 +19,7 @@ export class DatabaseLock {
 
   /** Null if another process holds it. Creates the file if missing and changes nothing else. */
   static take(file: string): DatabaseLock | null {
-    const database = new DatabaseSync(file, { timeout: TAKE_TIMEOUT_MS });
-    try {
-      database.exec('BEGIN EXCLUSIVE');
-      return new DatabaseLock(database);
-    } catch (error) {
-      database.close();
-      const failure = toStoreError(error);
-      if (isBusy(failure)) return null;
-      throw describeOpenError(file, failure);
-    }
+    return DatabaseLock.#begin(file, { timeout: TAKE_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
   }
 
   /**
@@ -36,11 +27,14 @@ export class DatabaseLock {
    * The file must exist.
    */
   static takeShared(file: string): DatabaseLock | null {
-    const database = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+    return DatabaseLock.#begin(file, { readOnly: true, timeout: 0 }, 'BEGIN; SELECT 1 FROM sqlite_schema');
+  }
+
+  /** The transaction keeps its lock until the database is closed. */
+  static #begin(file: string, options: DatabaseSyncOptions, statements: string): DatabaseLock | null {
+    const database = new DatabaseSync(file, options);
     try {
-      database.exec('BEGIN; SELECT 1 FROM sqlite_schema;');
-      // A statement that has ended keeps its lock until the transaction does.
-      database.prepare('SELECT count(*) FROM sqlite_schema').get();
+      database.exec(statements);
       return new DatabaseLock(database);
     } catch (error) {
       database.close();

@@ -5,8 +5,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import { readHead } from '../audit-log.ts';
+import type { LogReader, Store } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
-import type { LogReader, Store } from '../store.ts';
 import { readRootKeyCheck } from '../vault-metadata.ts';
 import { BUSY_TIMEOUT_MS } from './database.ts';
 import { ENTRIES_GATHERED, toEntry } from './rows.ts';

@@ -1,9 +1,10 @@
 /** Prepared statements by text, and procedures that run on them. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { ChangeTarget } from '../changes.ts';
 import type { Table } from '../schema.ts';
-import type { Procedure, Row, Statement, Value } from '../statement.ts';
+import type { Procedure, Row, Statement } from '../statement.ts';
 
-export class Statements {
+export class Statements implements ChangeTarget {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
   readonly #inserts = new Map<object, StatementSync>();
@@ -31,8 +32,9 @@ export class Statements {
     this.prepare(insertText(table, 'INSERT OR REPLACE')).run(...table.encode(item));
   }
 
-  write(text: string, ...values: readonly Value[]): void {
-    this.prepare(text).run(...values);
+  /** Returns the number of rows. */
+  write({ parts, values }: Statement): number {
+    return Number(this.prepare(parts.join('?')).run(...values).changes);
   }
 
   read({ parts, values }: Statement): readonly Row[] {

@@ -4,7 +4,7 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Dialect } from '../dialect.ts';
 import { SqlStore } from '../sql-store.ts';
-import type { Procedure } from '../statement.ts';
+import { type Procedure, sql } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
@@ -68,8 +68,8 @@ export class SqliteStore extends SqlStore {
   initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number) {
     return this.#write(() =>
       inTransaction(this.#database, () => {
-        this.#statements.write('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, now, now);
-        this.#statements.write('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, 0)', seq, hmac, mac, epoch);
+        this.#statements.write(sql`INSERT INTO vault VALUES (1, ${keyCheck}, ${now}, ${now})`);
+        this.#statements.write(sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, 0)`);
       }),
     );
   }

@@ -1,13 +1,13 @@
 /** Copies a vault from a private copy of a SQLite file, or into a new file. */
 import type { DatabaseSync } from 'node:sqlite';
-import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, type Table, toValue } from '../schema.ts';
+import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, type Table } from '../schema.ts';
 import { type Procedure, type Row, sql } from '../statement.ts';
 import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
-import { insertText, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 
 /** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
@@ -82,10 +82,10 @@ export class SqliteTarget implements TransferTarget {
   async commit(): Promise<void> {
     const { keyCheck, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     this.#write(() => {
-      this.#statements.write('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, highWaterTime);
+      this.#statements.write(sql`INSERT INTO vault VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime})`);
       if (head === null) return;
       const { seq, hmac, mac, epoch } = head;
-      this.#statements.write('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, ?)', seq, hmac, mac, epoch, highestSeq);
+      this.#statements.write(sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${highestSeq})`);
     });
     // Commits are not synced; this checkpoint is.
     withStoreErrors(() => this.#statements.read(sql`PRAGMA wal_checkpoint(TRUNCATE)`));
@@ -111,16 +111,12 @@ export class SqliteTarget implements TransferTarget {
       }
       case ACCESS_COUNTS: {
         const { credentialId, count } = ACCESS_COUNTS.decode(row);
-        this.#statements.write(
-          'UPDATE access_counts SET count = ? WHERE count_id = (SELECT count_id FROM credentials WHERE id = ?)',
-          count,
-          credentialId,
-        );
+        this.#statements.write(sql`UPDATE access_counts SET count = ${count}
+          WHERE count_id = (SELECT count_id FROM credentials WHERE id = ${credentialId})`);
         return;
       }
     }
-    const values = table.columns.map(({ name }) => toValue(row[name]));
-    this.#statements.write(insertText(table), ...values);
+    this.#statements.insert(table, table.decode(row));
     if (table === LEASES) this.#leaseBlocks.add(String(row['agent_name']), Number(row['seq']));
   }
 }

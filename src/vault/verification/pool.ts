@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ChainPoint } from '../../crypto/chain.ts';
 import { exportAuditKey, type VaultKeys } from '../../crypto/keys.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/sql-store.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
 import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
 

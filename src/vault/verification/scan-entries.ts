@@ -1,6 +1,6 @@
 /** Reads the whole log in steps, between which the event loop serves callers. */
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/sql-store.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
 /** Yields the entries from the oldest up to `lastSeq`, inclusive. */

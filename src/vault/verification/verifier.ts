@@ -10,7 +10,7 @@ import type { ChainPoint } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import { SingleFlight } from '../../ledger/single-flight.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../store/sql-store.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
 import { verifyInParallel } from './pool.ts';
 import { scanEntries } from './scan-entries.ts';

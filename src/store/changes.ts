@@ -1,0 +1,64 @@
+/** Writes the changes that all stores write in the same way. */
+import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, type Table, USAGES } from './schema.ts';
+import { type Statement, sql } from './statement.ts';
+import type { StoredChange } from './store.ts';
+
+export interface ChangeTarget {
+  write(statement: Statement): void;
+  insert<T extends object>(table: Table<T>, item: T): void;
+  /** Replaces a row with the same id. */
+  replace<T extends object>(table: Table<T>, item: T): void;
+}
+
+type SharedKind =
+  | 'putSession'
+  | 'removeSession'
+  | 'consumeChallenge'
+  | 'saveIdempotencyRecord'
+  | 'putUsage'
+  | 'removeUsage'
+  | 'renewLease'
+  | 'revokeLease'
+  | 'revokeMatching';
+
+export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
+  switch (change.kind) {
+    case 'putSession':
+      target.insert(SESSIONS, change.session);
+      return;
+    case 'removeSession':
+      target.write(sql`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
+      return;
+    case 'consumeChallenge':
+      target.insert(SPENT_CHALLENGES, change);
+      return;
+    case 'saveIdempotencyRecord':
+      // Replaces a record that expired or was altered outside.
+      target.replace(IDEMPOTENCY_RECORDS, change.record);
+      return;
+    case 'putUsage':
+      target.write(sql`DELETE FROM usages WHERE path = ${change.usage.path}`);
+      target.insert(USAGES, change.usage);
+      return;
+    case 'removeUsage':
+      target.write(sql`DELETE FROM usages WHERE path = ${change.path}`);
+      return;
+    case 'renewLease':
+      target.write(sql`UPDATE leases SET expires_at = ${change.expiresAt}, policy_name = ${change.policyName}
+        WHERE id = ${change.id}`);
+      return;
+    case 'revokeLease':
+      target.write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
+      return;
+    // revokeMatching
+    default: {
+      const { agentId, credentialId, kind, ...revocation } = change.revocation;
+      target.insert(BULK_REVOCATIONS, {
+        ...revocation,
+        agentId: agentId ?? '',
+        credentialId: credentialId ?? '',
+        kind: kind ?? '',
+      });
+    }
+  }
+}
