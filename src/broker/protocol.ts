@@ -48,7 +48,7 @@ export interface Order {
 export type FailureClass = 'dns' | 'refused_address' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'coding' | 'broker';
 
 /** INVARIANT: a failure has a class only, never an address or a message of the upstream. */
-export type Head =
+export type BrokerHead =
   | { readonly kind: 'response'; readonly status: number; readonly headers: HeaderPairs }
   | { readonly kind: 'error'; readonly failure: FailureClass };
 
@@ -97,7 +97,7 @@ export const SESSION_OPTIONS = {
  */
 export const CONNECTION_WINDOW_BYTES = 2 ** 31 - 1;
 
-export function encodeFrame(content: Order | Head): Buffer {
+export function encodeFrame(content: Order | BrokerHead): Buffer {
   const text = Buffer.from(JSON.stringify(content), 'utf8');
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + text.length);
   frame.writeUInt32BE(text.length);
