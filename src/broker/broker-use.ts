@@ -57,7 +57,8 @@ export class BrokerUse {
     const cut = (): void => void this.body.destroy();
     this.body.on('close', () => {
       signal?.removeEventListener('abort', cut);
-      if (!this.body.readableEnded) stream.destroy();
+      // A response can be complete before the request is; its rest is not sent.
+      if (!this.body.readableEnded || !stream.writableFinished) stream.destroy();
     });
     if (signal?.aborted === true) cut();
     else signal?.addEventListener('abort', cut, { once: true });

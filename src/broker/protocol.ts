@@ -91,12 +91,6 @@ export const SESSION_OPTIONS = {
   },
 } as const;
 
-/**
- * The window of the whole connection, in bytes. WHY the largest: data that one caller does not read counts against it,
- * and would stop the uses of all others. Each stream's own window bounds the memory.
- */
-export const CONNECTION_WINDOW_BYTES = 2 ** 31 - 1;
-
 export function encodeFrame(content: Order | BrokerHead): Buffer {
   const text = Buffer.from(JSON.stringify(content), 'utf8');
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + text.length);

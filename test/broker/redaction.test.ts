@@ -149,6 +149,13 @@ test('an unknown coding is refused, and a broken one ends the body', async () =>
   }
 });
 
+test('the start of a value at the end of a body is not lost', async () => {
+  respond = (response) => response.end('a sk-t3st+Val');
+  const own = use();
+  await headOf(own);
+  assert.equal((await bodyOf(own)).toString(), 'a sk-t3st+Val');
+});
+
 test('a response without a body is complete, whatever coding it names', async () => {
   for (const [method, status] of [
     ['HEAD', 200],
