@@ -85,6 +85,11 @@ test('a response that is complete before the request ends the request', async ()
   assert.equal((await use.result).ended, 'complete');
   const socket = upstream.requests.at(-1)?.socket ?? assert.fail();
   if (!socket.destroyed) await once(socket, 'close');
+  for (let rest = 0; rest < 3; rest++) {
+    body.write('more');
+    await sleep(50);
+  }
+  assert.notEqual(body.readableLength, 0, 'the rest is still read');
 });
 
 test('a response that breaks off fails the body, and its result says so', async () => {

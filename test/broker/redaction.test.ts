@@ -140,6 +140,8 @@ test('an unknown coding is refused, and a broken one ends the body', async () =>
     respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('x');
     assert.equal(await failureOf(use()), 'coding');
   }
+  respond = (response) => response.writeHead(200, { 'transfer-encoding': 'gzip, chunked' }).end('x');
+  assert.equal(await failureOf(use()), 'coding');
   for (const coding of ['gzip', 'deflate', 'br', 'zstd']) {
     respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('this is not compressed');
     const own = use();
