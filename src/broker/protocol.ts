@@ -56,7 +56,7 @@ export type BrokerHead =
  * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the stream was reset by
  * the service. `failed`: no head arrived, or the broker died.
  */
-export type Ended = 'complete' | 'upstream' | 'client' | 'failed';
+type Ended = 'complete' | 'upstream' | 'client' | 'failed';
 
 export interface UseResult {
   /** The upstream's status; null without a head. */
