@@ -62,6 +62,8 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
 const LONG = '.long.test.ts';
 /** Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`: see test/kit/scale.ts. */
 const SCALED = [
+  'test/broker/redaction.test.ts',
+  'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',

@@ -24,14 +24,17 @@ const publicIpv6 = toBlockList(PUBLIC_IPV6);
 export class AddressRules {
   readonly #allowed: BlockList;
   readonly #isAllowedOnly: boolean;
+  readonly #readOwn: () => readonly string[];
 
   /**
-   * `isAllowedOnly`: only addresses in an allowed network are permitted, as for requests without TLS.
+   * `isAllowedOnly`: only addresses in an allowed network are permitted, as for requests without TLS. `readOwn` returns
+   * the addresses of the machine.
    * @throws UpstreamError for an invalid network
    */
-  constructor(allowNetworks: readonly string[], isAllowedOnly: boolean) {
+  constructor(allowNetworks: readonly string[], isAllowedOnly: boolean, readOwn = readOwnAddresses) {
     this.#allowed = toBlockList(allowNetworks);
     this.#isAllowedOnly = isAllowedOnly;
+    this.#readOwn = readOwn;
   }
 
   /** Checks the address and every IPv4 address that it contains. */
@@ -46,8 +49,16 @@ export class AddressRules {
   #permitsOne(address: string): boolean {
     const family = isIPv4(address) ? 'ipv4' : 'ipv6';
     if (this.#allowed.check(address, family)) return true;
-    if (this.#isAllowedOnly || refused.check(address, family) || isOwn(address)) return false;
+    if (this.#isAllowedOnly || refused.check(address, family) || this.#isOwn(address)) return false;
     return family === 'ipv4' || publicIpv6.check(address, 'ipv6');
+  }
+
+  /** WHY read each time: interfaces come and go, and a check is made once per connection. */
+  #isOwn(address: string): boolean {
+    return this.#readOwn().some((own) => {
+      const bytes = isIPv6(own) ? parseIpv6(own) : null;
+      return (bytes === null ? own : formatIpv6(bytes)) === address;
+    });
   }
 }
 
@@ -81,13 +92,8 @@ function toBlockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** WHY read each time: interfaces come and go, and a check is made once per connection. */
-function isOwn(address: string): boolean {
-  const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
-  return own.some((each) => {
-    const bytes = isIPv6(each.address) ? parseIpv6(each.address) : null;
-    return (bytes === null ? each.address : formatIpv6(bytes)) === address;
-  });
+function readOwnAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((entries) => (entries ?? []).map(({ address }) => address));
 }
 
 /** The 16 bytes; null with a zone or anything else that is not a plain address. */

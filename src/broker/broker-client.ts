@@ -8,7 +8,7 @@ import { extname } from 'node:path';
 import { Duplex, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { BrokerUse } from './broker-use.ts';
-import { CONNECTION_WINDOW_BYTES, type Order, SESSION_OPTIONS } from './protocol.ts';
+import { type Order, SESSION_OPTIONS } from './protocol.ts';
 
 const SERVICE_FD = 3;
 /** A process that dies sooner is replaced at the next use, not immediately. */
@@ -77,9 +77,6 @@ export class BrokerClient {
     const socket = child.stdio[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
     const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => socket });
-    session.on('connect', () => {
-      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    });
     session.on('error', () => undefined);
     // A process whose connection is lost is of no use.
     session.on('close', () => {

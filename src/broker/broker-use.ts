@@ -2,9 +2,9 @@
 import type { ClientHttp2Stream } from 'node:http2';
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import {
+  type BrokerHead,
   decodeResult,
   encodeFrame,
-  type Head,
   type HeaderPairs,
   type Order,
   readFrame,
@@ -14,7 +14,7 @@ import { drained } from './upstream.ts';
 
 export class BrokerUse {
   /** Rejects only if the signal was aborted before the head, with its reason. */
-  readonly head: Promise<Head>;
+  readonly head: Promise<BrokerHead>;
   /**
    * The redacted body; for an upgrade, what the upstream sends. Fails if the response breaks off. To cut the use,
    * destroy it. It must be read or destroyed, otherwise the use never ends.
@@ -57,7 +57,8 @@ export class BrokerUse {
     const cut = (): void => void this.body.destroy();
     this.body.on('close', () => {
       signal?.removeEventListener('abort', cut);
-      if (!this.body.readableEnded) stream.destroy();
+      // A response can be complete before the request is; its rest is not sent.
+      if (!this.body.readableEnded || !stream.writableFinished) stream.destroy();
     });
     if (signal?.aborted === true) cut();
     else signal?.addEventListener('abort', cut, { once: true });
@@ -71,10 +72,10 @@ export class BrokerUse {
     return this.#final?.trailers ?? [];
   }
 
-  async #start(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<Head> {
+  async #start(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<BrokerHead> {
     try {
       // INVARIANT: only the broker's process writes to this socket, and it is checked by the same types.
-      const head = (await readFrame(stream)) as Head;
+      const head = (await readFrame(stream)) as BrokerHead;
       if (head.kind === 'response') this.#status = head.status;
       pipeline(stream, this.#counter, () => undefined);
       if (head.kind === 'error') this.body.resume();

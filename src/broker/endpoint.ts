@@ -3,7 +3,7 @@ import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { ConnectionPool, type Resolve } from './connections.ts';
 import { Maskings } from './maskings.ts';
-import { CONNECTION_WINDOW_BYTES, SESSION_OPTIONS } from './protocol.ts';
+import { SESSION_OPTIONS } from './protocol.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts } from './upstream.ts';
 import { serveUse } from './use.ts';
 
@@ -17,7 +17,6 @@ export interface BrokerOptions {
 export function serveBroker(socket: Duplex, closed: () => void, options: BrokerOptions = {}): ServerHttp2Session {
   const pool = new ConnectionPool(options.resolve);
   const session = performServerHandshake(socket, SESSION_OPTIONS);
-  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
   const context = { pool, maskings: new Maskings(), timeouts: options.timeouts ?? DEFAULT_TIMEOUTS };
   session.on('stream', (stream) => void serveUse(stream, context));
   // The service is the only peer; an error is followed by the end.

@@ -5,7 +5,7 @@
 import type { HeaderPairs, Order, Placement } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
-export interface UpstreamRequest {
+export interface RenderedRequest {
   /** With the query. */
   readonly path: string;
   readonly headers: HeaderPairs;
@@ -40,7 +40,7 @@ const INJECTED_VALUE = /^[\x20-\x7e]+$/;
 const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /** @throws UpstreamError for anything that cannot be sent unchanged */
-export function buildRequest(order: Order): UpstreamRequest {
+export function buildRequest(order: Order): RenderedRequest {
   const { placement, value, method } = order;
   if (!TOKEN.test(method) || /^(?:connect|trace)$/i.test(method)) throw new UpstreamError('protocol');
   if (!PATH.test(order.path)) throw new UpstreamError('protocol');

@@ -48,7 +48,7 @@ export interface Order {
 export type FailureClass = 'dns' | 'refused_address' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'coding' | 'broker';
 
 /** INVARIANT: a failure has a class only, never an address or a message of the upstream. */
-export type Head =
+export type BrokerHead =
   | { readonly kind: 'response'; readonly status: number; readonly headers: HeaderPairs }
   | { readonly kind: 'error'; readonly failure: FailureClass };
 
@@ -56,7 +56,7 @@ export type Head =
  * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the stream was reset by
  * the service. `failed`: no head arrived, or the broker died.
  */
-export type Ended = 'complete' | 'upstream' | 'client' | 'failed';
+type Ended = 'complete' | 'upstream' | 'client' | 'failed';
 
 export interface UseResult {
   /** The upstream's status; null without a head. */
@@ -91,13 +91,7 @@ export const SESSION_OPTIONS = {
   },
 } as const;
 
-/**
- * The window of the whole connection, in bytes. WHY the largest: data that one caller does not read counts against it,
- * and would stop the uses of all others. Each stream's own window bounds the memory.
- */
-export const CONNECTION_WINDOW_BYTES = 2 ** 31 - 1;
-
-export function encodeFrame(content: Order | Head): Buffer {
+export function encodeFrame(content: Order | BrokerHead): Buffer {
   const text = Buffer.from(JSON.stringify(content), 'utf8');
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + text.length);
   frame.writeUInt32BE(text.length);

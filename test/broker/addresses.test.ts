@@ -46,6 +46,15 @@ test('SSRF: the machine’s own addresses are refused', () => {
   );
 });
 
+test('SSRF: own addresses are refused also if they are public, unless a network allows them', () => {
+  const own = ['8.8.8.8', '2606:4700::1'];
+  const rules = (allowed: readonly string[]) => new AddressRules(allowed, false, () => own);
+  for (const address of [...own, '::ffff:8.8.8.8', '64:ff9b::808:808', '2606:4700:0:0::1'])
+    assert.equal(rules([]).permits(address), false, address);
+  assert.equal(rules([]).permits('8.8.4.4'), true);
+  assert.equal(rules(['8.8.8.8/32']).permits('8.8.8.8'), true);
+});
+
 test('public addresses are permitted, also through a translator', () => {
   const addresses = ['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450:4001::8a'];
   const embedded = ['::ffff:8.8.8.8', '64:ff9b::808:808', '2002:808:808::1'];

@@ -17,7 +17,7 @@ import {
   startUpstream,
 } from './upstream.ts';
 
-const TIMEOUTS = { connectMs: 300, headMs: 300, idleMs: 300 };
+const TIMEOUTS = { connectMs: 300, headMs: 300, idleMs: 900 };
 const broker = startBroker({ after });
 const upstream = await startUpstream({ after }, (request, response) => {
   const path = request.url ?? '';
@@ -32,7 +32,10 @@ const upstream = await startUpstream({ after }, (request, response) => {
     response.write('half');
     setTimeout(() => request.socket.destroy(), 50);
   } else if (path === '/silent') request.resume();
-  else if (path === '/stalled') response.write('first');
+  else if (path === '/paused') {
+    response.write('first');
+    setTimeout(() => response.end(' second'), 500);
+  } else if (path === '/stalled') response.write('first');
   else if (path.startsWith('/to/')) response.writeHead(302, { location: decodeURIComponent(path.slice(4)) }).end();
   else {
     response.setHeader('x-echo', request.headers.authorization ?? '');
@@ -71,6 +74,22 @@ test('smuggling: a body of another length than announced ends the request', asyn
     const order = orderFor(upstream, { method: 'POST', path: '/silent', bodyLength: 10 });
     assert.equal(await failureOf(broker.use(order, Readable.from([Buffer.from(bytes)]))), 'protocol');
   }
+});
+
+test('a response that is complete before the request ends the request', async () => {
+  const body = new PassThrough();
+  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/', bodyLength: null }), body);
+  body.write('first');
+  await headOf(use);
+  await bodyOf(use);
+  assert.equal((await use.result).ended, 'complete');
+  const socket = upstream.requests.at(-1)?.socket ?? assert.fail();
+  if (!socket.destroyed) await once(socket, 'close');
+  for (let rest = 0; rest < 3; rest++) {
+    body.write('more');
+    await sleep(50);
+  }
+  assert.notEqual(body.readableLength, 0, 'the rest is still read');
 });
 
 test('a response that breaks off fails the body, and its result says so', async () => {
@@ -116,6 +135,9 @@ test('each phase has a time limit', async (t) => {
   const { port } = silent.address() as { port: number };
   assert.equal(await failureOf(engine.use(orderFor({ port, caPem: upstream.caPem }), null)), 'timeout');
   assert.equal(await failureOf(engine.use(orderFor(upstream, { path: '/silent' }), null)), 'timeout');
+  const paused = engine.use(orderFor(upstream, { path: '/paused' }), null);
+  await headOf(paused);
+  assert.equal((await bodyOf(paused)).toString(), 'first second');
   const stalled = engine.use(orderFor(upstream, { path: '/stalled' }), null);
   await headOf(stalled);
   await assert.rejects(bodyOf(stalled));

@@ -140,6 +140,8 @@ test('an unknown coding is refused, and a broken one ends the body', async () =>
     respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('x');
     assert.equal(await failureOf(use()), 'coding');
   }
+  respond = (response) => response.writeHead(200, { 'transfer-encoding': 'gzip, chunked' }).end('x');
+  assert.equal(await failureOf(use()), 'coding');
   for (const coding of ['gzip', 'deflate', 'br', 'zstd']) {
     respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('this is not compressed');
     const own = use();
@@ -147,6 +149,13 @@ test('an unknown coding is refused, and a broken one ends the body', async () =>
     await assert.rejects(bodyOf(own));
     assert.equal((await own.result).ended, 'upstream');
   }
+});
+
+test('the start of a value at the end of a body is not lost', async () => {
+  respond = (response) => response.end('a sk-t3st+Val');
+  const own = use();
+  await headOf(own);
+  assert.equal((await bodyOf(own)).toString(), 'a sk-t3st+Val');
 });
 
 test('a response without a body is complete, whatever coding it names', async () => {

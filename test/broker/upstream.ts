@@ -9,7 +9,7 @@ import { duplexPair } from 'node:stream';
 import { BrokerClient } from '../../src/broker/broker-client.ts';
 import { BrokerUse } from '../../src/broker/broker-use.ts';
 import { type BrokerOptions, serveBroker } from '../../src/broker/endpoint.ts';
-import { type Head, type Order, SESSION_OPTIONS } from '../../src/broker/protocol.ts';
+import { type BrokerHead, type Order, SESSION_OPTIONS } from '../../src/broker/protocol.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import type { Scope } from '../kit/directory.ts';
 
@@ -80,7 +80,7 @@ export function orderFor(upstream: Pick<Upstream, 'port' | 'caPem'>, fields: Par
   };
 }
 
-export async function headOf(use: BrokerUse): Promise<Extract<Head, { kind: 'response' }>> {
+export async function headOf(use: BrokerUse): Promise<Extract<BrokerHead, { kind: 'response' }>> {
   const head = await use.head;
   assert.equal(head.kind, 'response', JSON.stringify(head));
   return head.kind === 'response' ? head : assert.fail();
