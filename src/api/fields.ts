@@ -127,3 +127,5 @@ export const Placement = object(
   { title: 'Placement' },
 );
 export const Service = text('^[a-z0-9-]{1,32}$', 1, 32, { description: 'A row of the catalogue.' });
+export const HttpMethod = text('^[A-Z]{1,16}$', 1, 16, { description: 'An HTTP method in capitals.' });
+export const Purpose = text(String.raw`^[^\u0000-\u001f\u007f]*$`, 1, 200, { description: 'Words for the log.' });

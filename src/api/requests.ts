@@ -2,6 +2,7 @@
 import { type TSchemaOptions, Type } from 'typebox';
 import { MAX_TARGETS } from '../core/target.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
+import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
 
 const { object, whole, word } = fields;
@@ -67,6 +68,24 @@ export const TargetsRequest = object({
   service: Type.Optional(fields.Service),
   targets: Type.Optional(Type.Array(fields.TargetFields, { minItems: 1, maxItems: MAX_TARGETS })),
   placement: Type.Optional(fields.Placement),
+});
+export const UseRequest = object({
+  path: fields.Path,
+  method: fields.HttpMethod,
+  url: Type.String({
+    maxLength: MAX_URL_LENGTH,
+    description: 'An absolute URL that a target of the credential matches.',
+  }),
+  headers: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 16_384 }))),
+  body: Type.Optional(Type.String({ maxLength: 2 * 1024 * 1024 })),
+  body_encoding: Type.Optional(word(['utf8', 'base64'], { description: '`utf8` by default.' })),
+  ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
+  purpose: Type.Optional(fields.Purpose),
+});
+export const UseLeaseRequest = object({
+  path: fields.Path,
+  ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
+  purpose: Type.Optional(fields.Purpose),
 });
 export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });
 export const AgentRequest = object({

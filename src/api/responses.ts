@@ -41,6 +41,23 @@ export const CredentialTargets = object({
   placement: fields.Placement,
   updated_at: Timestamp,
 });
+/** Headers by lower-case name; a repeated one has an array. */
+export const UseResponse = object({
+  lease_id: fields.Id,
+  status: whole(100),
+  headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+  body: Type.String({ description: 'At most 2 MiB.' }),
+  body_encoding: word(['utf8', 'base64'], { description: '`utf8` where the body is text.' }),
+  redactions: whole(0),
+  truncated: Type.Boolean(),
+});
+export const UseLease = object({
+  lease_id: fields.Id,
+  token: Type.String({ description: 'Good for uses of this credential only.' }),
+  base_url: Text,
+  expires_at: Timestamp,
+  env: Type.Record(Type.String(), Type.String(), { description: 'Variables of the service, for its SDKs.' }),
+});
 export const Simulation = object({
   allowed: Type.Boolean(),
   policy_name: NullableText,

@@ -4,11 +4,12 @@
  * INVARIANT: the broker gets an order only after the entry of its intent is durable.
  */
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerClient } from '../broker/broker-client.ts';
-import type { Head, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
+import type { BrokerHead, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
 import type { UseEnd } from '../core/audit.ts';
 import type { EntryId } from '../core/names.ts';
-import type { Context } from '../core/operation.ts';
+import type { Context, Operation } from '../core/operation.ts';
 import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -29,7 +30,7 @@ export interface UseCall {
 /** A response that is on its way. */
 export interface UseResponse {
   readonly started: StartedUse;
-  readonly head: Head;
+  readonly head: BrokerHead;
   /** To cut the use, destroy it. */
   readonly body: Readable;
   /** Resolves when the response has ended; never rejects. */
@@ -43,6 +44,8 @@ interface Running {
   readonly cut: AbortController;
   /** Set before it is cut. */
   end: UseEnd | null;
+  /** Resolves when the response has ended. */
+  ended: Promise<void>;
 }
 
 /** Changes after which a use may have to be cut. */
@@ -69,6 +72,8 @@ export class Uses {
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   #timer: NodeJS.Timeout | null = null;
+  /** Results that are not recorded yet. */
+  readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
   constructor(ledger: Ledger, broker: BrokerClient) {
@@ -80,12 +85,19 @@ export class Uses {
   async start(context: Context, call: UseCall): Promise<UseResponse> {
     const { order } = call;
     const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
-    const running: Running = { context, order, started, cut: new AbortController(), end: null };
+    const running: Running = {
+      context,
+      order,
+      started,
+      cut: new AbortController(),
+      end: null,
+      ended: Promise.resolve(),
+    };
     this.#running.set(started.entryId, running);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
-    void use.result.then((result) => this.#end(running, result));
-    const head = await use.head.catch((): Head => ({ kind: 'error', failure: 'broker' }));
+    running.ended = use.result.then((result) => this.#end(running, result));
+    const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
     return { started, head, body: use.body, result: use.result };
   }
 
@@ -95,11 +107,13 @@ export class Uses {
     for (const running of this.#running.values()) this.#check(running);
   }
 
-  /** Cuts every running use. */
-  stop(): void {
+  /** Cuts every running use. Resolves when their results are recorded, or cannot be. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearInterval(this.#timer);
     for (const { cut } of this.#running.values()) cut.abort();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.all(this.#unrecorded);
   }
 
   /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
@@ -139,12 +153,20 @@ export class Uses {
       result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
       endsLease: context.authentication.kind !== 'lease',
     });
-    const record = (): void => {
-      this.#ledger.submit(operation).catch(() => {
-        if (!this.#isStopped) setTimeout(record, RETRY_MS).unref();
-      });
-    };
-    record();
+    const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
+    this.#unrecorded.add(recorded);
+  }
+
+  /** Repeats until it succeeds or the service stops: the response has been passed on and must not be lost to the log. */
+  async #record(operation: Operation<null>): Promise<void> {
+    for (;;) {
+      const isRecorded = await this.#ledger.submit(operation).then(
+        () => true,
+        () => false,
+      );
+      if (isRecorded || this.#isStopped) return;
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
   }
 }
 

@@ -17,7 +17,7 @@ const LAYERS = {
     store: ['core', 'platform'],
     ledger: ['core', 'crypto', 'store'],
     vault: ['core', 'platform', 'crypto', 'store', 'ledger', 'broker'],
-    http: ['core', 'platform', 'api', 'ledger', 'vault'],
+    http: ['core', 'platform', 'api', 'ledger', 'broker', 'vault'],
     server: ['core', 'platform', 'api', 'crypto', 'store', 'ledger', 'broker', 'vault', 'http', 'client'],
     client: ['core', 'api'],
     run: ['core', 'platform', 'masking', 'client'],

@@ -8,10 +8,12 @@ import { leaseRoutes } from './leases.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
 import { targetRoutes } from './targets.ts';
+import { useRoutes } from './use.ts';
 
 const GROUPS: readonly RouteGroup[] = [
   { tag: 'Credentials', description: 'Store values, and retrieve them with a lease.', routes: credentialRoutes },
   { tag: 'Targets', description: 'Say where a credential may be used, and how.', routes: targetRoutes },
+  { tag: 'Use', description: 'Use credentials without seeing them.', routes: useRoutes },
   { tag: 'Policies', description: 'Grant agents actions on paths, and simulate decisions.', routes: policyRoutes },
   { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
   { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },

@@ -61,7 +61,10 @@ export class SqliteBatchWriter {
   }
 
   #addEntry(entry: AuditEntry): void {
-    if (hasUse(entry)) return this.#statements.insert(AUDIT_ENTRIES, entry);
+    if (hasUse(entry)) {
+      this.#statements.insert(AUDIT_ENTRIES, entry);
+      return;
+    }
     this.#insertEntry.run(
       entry.seq,
       entry.id,
