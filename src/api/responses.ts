@@ -115,6 +115,15 @@ export const AuditEntry = object({
   request_id: NullableText,
   remote_addr: NullableText,
   hmac: Text,
+  // Only in entries about the use of a credential.
+  method: Type.Optional(NullableText),
+  host: Type.Optional(NullableText),
+  target_path: Type.Optional(NullableText),
+  status: Type.Optional(fields.NullableCount),
+  bytes_in: Type.Optional(fields.NullableCount),
+  bytes_out: Type.Optional(fields.NullableCount),
+  redactions: Type.Optional(fields.NullableCount),
+  ended: Type.Optional(NullableText),
 });
 export const IntactChain = object({
   valid: Type.Literal(true),

@@ -17,6 +17,8 @@ const KINDS = {
   'text or null': (value: unknown) => value === null || isText(value),
   integer: isWhole,
   'integer or null': (value: unknown) => value === null || isWhole(value),
+  'optional text': (value: unknown) => value === undefined || value === null || isText(value),
+  'optional integer': (value: unknown) => value === undefined || value === null || isWhole(value),
   boolean: (value: unknown) => typeof value === 'boolean',
   'list of text': (value: unknown) => Array.isArray(value) && value.every(isText),
 } as const;
@@ -33,9 +35,13 @@ type KindOf<T> = [T] extends [string]
         ? 'text or null'
         : [T] extends [number | null]
           ? 'integer or null'
-          : [T] extends [readonly string[]]
-            ? 'list of text'
-            : Decoder<T>;
+          : [T] extends [string | null | undefined]
+            ? 'optional text'
+            : [T] extends [number | null | undefined]
+              ? 'optional integer'
+              : [T] extends [readonly string[]]
+                ? 'list of text'
+                : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
 function object<T extends object>(shape: Shape<T>): Decoder<T> {
@@ -132,6 +138,14 @@ export const decodeEntry = object<types.AuditEntry>({
   request_id: 'text or null',
   remote_addr: 'text or null',
   hmac: 'text',
+  method: 'optional text',
+  host: 'optional text',
+  target_path: 'optional text',
+  status: 'optional integer',
+  bytes_in: 'optional integer',
+  bytes_out: 'optional integer',
+  redactions: 'optional integer',
+  ended: 'optional text',
 });
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({
