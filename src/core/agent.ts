@@ -72,7 +72,8 @@ function identifyHolder(
 ): Caller | ApiError {
   const lease = lookup.leaseByToken(tokenHash);
   const agent = lease === null ? null : lookup.agentById(lease.agentId);
-  if (lease === null || agent === null || agent.name !== agentName) return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
+  if (lease === null || agent === null || agent.name !== agentName)
+    return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
   if (statusOf(lease, now) === 'active') return { kind: 'lease', agent, lease };
   return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
 }

@@ -68,8 +68,7 @@ export function resolveRequest(
   if ('url' in requested) return { request: requested, selector: null };
   const { targetNumber } = requested;
   const exact = targets.filter((target) => !hasWildcard(target));
-  const target =
-    targetNumber === null ? firstMatch(targets, exact, requested) : (targets[targetNumber - 1] ?? null);
+  const target = targetNumber === null ? firstMatch(targets, exact, requested) : (targets[targetNumber - 1] ?? null);
   if (target === null) return 'the credential has no target with this number';
   if (hasWildcard(target)) return WILDCARD;
   const first = targets.findIndex((each) => originOf(each) === originOf(target));
@@ -78,11 +77,7 @@ export function resolveRequest(
   return { request: withOrigin(target, requested), selector };
 }
 
-function firstMatch(
-  targets: readonly Target[],
-  exact: readonly Target[],
-  requested: BaseUrlRequest,
-): Target | null {
+function firstMatch(targets: readonly Target[], exact: readonly Target[], requested: BaseUrlRequest): Target | null {
   const isMatch = (target: Target): boolean => mismatchOf(target, withOrigin(target, requested)) === null;
   const nearest = exact.find((target) => mismatchOf(target, withOrigin(target, requested)) === 'method');
   return exact.find(isMatch) ?? nearest ?? targets.find(hasOpenMatch(requested)) ?? exact[0] ?? targets[0] ?? null;

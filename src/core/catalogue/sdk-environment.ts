@@ -1,4 +1,5 @@
 /** What the SDKs of a service read from the environment to use a credential by base URL. Data only. */
+import { SERVICES } from './catalogue.ts';
 import type { ServiceDefinition } from './definition.ts';
 
 /**
@@ -8,6 +9,11 @@ export function tokenPrefix({ key }: ServiceDefinition): string {
   const { prefixes, checkedBySdk } = key;
   return checkedBySdk === null ? '' : (prefixes.find((prefix) => checkedBySdk.test(prefix)) ?? '');
 }
+
+/** What tokens of use leases may begin with. */
+export const TOKEN_PREFIXES: readonly string[] = [...new Set(SERVICES.map(tokenPrefix))].filter(
+  (prefix) => prefix !== '',
+);
 
 /** The variables with their values. `baseUrl` stands for the origin of the credential's target. */
 export function sdkEnvironment(

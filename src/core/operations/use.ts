@@ -78,7 +78,11 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       const { credential, version } = found;
       if (usage === null) return noTargets(input, policyName);
       if (typeof resolved === 'string') {
-        return rejected('ACCESS_DENIED', `Access denied: ${resolved}.`, entry('denied', { policyName, reason: resolved }));
+        return rejected(
+          'ACCESS_DENIED',
+          `Access denied: ${resolved}.`,
+          entry('denied', { policyName, reason: resolved }),
+        );
       }
       const { request, selector } = resolved;
       const target = findTarget(usage.targets, request);
