@@ -1,6 +1,7 @@
 // Base URLs: what a request to one becomes, what its caller gets, and who is a caller. SOURCE: docs/api.md, "Base URL".
 
 import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
 import { UUID } from '../kit/responses.ts';
@@ -9,7 +10,8 @@ import { exchange, storeWithTargets, targetOf, VALUE } from '../kit/use.ts';
 
 const service = await startTestService({ after });
 const { address, admin } = service;
-const upstream = await startUpstream({ after }, async (request, response) => {
+const upstream = await startUpstream({ after }, (request, response) => void reply(request, response));
+async function reply(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = Buffer.concat(await request.toArray()).toString('utf8');
   const { method, url, headers } = request;
   response.setHeader('x-request-id', 'of-the-upstream');
@@ -22,7 +24,7 @@ const upstream = await startUpstream({ after }, async (request, response) => {
   }
   response.statusCode = url === '/v1/missing' ? 404 : 200;
   response.end(JSON.stringify({ method, url, headers, body }));
-});
+}
 const other = await startUpstream({ after }, (_request, response) => response.end('"the other host"'));
 const agent = await service.agent('agent', { 'api/*': ['use'] });
 const bearer = { authorization: `Bearer ${agent.token}` };
