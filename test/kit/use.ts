@@ -1,5 +1,6 @@
 /** Uses by base URL: a credential with targets, raw requests to its base URL, and streams that the test reads. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import type { Upstream } from '../broker/upstream.ts';
 import type { TestService } from './service.ts';
@@ -59,4 +60,33 @@ export function exchange(
   request.on('error', reject);
   request.end(body);
   return promise;
+}
+
+/** A response that goes on until it is cut. */
+export interface OpenStream {
+  readonly leaseId: string;
+  /** Resolves with the time at which the response broke off; rejects if it ended as a complete one does. */
+  readonly broken: Promise<number>;
+}
+
+/** Opens streams at a base URL whose upstream sends one event and never ends. */
+export function openStreams(
+  count: number,
+  address: string,
+  path: string,
+  headers: OutgoingHttpHeaders,
+): Promise<OpenStream[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (): Promise<OpenStream> => {
+      const { response } = await exchange(address, path, headers);
+      assert.equal(response.statusCode, 200);
+      await once(response, 'data');
+      const { promise: broken, resolve, reject } = Promise.withResolvers<number>();
+      response.on('error', () => undefined);
+      response.on('end', () => reject(new Error('the response looks complete')));
+      response.on('close', () => resolve(performance.now()));
+      response.resume();
+      return { leaseId: String(response.headers['x-leasehold-lease']), broken };
+    }),
+  );
 }
