@@ -23,6 +23,7 @@ export type PolicyResponse = Static<typeof responses.Policy>;
 export type TargetsRequest = Static<typeof requests.TargetsRequest>;
 export type CredentialTargets = Static<typeof responses.CredentialTargets>;
 export type UseRequest = Static<typeof requests.UseRequest>;
+export type UseLease = Static<typeof responses.UseLease>;
 export type UseResponse = Static<typeof responses.UseResponse>;
 export type Simulation = Static<typeof responses.Simulation>;
 export type RegisteredAgent = Static<typeof responses.RegisteredAgent>;

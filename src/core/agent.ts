@@ -59,15 +59,21 @@ export const MAX_DESCRIPTION_LENGTH = 1024;
  */
 export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
   if (authentication.kind === 'admin') return authentication;
-  if (authentication.kind === 'lease') return identifyHolder(lookup, authentication.tokenHash, now);
+  if (authentication.kind === 'lease') return identifyHolder(lookup, authentication, now);
   const session = lookup.session(authentication.tokenHash);
   return identifySession(session, session === null ? null : lookup.agentById(session.agentId), now);
 }
 
-function identifyHolder(lookup: CallerLookup, tokenHash: TokenHash, now: number): Caller | ApiError {
+/** The agent's name was authenticated with the token; the row of a lease is not. */
+function identifyHolder(
+  lookup: CallerLookup,
+  { tokenHash, agentName }: Authentication & { kind: 'lease' },
+  now: number,
+): Caller | ApiError {
   const lease = lookup.leaseByToken(tokenHash);
   const agent = lease === null ? null : lookup.agentById(lease.agentId);
-  if (lease === null || agent === null) return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
+  if (lease === null || agent === null || agent.name !== agentName)
+    return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
   if (statusOf(lease, now) === 'active') return { kind: 'lease', agent, lease };
   return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
 }

@@ -1,12 +1,14 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
+import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import { originOf, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
+import type { NewUseLease } from '../vault/use-leases.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
@@ -59,6 +61,14 @@ export const toTargetsResponse = ({ path, service, targets, placement, updatedAt
       ? { kind: placement.kind }
       : (placement as api.CredentialTargets['placement']),
   updated_at: toTimestamp(updatedAt),
+});
+
+export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): api.UseLease => ({
+  lease_id: lease.id,
+  token: token.reveal(),
+  base_url: baseUrl,
+  expires_at: toTimestamp(lease.expiresAt),
+  env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
 });
 
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({

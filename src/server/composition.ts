@@ -160,7 +160,11 @@ export async function startService(
       }
       agentKeys.stop();
       await sweeping.stop();
-      const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
+      const cut = setTimeout(() => {
+        // WHY: the server no longer knows the connections of WebSockets.
+        void uses.stop();
+        server.server.closeAllConnections();
+      }, timeouts.stopMs);
       // A keep-alive connection becomes idle only after its last response.
       const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
       await server.close();

@@ -7,6 +7,7 @@
  */
 import type { ReadSet } from '../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './audit-log.ts';
 import { countCredentials, listCredentials } from './credential-lists.ts';
 import type { Dialect } from './dialect.ts';
@@ -20,9 +21,11 @@ import {
   readAgents,
   readEpoch,
   readHighWaterTime,
+  readLeaseOfToken,
   readPolicies,
   readRootKeyCheck,
   readSession,
+  readUsage,
 } from './vault-metadata.ts';
 
 export abstract class SqlStore {
@@ -82,6 +85,15 @@ export abstract class SqlStore {
 
   readSession(tokenHash: TokenHash) {
     return this.run(readSession(tokenHash), true);
+  }
+
+  /** The use lease with the token; null if none has it. */
+  readLeaseOfToken(tokenHash: TokenHash) {
+    return this.run(readLeaseOfToken(tokenHash), true);
+  }
+
+  readUsage(path: CredentialPath) {
+    return this.run(readUsage(path), true);
   }
 
   /**

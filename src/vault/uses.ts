@@ -23,8 +23,10 @@ export interface UseCall {
   /** In bytes; null if it is not known. */
   readonly bodyLength: number | null;
   readonly isUpgrade: boolean;
-  /** Replaces the target's origin in links; null to leave links. */
-  readonly linkPrefix: string | null;
+  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
+  readonly baseUrl: string | null;
+  /** Cuts the use, because the client has disconnected. */
+  readonly signal?: AbortSignal;
 }
 
 /** A response that is on its way. */
@@ -35,11 +37,12 @@ export interface UseResponse {
   readonly body: Readable;
   /** Resolves when the response has ended; never rejects. */
   readonly result: Promise<UseResult>;
+  /** Known when the body has ended. */
+  trailers(): HeaderPairs;
 }
 
 interface Running {
   readonly context: Context;
-  readonly order: UseOrder;
   readonly started: StartedUse;
   readonly cut: AbortController;
   /** Set before it is cut. */
@@ -87,7 +90,6 @@ export class Uses {
     const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
     const running: Running = {
       context,
-      order,
       started,
       cut: new AbortController(),
       end: null,
@@ -95,10 +97,10 @@ export class Uses {
     };
     this.#running.set(started.entryId, running);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
+    const use = this.#broker.use(toOrder(call, started), call.body, signalOf(call, running));
     running.ended = use.result.then((result) => this.#end(running, result));
     const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
-    return { started, head, body: use.body, result: use.result };
+    return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
   }
 
   /** Checks every running use after a commit that may have ended one. */
@@ -126,9 +128,9 @@ export class Uses {
   }
 
   #check(running: Running): void {
-    const { context, order, started } = running;
-    const { authentication } = context;
-    const check = checkUse({ leaseId: started.leaseId, path: order.path, request: order.request, authentication });
+    const { authentication } = running.context;
+    const { leaseId, path, request } = running.started;
+    const check = checkUse({ leaseId, path, request, authentication });
     // A batch that fails decides nothing; the next interval checks again.
     this.#ledger.submit(check).then(
       (end) => {
@@ -170,9 +172,14 @@ export class Uses {
   }
 }
 
-function toOrder({ order, headers, bodyLength, isUpgrade, linkPrefix }: UseCall, started: StartedUse): Order {
-  const { method, url } = order.request;
-  const { target, placement, value } = started;
+/** Aborted when the use is to be cut, by this node or by its client. */
+function signalOf({ signal }: UseCall, { cut }: Running): AbortSignal {
+  return signal === undefined ? cut.signal : AbortSignal.any([cut.signal, signal]);
+}
+
+function toOrder({ headers, bodyLength, isUpgrade, baseUrl }: UseCall, started: StartedUse): Order {
+  const { request, target, placement, value, selector } = started;
+  const { method, url } = request;
   return {
     method,
     scheme: url.scheme,
@@ -187,6 +194,6 @@ function toOrder({ order, headers, bodyLength, isUpgrade, linkPrefix }: UseCall,
     caPem: target.caPem,
     redact: [],
     isUpgrade,
-    linkPrefix,
+    linkPrefix: baseUrl === null || selector === null ? null : `${baseUrl}/${selector}`,
   };
 }

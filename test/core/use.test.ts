@@ -105,10 +105,10 @@ class Batch {
   }
 
   issueLease(): Lease {
-    const request = { path: PATH, ttlSeconds: null, purpose: null, tokenHash: LEASE_TOKEN };
+    const request = { path: PATH, ttlSeconds: null, purpose: null, tokenHashOf: () => LEASE_TOKEN };
     const { response } = this.decide(issueUseLease(AGENT, request));
     assert.ok('reply' in response);
-    return response.reply;
+    return response.reply.lease;
   }
 
   /** Why the use must be cut. */

@@ -22,13 +22,24 @@ export interface UseLeaseRequest {
   readonly path: CredentialPath;
   readonly ttlSeconds: TtlSeconds | null;
   readonly purpose: string | null;
-  /** The hash of the token that the caller will get. */
-  readonly tokenHash: TokenHash;
+  /** Returns the hash of the token that the holder will get. */
+  readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
+}
+
+/** What the token of a use lease is bound to, and made for. */
+export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
+  readonly service: string | null;
+}
+
+export interface IssuedUseLease {
+  readonly lease: Lease;
+  /** The service of the catalogue that the credential's targets are of; null if none. */
+  readonly service: string | null;
 }
 
 /** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
-export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<Lease> {
-  const { path, purpose, tokenHash } = request;
+export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<IssuedUseLease> {
+  const { path, purpose } = request;
   return operation(
     {
       context,
@@ -39,15 +50,23 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
     },
     (input) => {
       const { caller, state, entry } = input;
+      if (caller.kind === 'admin') {
+        // Its token would end with no session, and a base URL is not for the administrator.
+        const reason = 'only an agent can have a use lease with a token';
+        return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
+      }
       const decision = access(state, caller, 'use', path);
       if (!decision.allowed) return accessDenied(input, decision);
       const { policyName } = decision;
       const credential = state.credential(path);
       if (credential === null) return notFound(input, policyName, 'credential');
-      if (state.usage(credential) === null) return noTargets(input, policyName);
+      const usage = state.usage(credential);
+      if (usage === null) return noTargets(input, policyName);
+      const { service } = usage;
+      const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const lease = newLease(input, credential.id, path, credential.version, policyName, ttlSeconds, tokenHash);
-      return succeeded(lease, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
+      return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
         { kind: 'addLease', lease },
       ]);
     },

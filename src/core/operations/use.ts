@@ -5,6 +5,7 @@
  */
 import { type Authentication, actorName, identify } from '../agent.ts';
 import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { CredentialTypes } from '../credential-types.ts';
 import { ApiError } from '../errors.ts';
 import { statusOf } from '../lease.ts';
@@ -28,7 +29,7 @@ import { newLease, noTargets } from './use-leases.ts';
 
 export interface UseOrder {
   readonly path: CredentialPath;
-  readonly request: UseRequest;
+  readonly request: UseRequest | BaseUrlRequest;
   /** Shortens the lease; at most the policy's TTL is granted. */
   readonly ttlSeconds: TtlSeconds | null;
   /** The caller's words for the log; null if it gave none. */
@@ -43,6 +44,9 @@ export interface StartedUse {
   readonly path: CredentialPath;
   readonly agentName: ActorName;
   readonly policyName: string;
+  readonly request: UseRequest;
+  /** The segment of a base URL at which links to the same origin are; null if the caller named the origin. */
+  readonly selector: string | null;
   readonly target: Target;
   readonly placement: Placement;
   readonly value: Secret;
@@ -50,9 +54,7 @@ export interface StartedUse {
 
 /** Decides one use. A session gets a lease for it; a lease's token uses that lease. */
 export function startUse(context: Context, order: UseOrder, types: CredentialTypes): Operation<StartedUse> {
-  const { path, request } = order;
-  const { method, url } = request;
-  const use = { method, host: url.host, target_path: url.path } satisfies Partial<UseFields>;
+  const { path } = order;
   return operation(
     {
       context,
@@ -62,6 +64,10 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       reads: { credential: path, version: 'newest', usage: true },
     },
     (plain) => {
+      const stored = plain.state.credential(path);
+      const usage = stored === null ? null : plain.state.usage(stored);
+      const resolved = resolveRequest(usage?.targets ?? [], order.request);
+      const use = useFieldsOf(order.request, resolved);
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
       const { caller, state, moment, entry } = input;
       const decision = access(state, caller, 'use', path);
@@ -70,8 +76,15 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       const found = findVersion(input, path, null, policyName);
       if ('response' in found) return found;
       const { credential, version } = found;
-      const usage = state.usage(credential);
       if (usage === null) return noTargets(input, policyName);
+      if (typeof resolved === 'string') {
+        return rejected(
+          'ACCESS_DENIED',
+          `Access denied: ${resolved}.`,
+          entry('denied', { policyName, reason: resolved }),
+        );
+      }
+      const { request, selector } = resolved;
       const target = findTarget(usage.targets, request);
       if (target === null) return noTarget(input, policyName, usage.targets, request);
       const own = caller.kind === 'lease' ? caller.lease : null;
@@ -83,7 +96,8 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       const { id: leaseId, expiresAt } = lease;
       const { entryId } = moment;
       const agentName = actorName(caller);
-      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, target, placement: usage.placement };
+      const placed = { request, selector, target, placement: usage.placement };
+      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, ...placed };
       return {
         response: { unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value })) },
         entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),

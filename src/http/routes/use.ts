@@ -67,7 +67,7 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
     body: bytes === null ? null : Readable.from([bytes]),
     bodyLength: bytes?.length ?? 0,
     isUpgrade: false,
-    linkPrefix: null,
+    baseUrl: null,
   };
 }
 
