@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
-import type { UseRequest as UseBody, UseResponse as UseReply } from '../../api/types.ts';
+import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
 import { ApiError, invalidRequest } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
