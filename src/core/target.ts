@@ -56,7 +56,7 @@ const MAX_NETWORKS = 32;
 const MAX_CA_PEM_LENGTH = 65_536;
 export const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map((name) => name as Method);
 /** CONNECT makes a tunnel, and TRACE returns the injected header. */
-const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/;
+export const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/;
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const HEADER_TEXT = /^[\x20-\x7e]{1,256}$/;
 /** Headers that frame or route a request; a value in one of them would change where it ends or goes. */

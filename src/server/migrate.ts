@@ -14,7 +14,14 @@ import type { Store } from '../store/sql-store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';
-import { describeLocation, openSource, openTarget, type MigrationTarget, type Source, type VaultLocation } from './locations.ts';
+import {
+  describeLocation,
+  type MigrationTarget,
+  openSource,
+  openTarget,
+  type Source,
+  type VaultLocation,
+} from './locations.ts';
 import { checkRollback } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
 

@@ -12,7 +12,7 @@ import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import { type Listing, type PageRequest, readListing } from './paging.ts';
-import type { UseCall, OngoingUse } from './uses.ts';
+import type { OngoingUse, UseCall } from './uses.ts';
 import type { Vault } from './vault.ts';
 
 /** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */

@@ -106,7 +106,11 @@ function openSocket(host: DatabaseHost, signal: AbortSignal): Promise<Socket> {
   });
 }
 
-function tlsOptions(mode: SslMode, host: DatabaseHost, { rootCertificates }: PostgresAddress): ConnectionOptions | false {
+function tlsOptions(
+  mode: SslMode,
+  host: DatabaseHost,
+  { rootCertificates }: PostgresAddress,
+): ConnectionOptions | false {
   const roots = rootCertificates === null ? {} : { ca: rootCertificates };
   switch (mode) {
     case 'disable':
