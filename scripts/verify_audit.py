@@ -8,7 +8,8 @@ The export is newline-delimited JSON, oldest entry first. Each entry's hmac is
 where the first entry follows 32 zero bytes, and the canonical bytes are one JSON array without white space:
 ["leasehold-audit-v1", seq, id, ...], the fields in the order of FIELDS below. An entry about the use of a credential
 also has the fields of USE_FIELDS: its array begins with "leasehold-audit-v2", and they follow at its end. The head
-record holds the last seq and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a truncated log is detected too.
+record holds the last seq and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a truncated log is
+detected too.
 
 It stops at the first break and ignores all lines after it.
 """

@@ -11,12 +11,14 @@ import {
   Type,
 } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
+import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
-import { MAX_TARGETS } from '../core/target.ts';
+import { MAX_TARGETS, METHOD } from '../core/target.ts';
+import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
 
 /** An object that rejects other fields. */
 export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
@@ -95,16 +97,26 @@ export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOU
 export const Actions = Type.Array(Action, { minItems: 1 });
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 
-const list = <T extends TSchema>(items: T, maxItems: number, options: TSchemaOptions = {}) =>
-  Type.Array(items, { maxItems, ...options });
+/** An object whose keys the caller or an upstream chooses. */
+export const map = <T extends TSchema>(key: RegExp | null, values: T, options: TObjectOptions = {}) =>
+  Type.Record(Type.String(key === null ? {} : { pattern: key.source }), values, {
+    additionalProperties: false,
+    ...options,
+  });
+const list = <T extends TSchema>(items: T, minItems: number, maxItems: number, options: TSchemaOptions = {}) =>
+  Type.Array(items, { minItems, maxItems, ...options });
 const target = {
   origin: Type.String({
     maxLength: 300,
     description: '`https://host`, `https://*.host` for one label, or with a port.',
   }),
-  paths: list(Type.String({ maxLength: MAX_PATH_LENGTH + 3 }), 64, { minItems: 1, description: '`/*` by default.' }),
-  methods: list(Type.String({ maxLength: 16 }), 32, { minItems: 1, description: 'All but OPTIONS by default.' }),
-  allow_networks: list(Type.String({ maxLength: 49 }), 32, {
+  paths: list(Type.String({ maxLength: MAX_PATH_LENGTH + 3, title: 'Pattern' }), 1, 64, {
+    description: '`/*` by default.',
+  }),
+  methods: list(Type.String({ maxLength: 16, title: 'Method' }), 1, 32, {
+    description: 'GET, HEAD, POST, PUT, PATCH and DELETE by default.',
+  }),
+  allow_networks: list(Type.String({ maxLength: 49, title: 'Network' }), 0, 32, {
     description: 'Networks that would be refused otherwise.',
   }),
   ca_pem: Type.Unsafe<string | null>({
@@ -115,8 +127,11 @@ const target = {
 };
 export const Target = object(target, { title: 'Target' });
 /** As a request writes it: all but the origin may be left out. */
-export const TargetFields = object({ ...Type.Partial(object(target)).properties, origin: target.origin });
-export const Targets = list(Target, MAX_TARGETS, { minItems: 1 });
+export const TargetFields = object(
+  { ...Type.Partial(object(target)).properties, origin: target.origin },
+  { title: 'Target' },
+);
+export const Targets = list(Target, 1, MAX_TARGETS);
 export const Placement = object(
   {
     kind: word(['bearer', 'header', 'basic', 'query']),
@@ -126,6 +141,13 @@ export const Placement = object(
   },
   { title: 'Placement' },
 );
-export const Service = text('^[a-z0-9-]{1,32}$', 1, 32, { description: 'A row of the catalogue.' });
-export const HttpMethod = text('^[A-Z]{1,16}$', 1, 16, { description: 'An HTTP method in capitals.' });
-export const Purpose = text(String.raw`^[^\u0000-\u001f\u007f]*$`, 1, 200, { description: 'Words for the log.' });
+export const Service = word(
+  SERVICES.map(({ name }) => name),
+  { title: 'Service', description: 'A row of the catalogue.' },
+);
+export const HttpMethod = text(METHOD, 1, 16, { description: 'An HTTP method in capitals, not CONNECT or TRACE.' });
+export const RequestHeaders = map(HEADER_NAME, text(HEADER_VALUE, 0, 16_384), {
+  title: 'Headers',
+  description: 'Headers that could carry authority are removed.',
+});
+export const Purpose = text(PURPOSE, 1, MAX_PURPOSE_LENGTH, { description: 'A remark for the log.' });

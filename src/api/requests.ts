@@ -5,6 +5,8 @@ import { TIMESTAMP } from '../core/timestamp.ts';
 import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
 
+export { Placement, RequestHeaders, TargetFields } from './fields.ts';
+
 const { object, whole, word } = fields;
 
 /** Longer than any recorded resource, action or event. */
@@ -76,7 +78,7 @@ export const UseRequest = object({
     maxLength: MAX_URL_LENGTH,
     description: 'An absolute URL that a target of the credential matches.',
   }),
-  headers: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 16_384 }))),
+  headers: Type.Optional(fields.RequestHeaders),
   body: Type.Optional(Type.String({ maxLength: 2 * 1024 * 1024 })),
   body_encoding: Type.Optional(word(['utf8', 'base64'], { description: '`utf8` by default.' })),
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),

@@ -4,9 +4,9 @@ import { RESULTS } from '../core/audit.ts';
 import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
 
-export { Action, LeaseStatus } from './fields.ts';
+export { Action, LeaseStatus, Target } from './fields.ts';
 
-const { object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
+const { map, object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
 
 export const RetrieveResponse = object({
   path: fields.Path,
@@ -41,22 +41,25 @@ export const CredentialTargets = object({
   placement: fields.Placement,
   updated_at: Timestamp,
 });
-/** Headers by lower-case name; a repeated one has an array. */
+export const ResponseHeaders = map(null, Type.Union([Text, Type.Array(Text)]), {
+  description: 'By lower-case name; a repeated one has an array.',
+});
 export const UseResponse = object({
   lease_id: fields.Id,
   status: whole(100),
-  headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+  headers: ResponseHeaders,
   body: Type.String({ description: 'At most 2 MiB.' }),
   body_encoding: word(['utf8', 'base64'], { description: '`utf8` where the body is text.' }),
   redactions: whole(0),
   truncated: Type.Boolean(),
 });
+export const SdkVariables = map(null, Text, { description: 'Variables of the service, for its SDKs.' });
 export const UseLease = object({
   lease_id: fields.Id,
   token: Type.String({ description: 'Good for uses of this credential only.' }),
   base_url: Text,
   expires_at: Timestamp,
-  env: Type.Record(Type.String(), Type.String(), { description: 'Variables of the service, for its SDKs.' }),
+  env: SdkVariables,
 });
 export const Simulation = object({
   allowed: Type.Boolean(),

@@ -24,6 +24,7 @@ export type TargetsRequest = Static<typeof requests.TargetsRequest>;
 export type CredentialTargets = Static<typeof responses.CredentialTargets>;
 export type UseRequest = Static<typeof requests.UseRequest>;
 export type UseLease = Static<typeof responses.UseLease>;
+export type UseBody = Static<typeof requests.UseRequest>;
 export type UseResponse = Static<typeof responses.UseResponse>;
 export type Simulation = Static<typeof responses.Simulation>;
 export type RegisteredAgent = Static<typeof responses.RegisteredAgent>;

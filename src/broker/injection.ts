@@ -2,7 +2,8 @@
  * Puts the credential into a request: inject, never swap. Whatever the caller sent that could carry authority, or that
  * describes the caller's own connection, is removed before the credential is set. Bodies are never touched. Pure.
  */
-import type { HeaderPairs, Order, Placement } from './protocol.ts';
+import type { Placement } from '../core/target.ts';
+import type { HeaderPairs, Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface RenderedRequest {

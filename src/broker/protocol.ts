@@ -4,15 +4,7 @@
  * body, and the trailers are the result. Values travel in frames only, never in HTTP/2 headers, which HPACK would keep.
  */
 import type { Readable } from 'node:stream';
-
-/** Where the credential is put into a request. */
-export type Placement =
-  | { readonly kind: 'bearer' }
-  /** `template` contains `{value}`. */
-  | { readonly kind: 'header'; readonly name: string; readonly template: string }
-  /** Without a username the value is `user:password`. */
-  | { readonly kind: 'basic'; readonly username: string | null }
-  | { readonly kind: 'query'; readonly name: string };
+import type { Placement } from '../core/target.ts';
 
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];

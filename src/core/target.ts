@@ -1,6 +1,6 @@
 /**
- * Targets: where a credential may be used, and how its value is placed in a request. Whoever may store the credential
- * writes them; a request never does. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
+ * Targets: where a credential may be used, and how its value is placed in a request. They are written by the callers
+ * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 import { invalidRequest } from './errors.ts';
 import type { Brand, CredentialId } from './names.ts';
@@ -54,16 +54,9 @@ export const MAX_TARGETS = 16;
 const MAX_PATTERNS = 64;
 const MAX_NETWORKS = 32;
 const MAX_CA_PEM_LENGTH = 65_536;
-export const DEFAULT_METHODS = [
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-] as readonly string[] as readonly Method[];
+export const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map((name) => name as Method);
 /** CONNECT makes a tunnel, and TRACE returns the injected header. */
-const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/;
+export const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/;
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const HEADER_TEXT = /^[\x20-\x7e]{1,256}$/;
 /** Headers that frame or route a request; a value in one of them would change where it ends or goes. */

@@ -29,8 +29,8 @@ export interface UseCall {
   readonly signal?: AbortSignal;
 }
 
-/** A response that is on its way. */
-export interface UseResponse {
+/** A use whose head has arrived. */
+export interface OngoingUse {
   readonly started: StartedUse;
   readonly head: BrokerHead;
   /** To cut the use, destroy it. */
@@ -85,7 +85,7 @@ export class Uses {
   }
 
   /** Resolves when the upstream's head is there. @throws the decision's error */
-  async start(context: Context, call: UseCall): Promise<UseResponse> {
+  async start(context: Context, call: UseCall): Promise<OngoingUse> {
     const { order } = call;
     const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
     const running: Running = {
@@ -159,7 +159,7 @@ export class Uses {
     this.#unrecorded.add(recorded);
   }
 
-  /** Repeats until it succeeds or the service stops: the response has been passed on and must not be lost to the log. */
+  /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
       const isRecorded = await this.#ledger.submit(operation).then(

@@ -123,7 +123,7 @@ test('an invalid enumeration value is rejected with all valid ones', async (t) =
   const { refusal, client } = await connect(t, mcp, 'http');
   assert.match(
     await refusal('explain_access', { path: 'a', action: 'own' }),
-    /^Input validation error.*: action must be one of retrieve, list, store, delete$/,
+    /^Input validation error.*: action must be one of retrieve, use, list, store, delete$/,
   );
   assert.match(await refusal('list_leases', { status: 'x' }), /: status must be one of active, expired, revoked$/);
   const { tools } = await client.listTools();

@@ -5,13 +5,17 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const ALL = ['retrieve', 'list', 'store', 'delete'];
+const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
+
+const upstream = await startUpstream({ after }, (_, response) => response.end('ok'));
+const ORIGIN = `https://127.0.0.1:${upstream.port}`;
 
 const clock = startTestClock({ after });
 const service = await startTestService({ after });
@@ -42,6 +46,15 @@ const fresh = () => `fresh-${++made}`;
 const storeFresh = async () => {
   const path = `matrix/${fresh()}`;
   await admin.post(CREDENTIALS, { path, value: 'v' });
+  return path;
+};
+const TARGETS = {
+  targets: [{ origin: ORIGIN, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }],
+  placement: { kind: 'bearer' },
+};
+const storeUsable = async () => {
+  const path = await storeFresh();
+  await admin.put(`/api/v1/targets/${path}`, TARGETS);
   return path;
 };
 const policyOf = (name: string) => ({ name, principal: 'agent:nobody', resources: ['a'], actions: ['list'] });
@@ -85,6 +98,19 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     cells: [403, 204, 403, 204],
     event: 'credential.delete',
     parameter: storeFresh,
+  },
+  'PUT /api/v1/targets/{path}': {
+    cells: [403, 200, 403, 200],
+    event: 'target.put',
+    parameter: storeFresh,
+    body: async () => TARGETS,
+  },
+  'GET /api/v1/targets/{path}': { cells: [403, 200, 403, 200], event: 'target.read', parameter: storeUsable },
+  'DELETE /api/v1/targets/{path}': { cells: [403, 204, 403, 204], event: 'target.delete', parameter: storeUsable },
+  'POST /api/v1/use': {
+    cells: [403, 200, 403, 200],
+    event: 'credential.use',
+    body: async () => ({ path: await storeUsable(), method: 'GET', url: `${ORIGIN}/` }),
   },
   'GET /api/v1/policies': { cells: [...FORBIDDEN, 200], event: 'policy.list' },
   'POST /api/v1/policies': { cells: [...FORBIDDEN, 201], event: 'policy.create', body: async () => policyOf(fresh()) },

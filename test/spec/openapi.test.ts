@@ -34,6 +34,7 @@ const KEYWORDS = [
   'minItems',
   'maxItems',
   'minProperties',
+  'patternProperties',
   'contentEncoding',
   '$ref',
 ];
@@ -55,6 +56,7 @@ function schemasIn(value: Json, at: string): { at: string; schema: Json }[] {
 function nested(schema: Json, at: string): { at: string; schema: Json }[] {
   const inner = [
     ...Object.entries<Json>(schema.properties ?? {}).map(([name, one]) => [`properties/${name}`, one]),
+    ...Object.entries<Json>(schema.patternProperties ?? {}).map(([, one]) => ['patternProperties', one]),
     ...(schema.items === undefined ? [] : [['items', schema.items]]),
     ...(schema.anyOf ?? []).map((one: Json, index: number) => [`anyOf/${index}`, one]),
   ];
@@ -154,7 +156,7 @@ const UNBOUND = ['SimulateRequest/properties/action'];
 
 test('request schemas bound every string, number and array', () => {
   const inRequests = schemasIn(document, '').filter(({ at }) =>
-    /\/parameters\/|schemas\/\w+Re(?:quest|placement)\b/.test(at),
+    /\/parameters\/|schemas\/(?:\w+Re(?:quest|placement)|Placement|TargetFields|RequestHeaders)\b/.test(at),
   );
   assert.equal(inRequests.length > 50, true);
   for (const { at, schema } of inRequests) {

@@ -22,6 +22,16 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   agent_name: 'some-name',
   challenge_id: '0190a000-0000-8000-8000-000000000000',
   signature: 'c2ln',
+  service: 'openai',
+  targets: [{ origin: 'https://api.example.com' }],
+  placement: { kind: 'bearer' },
+  method: 'GET',
+  url: 'https://api.example.com/v1',
+  headers: { accept: '*/*' },
+  body: 'b',
+  body_encoding: 'utf8',
+  ttl: 60,
+  purpose: 'p',
 };
 
 export const addressOf = (path: string) =>

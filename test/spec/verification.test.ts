@@ -10,7 +10,7 @@ import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
-import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
+import { ENTRY_COLUMNS, executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
@@ -113,7 +113,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
     seq: 4,
   },
   'an entry written once more at the end': {
-    sql: `INSERT INTO audit_entries SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
+    sql: `INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
             policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
     seq: last + 1,
     timestamp: timeOf(last),

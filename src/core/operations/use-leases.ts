@@ -100,6 +100,6 @@ export function newLease(
 }
 
 export function noTargets({ entry }: OperationInput, policyName: string): Outcome<never> {
-  const message = 'Access denied: the credential has no targets, so it cannot be used. Whoever stores it sets them.';
+  const message = 'Access denied: the credential has no targets, so it cannot be used. Set its targets first.';
   return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason: 'the credential has no targets' }));
 }

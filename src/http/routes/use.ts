@@ -2,13 +2,14 @@
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
-import type { UseRequest as UseBody, UseResponse as UseReply } from '../../api/types.ts';
+import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
 import { ApiError, invalidRequest } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
+import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/uses.ts';
 import { type Route, route } from '../route.ts';
@@ -61,9 +62,9 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
       path: parsePath(path),
       request: { method: parseMethod(method), url: parseUrl(url) },
       ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
-      purpose: purpose ?? null,
+      purpose: purpose === undefined ? null : parsePurpose(purpose),
     },
-    headers: Object.entries(headers),
+    headers: parseHeaders(headers),
     body: bytes === null ? null : Readable.from([bytes]),
     bodyLength: bytes?.length ?? 0,
     isUpgrade: false,
