@@ -22,6 +22,7 @@ export type CredentialMetadata = Static<typeof responses.CredentialMetadata>;
 export type PolicyResponse = Static<typeof responses.Policy>;
 export type TargetsRequest = Static<typeof requests.TargetsRequest>;
 export type CredentialTargets = Static<typeof responses.CredentialTargets>;
+export type CatalogueService = Static<typeof responses.CatalogueService>;
 export type UseRequest = Static<typeof requests.UseRequest>;
 export type UseResponse = Static<typeof responses.UseResponse>;
 export type Simulation = Static<typeof responses.Simulation>;

@@ -1,6 +1,7 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
+import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
@@ -59,6 +60,19 @@ export const toTargetsResponse = ({ path, service, targets, placement, updatedAt
       ? { kind: placement.kind }
       : (placement as api.CredentialTargets['placement']),
   updated_at: toTimestamp(updatedAt),
+});
+
+export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
+  name: service.name,
+  title: service.title,
+  unsupported: service.unsupported,
+  needs_host: service.needsHost,
+  targets: service.targets.map((target) => target as api.CatalogueService['targets'][number]),
+  placement: service.placement as api.CatalogueService['placement'],
+  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
+  key_prefixes: [...service.key.prefixes],
+  denied: service.mints.map(({ methods, path }) => ({ methods: methods === null ? null : [...methods], path })),
+  notes: [...service.notes],
 });
 
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
