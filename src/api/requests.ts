@@ -58,6 +58,7 @@ const policy = {
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
+  limits: Type.Optional(fields.Limits),
 };
 export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({

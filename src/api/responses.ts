@@ -32,6 +32,8 @@ export const Policy = object({
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: fields.Ttl,
+  // Only where it was given.
+  limits: Type.Optional(fields.Limits),
   created_at: Timestamp,
 });
 export const CredentialTargets = object({

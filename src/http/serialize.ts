@@ -6,6 +6,7 @@ import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
+import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
@@ -42,6 +43,8 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   resources: [...policy.resources],
   actions: [...policy.actions],
   max_ttl: policy.maxTtlSeconds,
+  // WHY also undefined: a saved reply of an earlier version does not have it.
+  ...(policy.limits == null ? {} : { limits: toLimitFields(policy.limits) }),
   created_at: toTimestamp(policy.createdAt),
 });
 

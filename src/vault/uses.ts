@@ -14,6 +14,7 @@ import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../c
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { StoredChange } from '../store/store.ts';
+import type { Admission, UseLimits } from './use-limits.ts';
 
 /** A request with its body, as the caller sent it. */
 export interface UseCall {
@@ -42,6 +43,7 @@ interface Running {
   readonly order: UseOrder;
   readonly started: StartedUse;
   readonly cut: AbortController;
+  readonly admission: Admission;
   /** Set before it is cut. */
   end: UseEnd | null;
   /** Resolves when the response has ended. */
@@ -69,6 +71,7 @@ const RETRY_MS = 1000;
 export class Uses {
   readonly #ledger: Ledger;
   readonly #broker: BrokerClient;
+  readonly #limits: UseLimits;
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   #timer: NodeJS.Timeout | null = null;
@@ -76,20 +79,28 @@ export class Uses {
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(ledger: Ledger, broker: BrokerClient) {
+  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits) {
     this.#ledger = ledger;
     this.#broker = broker;
+    this.#limits = limits;
   }
 
-  /** Resolves when the upstream's head is there. @throws the decision's error */
+  /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
   async start(context: Context, call: UseCall): Promise<UseResponse> {
     const { order } = call;
-    const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
+    const admission = await this.#limits.admit(context, order.path);
+    const started = await this.#ledger
+      .submit(startUse(context, order, CREDENTIAL_TYPES))
+      .catch((error: unknown): never => {
+        admission.cancel();
+        throw error;
+      });
     const running: Running = {
       context,
       order,
       started,
       cut: new AbortController(),
+      admission,
       end: null,
       ended: Promise.resolve(),
     };
@@ -114,6 +125,7 @@ export class Uses {
     for (const { cut } of this.#running.values()) cut.abort();
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
     await Promise.all(this.#unrecorded);
+    await this.#limits.stop();
   }
 
   /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
@@ -143,6 +155,7 @@ export class Uses {
   #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
     const { context, started } = running;
     this.#running.delete(started.entryId);
+    running.admission.end(bytesIn + bytesOut);
     if (this.#running.size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
       this.#timer = null;

@@ -77,7 +77,7 @@ test('a service that is not supported or does not exist is an error, and so are 
       { service: 'aws', targets: [{ origin: 'https://sts.amazonaws.com' }], placement: { kind: 'bearer' } },
       /^service: is not/,
     ],
-    [{ service: 'no-such' }, /^service: must be a service of the catalogue/],
+    [{ service: 'no-such' }, /^service: must be/],
     [{ placement: { kind: 'bearer' } }, /^targets: is required without service/],
     [{ targets: [{ origin: 'https://api.example.com' }] }, /^placement: is required without service/],
   ] as const) {

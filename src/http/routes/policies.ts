@@ -15,6 +15,7 @@ import {
 } from '../../core/operations/policies.ts';
 import { parsePath } from '../../core/path.ts';
 import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
+import type { LimitFields } from '../../core/policy-limits.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
@@ -26,10 +27,11 @@ interface PolicyFields {
   readonly resources: readonly string[];
   readonly actions: readonly string[];
   readonly max_ttl?: number | undefined;
+  readonly limits?: LimitFields | undefined;
 }
 
-function toDraft(name: string, { principal, resources, actions, max_ttl }: PolicyFields): PolicyDraft {
-  return parsePolicy({ name, principal, resources, actions, maxTtlSeconds: max_ttl });
+function toDraft(name: string, { max_ttl: maxTtlSeconds, ...fields }: PolicyFields): PolicyDraft {
+  return parsePolicy({ ...fields, name, maxTtlSeconds });
 }
 
 export const policyRoutes: readonly Route[] = [
