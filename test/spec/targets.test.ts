@@ -150,3 +150,53 @@ test('a denial names the nearest target only to callers who may list', async () 
   const { text } = await seeing.post('/api/v1/use', call);
   assert.ok(text.includes(`${message}; the nearest is ${origin} with GET, HEAD`), text);
 });
+
+test('a simulation of a use with a request decides by the targets too', async () => {
+  const path = await store();
+  const agent = await service.agent('asking', { 'targets/*': ['use'] });
+  const simulate = async (method: string, url: string, who = admin) => {
+    const body = { agent: 'asking', resource: path, action: 'use', request: { method, url } };
+    const answer = await who.post('/api/v1/policies/simulate', body);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body.data;
+  };
+  const none = await simulate('GET', `${origin}/v1/a`);
+  assert.match(none.reason, / But the credential has no targets, or does not exist\.$/);
+  await put(path, { service: 'github', targets: [{ ...LOCAL, paths: ['/v1/*', '/user/*'] }] });
+  const allowed = await simulate('GET', `${origin}/v1/a?b=c`);
+  assert.deepEqual([allowed.allowed, allowed.policy_name, allowed.lease_ttl], [true, 'asking-0', 300]);
+
+  const denied = await simulate('GET', `${origin}/v2/a`);
+  assert.deepEqual([denied.allowed, denied.policy_name, denied.lease_ttl], [false, null, null]);
+  const start = 'Policy asking-0 grants use on targets/*; it is the most restrictive policy that matches. But';
+  const lack = `${start} no target of the credential has this path`;
+  const methods = 'GET, HEAD, POST, PUT, PATCH, DELETE';
+  assert.equal(denied.reason, `${lack}; the nearest is ${origin} with ${methods} on /v1/*, /user/*.`);
+  assert.equal((await simulate('GET', `${origin}/v2/a`, agent)).reason, `${lack}.`);
+  assert.match((await simulate('POST', `${origin}/user/keys`)).reason, / But the endpoint may return another secret/);
+
+  // What is simulated is what happens.
+  for (const [method, rest] of [
+    ['GET', '/v1/a'],
+    ['GET', '/v2/a'],
+    ['OPTIONS', '/v1/a'],
+    ['POST', '/user/keys'],
+  ] as const) {
+    const { allowed: isAllowed } = await simulate(method, origin + rest, agent);
+    const used = await agent.post('/api/v1/use', { path, method, url: origin + rest });
+    assert.equal(used.status, isAllowed ? 200 : 403, rest);
+  }
+});
+
+test('a request in a simulation must be one of a use, and valid', async () => {
+  const body = { agent: 'asking', resource: 'targets/1', action: 'use' };
+  for (const [fields, message] of [
+    [{ action: 'list', request: { method: 'GET', url: 'https://a.example/' } }, /^request: is only for the action use/],
+    [{ request: { method: 'CONNECT', url: 'https://a.example/' } }, /^request\.method: /],
+    [{ request: { method: 'GET', url: 'https://a.example/../b' } }, /^request\.url: /],
+  ] as const) {
+    const answer = await admin.post('/api/v1/policies/simulate', { ...body, ...fields });
+    assertRejected(answer, 'INVALID_REQUEST');
+    assert.match(answer.body.error.message, message);
+  }
+});
