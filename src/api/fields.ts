@@ -17,6 +17,7 @@ import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
+import { MAX_LIMIT } from '../core/policy-limits.ts';
 import { MAX_TARGETS, METHOD } from '../core/target.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
 
@@ -95,6 +96,16 @@ export const Action = word(ACTIONS, { title: 'Action' });
 export const LeaseStatus = word(LEASE_STATUSES);
 export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
 export const Actions = Type.Array(Action, { minItems: 1 });
+export const Limits = object(
+  {
+    uses_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+    bytes_per_hour: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Of the bodies of requests and responses.' }),
+    ),
+    concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+  },
+  { minProperties: 1, title: 'Limits', description: 'On the uses of each agent.' },
+);
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 
 /** An object whose keys the caller or an upstream chooses. */

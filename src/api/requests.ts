@@ -60,6 +60,7 @@ const policy = {
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
+  limits: Type.Optional(fields.Limits),
 };
 export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({
@@ -89,7 +90,17 @@ export const UseLeaseRequest = object({
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   purpose: Type.Optional(fields.Purpose),
 });
-export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });
+export const SimulateRequest = object({
+  agent: fields.AgentName,
+  resource: fields.Path,
+  action: fields.Text,
+  request: Type.Optional(
+    object(
+      { method: fields.HttpMethod, url: Type.String({ maxLength: MAX_URL_LENGTH, description: 'An absolute URL.' }) },
+      { description: 'With the action `use`: also decides by the targets of the credential.' },
+    ),
+  ),
+});
 export const AgentRequest = object({
   name: fields.AgentName,
   description: Type.Optional(fields.Description),

@@ -32,6 +32,8 @@ export const Policy = object({
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: fields.Ttl,
+  // Only where it was given.
+  limits: Type.Optional(fields.Limits),
   created_at: Timestamp,
 });
 export const CredentialTargets = object({
@@ -43,6 +45,29 @@ export const CredentialTargets = object({
 });
 export const ResponseHeaders = map(null, Type.Union([Text, Type.Array(Text)]), {
   description: 'By lower-case name; a repeated one has an array.',
+});
+export const CatalogueService = object({
+  name: fields.Service,
+  title: Text,
+  unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
+  needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
+  targets: Type.Array(fields.TargetFields),
+  placement: fields.Placement,
+  variables: Type.Array(
+    object({
+      name: Text,
+      holds: word(['base-url', 'key', 'fixed']),
+      suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
+      value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
+      read_by: word(['sdk', 'example']),
+    }),
+    { description: 'What the SDKs of the service read from the environment.' },
+  ),
+  key_prefixes: Type.Array(Text),
+  denied: Type.Array(object({ methods: fields.nullable<string[]>(Type.Array(Text)), path: Text }), {
+    description: 'Endpoints that return other secrets; `methods` is null for every method.',
+  }),
+  notes: Type.Array(Text),
 });
 export const UseResponse = object({
   lease_id: fields.Id,

@@ -57,6 +57,11 @@ function object<T extends object>(shape: Shape<T>): Decoder<T> {
   };
 }
 
+/** For a field that may be left out. */
+function optional<T>(decode: Decoder<T>): Decoder<T | undefined> {
+  return (body) => (body === undefined ? undefined : decode(body));
+}
+
 /** Decodes each row of a list. */
 export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
   return (body) => {
@@ -99,6 +104,13 @@ export const decodePolicy = object<types.Policy>({
   resources: 'list of text',
   actions: 'list of text',
   max_ttl: 'integer',
+  limits: optional(
+    object<NonNullable<types.Policy['limits']>>({
+      uses_per_hour: 'optional integer',
+      bytes_per_hour: 'optional integer',
+      concurrent: 'optional integer',
+    }),
+  ),
   created_at: 'text',
 });
 export const decodeSimulation = object<types.Simulation>({

@@ -55,6 +55,8 @@ export interface PendingUnseal<R> {
   readonly associatedData: AssociatedData;
   /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;
+  /** The outcome for a value that must not be used; null for any other. */
+  reject?(value: Secret): Outcome<never> | null;
   reply(value: Secret): R;
 }
 

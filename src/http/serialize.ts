@@ -1,11 +1,13 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
+import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
+import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { NewUseLease } from '../vault/use-leases.ts';
@@ -43,6 +45,8 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   resources: [...policy.resources],
   actions: [...policy.actions],
   max_ttl: policy.maxTtlSeconds,
+  // WHY also undefined: a saved reply of an earlier version does not have it.
+  ...(policy.limits == null ? {} : { limits: toLimitFields(policy.limits) }),
   created_at: toTimestamp(policy.createdAt),
 });
 
@@ -69,6 +73,19 @@ export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseU
   base_url: baseUrl,
   expires_at: toTimestamp(lease.expiresAt),
   env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
+});
+
+export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
+  name: service.name,
+  title: service.title,
+  unsupported: service.unsupported,
+  needs_host: service.needsHost,
+  targets: service.targets.map((target) => target as api.CatalogueService['targets'][number]),
+  placement: service.placement as api.CatalogueService['placement'],
+  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
+  key_prefixes: [...service.key.prefixes],
+  denied: service.mints.map(({ methods, path }) => ({ methods: methods === null ? null : [...methods], path })),
+  notes: [...service.notes],
 });
 
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({

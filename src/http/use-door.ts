@@ -12,7 +12,7 @@ import { ApiError } from '../core/errors.ts';
 import { parseMethod } from '../core/target.ts';
 import { startUse } from '../vault/credentials.ts';
 import { findPlacement } from '../vault/use-leases.ts';
-import type { UseCall, UseResponse } from '../vault/uses.ts';
+import type { OngoingUse, UseCall } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { continueIfExpected } from './connections.ts';
 import { addressOf, serviceUrlOf } from './register-routes.ts';
@@ -139,7 +139,7 @@ async function send(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers }: { status: number; headers: readonly string[] },
-  { body, trailers }: UseResponse,
+  { body, trailers }: OngoingUse,
 ): Promise<void> {
   try {
     if (!request.complete && !isUpgrade(request)) {
@@ -158,7 +158,7 @@ async function send(
   }
 }
 
-async function switchProtocols(socket: Socket, headers: readonly string[], { body }: UseResponse): Promise<void> {
+async function switchProtocols(socket: Socket, headers: readonly string[], { body }: OngoingUse): Promise<void> {
   const lines = Array.from({ length: headers.length / 2 }, (_, at) => `${headers[2 * at]}: ${headers[2 * at + 1]}`);
   socket.write(`${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
   try {

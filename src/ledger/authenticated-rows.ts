@@ -37,6 +37,8 @@ export const AUTHENTICATED_ROWS = {
     policy.actions,
     policy.maxTtlSeconds,
     policy.createdAt,
+    // Rows from before limits existed keep their MAC, and their replies have no such property.
+    ...(policy.limits == null ? [] : [JSON.stringify(policy.limits)]),
   ]),
   session: authenticatedRows('session', (session: Session) => [
     session.tokenHash,

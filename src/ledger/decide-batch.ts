@@ -95,15 +95,17 @@ type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
 };
 
 /**
- * Unseals the value that an outcome needs. If it does not authenticate, the operation's `onFailure` outcome replaces
- * this one.
+ * Unseals the value that an outcome needs. If it does not authenticate or must not be used, the operation's `onFailure`
+ * or `reject` outcome replaces this one.
  */
 function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
   const { response, entry, changes } = outcome;
   if (!('unseal' in response)) return { response, entry, changes };
-  const { content, associatedData, onFailure, reply } = response.unseal;
+  const { content, associatedData, onFailure, reject, reply } = response.unseal;
   const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  return value === null ? unsealOutcome(onFailure(), keys) : { response: { reply: reply(value) }, entry, changes };
+  if (value === null) return unsealOutcome(onFailure(), keys);
+  const rejection = reject?.(value) ?? null;
+  return rejection === null ? { response: { reply: reply(value) }, entry, changes } : unsealOutcome(rejection, keys);
 }
 
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {

@@ -18,6 +18,7 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
+import { UseLimits } from '../vault/use-limits.ts';
 import { Uses } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
@@ -106,7 +107,7 @@ export async function startService(
   });
   const broker = new BrokerClient();
   resources.defer(() => broker.stop());
-  const uses = new Uses(ledger, broker);
+  const uses = new Uses(ledger, broker, new UseLimits(ledger, () => clock.now()));
   const vault: Vault = {
     ledger,
     store,

@@ -53,6 +53,7 @@ export const POLICIES = new Table<Authenticated<Policy>>('policies', ['name'], {
   resources: 'list',
   actions: 'list',
   maxTtlSeconds: 'number',
+  limits: 'json',
   createdAt: 'number',
   mac: 'text',
 });

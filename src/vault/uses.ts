@@ -14,6 +14,7 @@ import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../c
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { StoredChange } from '../store/store.ts';
+import type { Admission, UseLimits } from './use-limits.ts';
 
 /** A request with its body, as the caller sent it. */
 export interface UseCall {
@@ -45,6 +46,7 @@ interface Running {
   readonly context: Context;
   readonly started: StartedUse;
   readonly cut: AbortController;
+  readonly admission: Admission;
   /** Set before it is cut. */
   end: UseEnd | null;
   /** Resolves when the response has ended. */
@@ -72,6 +74,7 @@ const RETRY_MS = 1000;
 export class Uses {
   readonly #ledger: Ledger;
   readonly #broker: BrokerClient;
+  readonly #limits: UseLimits;
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   #timer: NodeJS.Timeout | null = null;
@@ -79,19 +82,27 @@ export class Uses {
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(ledger: Ledger, broker: BrokerClient) {
+  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits) {
     this.#ledger = ledger;
     this.#broker = broker;
+    this.#limits = limits;
   }
 
-  /** Resolves when the upstream's head is there. @throws the decision's error */
+  /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
   async start(context: Context, call: UseCall): Promise<OngoingUse> {
     const { order } = call;
-    const started = await this.#ledger.submit(startUse(context, order, CREDENTIAL_TYPES));
+    const admission = await this.#limits.admit(context, order.path);
+    const started = await this.#ledger
+      .submit(startUse(context, order, CREDENTIAL_TYPES))
+      .catch((error: unknown): never => {
+        admission.cancel();
+        throw error;
+      });
     const running: Running = {
       context,
       started,
       cut: new AbortController(),
+      admission,
       end: null,
       ended: Promise.resolve(),
     };
@@ -116,6 +127,7 @@ export class Uses {
     for (const { cut } of this.#running.values()) cut.abort();
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
     await Promise.all(this.#unrecorded);
+    await this.#limits.stop();
   }
 
   /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
@@ -145,6 +157,7 @@ export class Uses {
   #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
     const { context, started } = running;
     this.#running.delete(started.entryId);
+    running.admission.end(bytesIn + bytesOut);
     if (this.#running.size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
       this.#timer = null;

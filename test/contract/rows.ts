@@ -72,6 +72,7 @@ export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<
   resources: ['prod/*' as Pattern],
   actions: ['retrieve'],
   maxTtlSeconds: 300 as TtlSeconds,
+  limits: null,
   createdAt: T0 + n,
   mac: base64(`mac of policy ${n}`),
   ...fields,

@@ -327,3 +327,13 @@ test('a wildcard is only in the origins of a service that needs a host, or of ho
     ['google'],
   );
 });
+
+test('on another host the paths of a minting endpoint may have a prefix', () => {
+  const mint = requestOf('POST https://github.example.com/api/v3/app/installations/1/access_tokens');
+  assert.equal(mintsSecret(service('github'), mint, true), false);
+  assert.equal(mintsSecret(service('github'), mint, false), true);
+  assert.equal(
+    mintsSecret(service('github'), requestOf('POST https://github.example.com/api/v3/repos/a/b/issues'), false),
+    false,
+  );
+});

@@ -26,6 +26,7 @@ import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
+import { UseLimits } from '../../src/vault/use-limits.ts';
 import { Uses } from '../../src/vault/uses.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
@@ -122,7 +123,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const verifier = new Verifier({ store, keys, clock });
   const brokerClient = new BrokerClient();
   scope.after(() => brokerClient.stop());
-  const uses = new Uses(ledger, brokerClient);
+  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()));
   const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, uses, adminTokenHash };
   return { ...vault, denials, directory, real, failures, broken };
 }

@@ -1,6 +1,15 @@
 /** The catalogue: the services that a credential can be stored for by name, and how a user's host completes one. */
 import { invalidRequest } from '../errors.ts';
-import { findTarget, parseMethod, parseTargets, type TargetFields } from '../target.ts';
+import {
+  findTarget,
+  type Placement,
+  type PlacementFields,
+  parseMethod,
+  parsePlacement,
+  parseTargets,
+  type Target,
+  type TargetFields,
+} from '../target.ts';
 import { parseUrl } from '../upstream-url.ts';
 import { BUSINESS_SERVICES } from './business-apis.ts';
 import { CLOUD_SERVICES } from './cloud-apis.ts';
@@ -32,6 +41,44 @@ export function serviceTargets(service: ServiceDefinition, origin?: string): rea
   const isOwn = origin !== undefined && isHostOf(service, origin);
   if (!isOwn) throw invalidRequest('targets', `must name your own host for ${service.name}, of the form ${form}`);
   return service.targets.map((target) => ({ ...target, origin }));
+}
+
+/** What a request says about a credential's use; the service fills what it leaves out. */
+export interface UsageFields {
+  readonly service?: string | undefined;
+  readonly targets?: readonly TargetFields[] | undefined;
+  readonly placement?: PlacementFields | undefined;
+}
+
+export interface CompleteUsage {
+  readonly service: string | null;
+  readonly targets: readonly Target[];
+  readonly placement: Placement;
+}
+
+/**
+ * Fills targets and placement from the service; given fields override its own. For a service that needs a host, each
+ * given target has the service's fields except for those that it contains.
+ * @throws INVALID_REQUEST
+ */
+export function completeUsage({ service: name, targets, placement }: UsageFields): CompleteUsage {
+  if (name === undefined) {
+    if (targets === undefined) throw invalidRequest('targets', 'is required without service');
+    if (placement === undefined) throw invalidRequest('placement', 'is required without service');
+    return { service: null, targets: parseTargets(targets), placement: parsePlacement(placement) };
+  }
+  const service = findService(name);
+  if (service === null) {
+    throw invalidRequest('service', 'must be a service of the catalogue, which GET /api/v1/services lists');
+  }
+  const [first, ...others] = targets ?? [];
+  const own = serviceTargets(service, first?.origin);
+  const merged = service.needsHost
+    ? [first, ...others].flatMap((given) =>
+        serviceTargets(service, given?.origin).map((target) => ({ ...target, ...given })),
+      )
+    : (targets ?? own);
+  return { service: name, targets: parseTargets(merged), placement: parsePlacement(placement ?? service.placement) };
 }
 
 function isHostOf({ targets }: ServiceDefinition, origin: string): boolean {

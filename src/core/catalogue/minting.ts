@@ -10,9 +10,13 @@ const FORMAT_SUFFIX = /\.(?:json|xml|csv|html|txt)$/;
 /** A proxy and the server behind it may each decode once. */
 const DECODINGS = 2;
 
-/** Whether the response to the request may contain a secret that outlives the lease. */
-export function mintsSecret(service: ServiceDefinition, { method, url }: UseRequest): boolean {
-  const readings = readingsOf(url.path);
+/**
+ * Whether the response to the request may contain a secret that outlives the lease. `isOwnHost`: whether the host is
+ * the service's; on a user's own host, such as GitHub Enterprise Server's, the paths may have a prefix.
+ */
+export function mintsSecret(service: ServiceDefinition, { method, url }: UseRequest, isOwnHost = true): boolean {
+  const plainReadings = readingsOf(url.path);
+  const readings = isOwnHost ? plainReadings : plainReadings.flatMap(suffixesOf);
   return service.mints.some((endpoint) => {
     if (!hasMethod(endpoint, method)) return false;
     const pattern = segmentsOf(endpoint.path.toLowerCase());
@@ -39,6 +43,8 @@ function readingsOf(path: string): string[][] {
   }
   return readings.flatMap((segments) => [segments, withoutFormat(segments)]);
 }
+
+const suffixesOf = (segments: readonly string[]): string[][] => segments.map((_, index) => segments.slice(index));
 
 function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '');

@@ -64,16 +64,20 @@ export function findVersion(
   return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
 }
 
-/** Unseals the version and replies with what the credential's type makes of it. */
+/**
+ * Unseals the version and replies with what the credential's type makes of it, unless `reject` has an outcome for that.
+ */
 export function unsealVersion<R>(
   { entry, moment }: OperationInput,
   { credential, version }: FoundVersion,
   policyName: string,
   types: CredentialTypes,
   reply: (value: Secret) => R,
+  reject: ((value: Secret) => Outcome<never> | null) | null = null,
 ): PendingUnseal<R> {
   // The newest version's type is read from the credential's row, so that an edit of that row is detected.
   const type = version.version === credential.version ? credential.type : version.type;
+  const render = (stored: Secret): Secret => behaviourOf(types, type).render(stored, moment.now);
   return {
     content: version.content,
     associatedData: { credentialId: credential.id, path: credential.path, type, version: version.version },
@@ -83,7 +87,8 @@ export function unsealVersion<R>(
         'The stored value does not authenticate: it was altered, or sealed under another key.',
         entry('error', { policyName, reason: 'the stored value does not authenticate' }),
       ),
-    reply: (stored) => reply(behaviourOf(types, type).render(stored, moment.now)),
+    ...(reject === null ? {} : { reject: (stored: Secret) => reject(render(stored)) }),
+    reply: (stored) => reply(render(stored)),
   };
 }
 

@@ -2,16 +2,14 @@
  * Writes, reads and deletes where a credential may be used. A change ends the credential's use leases, because they
  * were issued for other targets. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
+import type { CompleteUsage } from '../catalogue/catalogue.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { Placement, Target, Usage } from '../target.ts';
+import type { Usage } from '../target.ts';
 import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
-export interface UsageDraft {
+export interface UsageDraft extends CompleteUsage {
   readonly path: CredentialPath;
-  readonly service: string | null;
-  readonly targets: readonly Target[];
-  readonly placement: Placement;
 }
 
 const endUseLeases = ({ moment }: OperationInput, credentialId: Usage['credentialId']) => ({
@@ -96,5 +94,12 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
         endUseLeases(input, usage.credentialId),
       ]);
     },
+  );
+}
+
+/** Identifies the caller; the catalogue is the same for every caller. */
+export function readCatalogue(context: Context): Operation<null> {
+  return operation({ context, event: 'target.read', resource: '*', requiredRole: 'authenticated' }, () =>
+    succeeded(null, null),
   );
 }

@@ -22,7 +22,8 @@ import {
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
-import { findTarget, nearestTarget, originOf, type Placement, type Target, type UseRequest } from '../target.ts';
+import type { Placement, Target, UseRequest } from '../target.ts';
+import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
 import { access, accessDenied } from './access.ts';
 import { findVersion, unsealVersion } from './retrieve.ts';
 import { newLease, noTargets } from './use-leases.ts';
@@ -85,8 +86,8 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
         );
       }
       const { request, selector } = resolved;
-      const target = findTarget(usage.targets, request);
-      if (target === null) return noTarget(input, policyName, usage.targets, request);
+      const byTargets = decideTarget(usage, request);
+      if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets);
       const own = caller.kind === 'lease' ? caller.lease : null;
       if (own !== null && own.path !== path) {
         return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
@@ -96,10 +97,22 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       const { id: leaseId, expiresAt } = lease;
       const { entryId } = moment;
       const agentName = actorName(caller);
-      const placed = { request, selector, target, placement: usage.placement };
+      const { placement } = usage;
+      const { target } = byTargets;
+      const placed = { request, selector, target, placement };
       const started = { entryId, leaseId, expiresAt, path, agentName, policyName, ...placed };
+      const rejectShort = (value: Secret): Outcome<never> | null =>
+        canRedact(value, placement)
+          ? null
+          : rejected(
+              'ACCESS_DENIED',
+              `Access denied: ${TOO_SHORT}.`,
+              entry('denied', { policyName, reason: TOO_SHORT }),
+            );
       return {
-        response: { unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value })) },
+        response: {
+          unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
+        },
         entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),
         changes: own === null ? [{ kind: 'addLease', lease }] : [],
       };
@@ -112,27 +125,22 @@ const OTHER_PATH = {
   message: 'Access denied: the use lease is for another credential.',
 };
 
-/** The message names what a target lacks, and never another host, which only those who may list should learn. */
-function noTarget(
-  { entry }: OperationInput,
+/**
+ * The message names the nearest target only to callers who may list, as `GET /targets` does. Only they should learn of
+ * other hosts.
+ */
+function deniedByTargets(
+  { caller, state, entry }: OperationInput,
   policyName: string,
-  targets: readonly Target[],
-  request: UseRequest,
+  path: CredentialPath,
+  { reason, explanation }: Extract<TargetDecision, { allowed: false }>,
 ): Outcome<never> {
-  const lacks = nearestTarget(targets, request)?.lacks ?? 'host';
-  const reason = `no target of the credential has this ${lacks}`;
-  return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { policyName, reason }));
+  const mayRead = access(state, caller, 'list', path).allowed;
+  const message = `Access denied: ${mayRead ? explanation : reason}.`;
+  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason }));
 }
 
-/** Why the request would be rejected by the targets, for simulations; null if one matches. */
-export function explainTargets(targets: readonly Target[], request: UseRequest): string | null {
-  if (findTarget(targets, request) !== null) return null;
-  const nearest = nearestTarget(targets, request);
-  if (nearest === null) return 'The credential has no targets.';
-  const { target, lacks } = nearest;
-  const { paths, methods } = target;
-  return `No target of the credential has this ${lacks}; the nearest is ${originOf(target)} with ${methods.join(', ')} on ${paths.join(', ')}.`;
-}
+const TOO_SHORT = 'the value is too short to be redacted from responses';
 
 /** A use whose response has not ended. */
 export interface RunningUse {
@@ -170,7 +178,7 @@ export function checkUse({
       const credential = known.credential(path);
       const usage = credential === null ? null : known.usage(credential);
       const isAllowed =
-        access(known, caller, 'use', path).allowed && usage !== null && findTarget(usage.targets, request) !== null;
+        access(known, caller, 'use', path).allowed && usage !== null && decideTarget(usage, request).allowed;
       return succeeded(isAllowed ? null : 'revoked', null);
     },
   };

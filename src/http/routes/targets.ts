@@ -1,26 +1,14 @@
 /** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
+
+import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';
-import { CredentialTargets } from '../../api/responses.ts';
-import type { TargetsRequest as TargetsBody } from '../../api/types.ts';
-import { invalidRequest } from '../../core/errors.ts';
-import { deleteTargets, putTargets, readTargets, type UsageDraft } from '../../core/operations/targets.ts';
-import { type CredentialPath, parsePath } from '../../core/path.ts';
-import { parsePlacement, parseTargets } from '../../core/target.ts';
+import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
+import { completeUsage, SERVICES } from '../../core/catalogue/catalogue.ts';
+import { deleteTargets, putTargets, readCatalogue, readTargets } from '../../core/operations/targets.ts';
+import { parsePath } from '../../core/path.ts';
 import { type Route, route } from '../route.ts';
-import { toTargetsResponse } from '../serialize.ts';
-
-/** Given fields override those of the service. @throws INVALID_REQUEST */
-function toDraft(path: CredentialPath, { service, targets, placement }: TargetsBody): UsageDraft {
-  if (targets === undefined) throw invalidRequest('targets', 'is required without service');
-  if (placement === undefined) throw invalidRequest('placement', 'is required without service');
-  return {
-    path,
-    service: service ?? null,
-    targets: parseTargets(targets),
-    placement: parsePlacement(placement),
-  };
-}
+import { toServiceResponse, toTargetsResponse } from '../serialize.ts';
 
 export const targetRoutes: readonly Route[] = [
   route({
@@ -33,7 +21,7 @@ export const targetRoutes: readonly Route[] = [
     body: TargetsRequest,
     data: CredentialTargets,
     async handle({ vault, context, params, body }) {
-      const draft = toDraft(parsePath(params['path'] ?? ''), body);
+      const draft = { path: parsePath(params['path'] ?? ''), ...completeUsage(body) };
       return { data: toTargetsResponse(await vault.ledger.submit(putTargets(context, draft))) };
     },
   }),
@@ -62,6 +50,18 @@ export const targetRoutes: readonly Route[] = [
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
       return null;
+    },
+  }),
+  route({
+    id: 'listServices',
+    method: 'GET',
+    path: '/api/v1/services',
+    summary: 'List the services whose targets and placement the catalogue has.',
+    who: 'authenticated',
+    data: Type.Array(CatalogueService),
+    async handle({ vault, context }) {
+      await vault.ledger.submit(readCatalogue(context));
+      return { data: SERVICES.map(toServiceResponse) };
     },
   }),
 ];

@@ -21,6 +21,9 @@ CREATE TABLE usages (
   mac           text   NOT NULL
 );
 
+-- JSON. The text null, or NULL in an older row, without limits.
+ALTER TABLE policies ADD COLUMN limits text;
+
 -- 'retrieve' or 'use'.
 ALTER TABLE leases ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'retrieve', ADD COLUMN token_hash text COLLATE "C";
 CREATE UNIQUE INDEX leases_by_token ON leases (token_hash) WHERE token_hash IS NOT NULL;

@@ -20,6 +20,9 @@ CREATE TABLE usages (
   mac           TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- JSON. The text null, or NULL in an older row, without limits.
+ALTER TABLE policies ADD COLUMN limits TEXT;
+
 -- 'retrieve' or 'use'.
 ALTER TABLE leases ADD COLUMN kind TEXT NOT NULL DEFAULT 'retrieve';
 ALTER TABLE leases ADD COLUMN token_hash TEXT;
