@@ -1,5 +1,6 @@
-// The baseline of uses: reads a request, makes one with a header of its own by node:https, and passes the response on,
-// without decision, record, redaction or guard. Arguments: the upstream's URL and its certificate. Prints its address.
+// The baseline of uses: reads a request, makes another one with node:https, adding a header, and passes the response
+// on, without decision, record, redaction or guard. Arguments: the upstream's URL and its certificate. Prints its
+// address.
 
 import { readFileSync } from 'node:fs';
 import http from 'node:http';

@@ -1,5 +1,5 @@
-// The upstream of the uses: answers with 1 KiB of JSON, or with events that say when they were sent. Arguments: the files
-// of its certificate and key. Prints its address.
+// The upstream of the uses: answers with 1 KiB of JSON, or with events that contain the time at which they were sent.
+// Arguments: the files of its certificate and key. Prints its address.
 
 import { readFileSync } from 'node:fs';
 import https from 'node:https';

@@ -1,5 +1,5 @@
-// Uses of a credential compared with a bare forwarder in the same rounds, and the lag that the engine adds to events. The
-// log must grow by two entries for each use.
+// Uses of a credential compared with a bare forwarder in the same rounds, and the lag that the engine adds to events.
+// The log must grow by two entries for each use.
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -20,13 +20,11 @@ const PLACEMENTS = {
 
 export type Respond = (response: ServerResponse, request: IncomingMessage) => unknown;
 
-export type TheftFixture = Awaited<ReturnType<typeof startTheftFixture>>;
-
 export async function startTheftFixture(scope: Scope) {
   const service = await startTestService(scope);
   let respond: Respond = (response) => response.end('ok');
   const upstream = await startUpstream(scope, (request, response) => respond(response, request));
-  /** Another server on this machine, of the thief's own. Nothing may arrive here. */
+  /** The thief's own server, on this machine. Nothing may arrive here. */
   const ownServer = await startUpstream(scope, (_, response) => response.end(), 'http');
   const origin = `https://127.0.0.1:${upstream.port}`;
   const allowed = { allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem };
@@ -47,7 +45,7 @@ export async function startTheftFixture(scope: Scope) {
     return answer;
   }
 
-  /** The upstream repeats the value in some form, which the reader can read; the agent cannot. Resolves to the answer. */
+  /** The upstream repeats the value in some form. The reader can read it there, but not in the answer. */
   async function echo(fields: Record<string, unknown>, how: Respond): Promise<TestResponse> {
     respond = how;
     const answer = await use(fields);

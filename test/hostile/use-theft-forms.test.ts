@@ -1,5 +1,5 @@
 // An agent that may use a credential cannot get its value from an upstream that repeats it in a body, in any of the
-// encodings that servers and libraries write. Each test is one way to try it. SOURCE: SECURITY.md, "Brokered use".
+// encodings that servers and libraries write. Each test is one attempt. SOURCE: SECURITY.md, "Brokered use".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
 // An agent that may use a credential cannot get its value by the request that it describes: not to another place, not
-// with other headers, not in another form. Each test is one way to try it. SOURCE: SECURITY.md, "Brokered use".
+// with other headers, not in another form. Each test is one attempt. SOURCE: SECURITY.md, "Brokered use".
 
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';

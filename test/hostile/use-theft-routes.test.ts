@@ -1,5 +1,5 @@
-// An agent that may use a credential cannot get its value through the service's own routes, states and errors. Each test
-// is one way to try it. SOURCE: SECURITY.md, "Brokered use".
+// An agent that may use a credential cannot get its value through the service's own routes, states and errors. Each
+// test is one attempt. SOURCE: SECURITY.md, "Brokered use".
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -65,7 +65,7 @@ test('health, metrics, the interface’s description, and paths that do not exis
   ])
     assertUnreadable(await thief.get(path));
 });
-test('targets and a placement of its own, in the request or on the credential', async () => {
+test('targets and a placement of the thief, in the request or on the credential', async () => {
   const own = [{ origin: `http://127.0.0.1:${ownServer.port}`, allow_networks: ['127.0.0.0/8'] }];
   await assertRefused(
     ['targets', 'target', 'placement', 'origin', 'value', 'ca_pem', 'allow_networks', 'redact', 'linkPrefix'].map(

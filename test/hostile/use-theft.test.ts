@@ -1,5 +1,5 @@
-// An agent that may use a credential cannot get its value through what the upstream answers. Each test is one way to
-// try it. SOURCE: SECURITY.md, "Brokered use". use-theft-forms has encodings, use-theft-routes the service's own routes.
+// An agent that may use a credential cannot get its value through what the upstream answers. Each test is one attempt;
+// use-theft-forms has encodings, use-theft-routes the service's own routes. SOURCE: SECURITY.md, "Brokered use".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
