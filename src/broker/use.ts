@@ -1,6 +1,7 @@
 /** Serves one use in the broker's process: from the order on its stream to the result in the trailers. */
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
+import { isFullyMasked } from '../masking/encodings.ts';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';
 import type { Maskings } from './maskings.ts';
@@ -10,8 +11,11 @@ import { headerText, responseHeaders } from './response-headers.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
-/** Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1 */
-const BODILESS = new Set([204, 205, 304]);
+/**
+ * Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1. WHY not 205: Node reads a body
+ * after it, which must be decoded to be redacted.
+ */
+const BODILESS = new Set([204, 304]);
 
 /** What all uses share. */
 export interface UseContext {
@@ -27,6 +31,8 @@ export async function serveUse(stream: ServerHttp2Stream, { pool, maskings, time
   try {
     // INVARIANT: only the service writes to this socket, and it is checked by the same types.
     const order = (await readFrame(stream)) as Order;
+    // WHY: an upstream could repeat it in a form that the redaction does not find.
+    if (!isFullyMasked(order.value)) throw new UpstreamError('protocol');
     request = new UpstreamRequest(order, pool, timeouts);
     stream.on('close', () => request?.close());
     if (stream.destroyed) return;
