@@ -1,4 +1,5 @@
-// A service, an HTTPS upstream of the test, and an MCP server whose agent may use credentials and retrieve none of them.
+// A service, an HTTPS upstream of the test, and an MCP server whose agent may use credentials below api/ and not
+// retrieve them.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { startUpstream } from '../broker/upstream.ts';

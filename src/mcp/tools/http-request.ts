@@ -1,4 +1,4 @@
-/** `http_request`: one request that the service makes with a credential, which neither this server nor the model sees. */
+/** `http_request`: a request that the service makes with a credential. Neither this server nor the model sees it. */
 import { Type } from 'typebox';
 import { Purpose } from '../../api/fields.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
