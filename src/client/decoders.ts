@@ -92,6 +92,19 @@ export const decodeRetrieved = object<types.RetrievedWire>({
   lease_id: 'text',
   expires_at: 'text',
 });
+const isHeader = (value: unknown): boolean => isText(value) || KINDS['list of text'](value);
+export const decodeUse = object<types.UseResponse>({
+  lease_id: 'text',
+  status: 'integer',
+  headers(body) {
+    if (typeof body === 'object' && body !== null && Object.values(body).every(isHeader)) return { ...body };
+    throw invalid('headers must map names to text or a list of text');
+  },
+  body: 'text',
+  body_encoding: 'text',
+  redactions: 'integer',
+  truncated: 'boolean',
+});
 export const decodeStored = object<types.StoredCredential>({ path: 'text', type: 'text', created_at: 'text' });
 export const decodeListed = object<types.ListedCredential>(listed);
 export const decodeMetadata = object<types.CredentialMetadata>({

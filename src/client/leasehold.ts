@@ -10,14 +10,14 @@ import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
-import { decodeHealth, decodeSession } from './decoders.ts';
+import { decodeHealth, decodeSession, decodeUse } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
 import { type AuthProvider, Transport } from './transport.ts';
-import type { AgentSession, Health } from './types.ts';
+import type { AgentSession, Health, UseRequest, UseResponse } from './types.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -87,6 +87,12 @@ export class Leasehold {
   #askHealth(signal: AbortSignal | undefined) {
     const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
     return this.#api.ask(spec, decodeHealth);
+  }
+
+  /** Makes one request with a credential that the caller does not see. Never repeated: the upstream may have acted. */
+  async use(body: UseRequest, { signal }: CallOptions = {}): Promise<UseResponse> {
+    const spec = { method: 'POST', path: '/api/v1/use', body, retry: 'never', signal } as const;
+    return (await this.#api.ask(spec, decodeUse)).data;
   }
 
   /** Returns the agent's session; logs in when there is no session. */

@@ -28,6 +28,8 @@ export type {
   SimulateRequest,
   Simulation,
   StoredCredential,
+  UseRequest,
+  UseResponse,
   Verification,
   VerificationProgress,
 } from '../api/types.ts';
