@@ -147,6 +147,42 @@ export const decodeEntry = object<types.AuditEntry>({
   redactions: 'optional integer',
   ended: 'optional text',
 });
+type Target = types.CredentialTargets['targets'][number];
+export const decodeTargets = object<types.CredentialTargets>({
+  path: 'text',
+  service: 'text or null',
+  targets: listOf(
+    object<Target>({
+      origin: 'text',
+      paths: 'list of text',
+      methods: 'list of text',
+      allow_networks: 'list of text',
+      ca_pem: 'text or null',
+    }),
+  ),
+  placement: object<types.CredentialTargets['placement']>({
+    kind: 'text',
+    name: 'optional text',
+    template: 'optional text',
+    username: 'optional text',
+  }),
+  updated_at: 'text',
+});
+const decodeHeaders: Decoder<types.UseResponse['headers']> = (body) => {
+  const values = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.values(body) : [null];
+  const isValid = values.every((value) => isText(value) || (Array.isArray(value) && value.every(isText)));
+  if (!isValid) throw invalid('headers must be text or a list of text, by name');
+  return body as types.UseResponse['headers'];
+};
+export const decodeUse = object<types.UseResponse>({
+  lease_id: 'text',
+  status: 'integer',
+  headers: decodeHeaders,
+  body: 'text',
+  body_encoding: 'text',
+  redactions: 'integer',
+  truncated: 'boolean',
+});
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({
   valid: 'boolean',

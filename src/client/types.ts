@@ -9,6 +9,7 @@ export type {
   AuditListQuery as AuditFilter,
   ChallengeResponse as Challenge,
   CredentialMetadata,
+  CredentialTargets,
   ErrorBody,
   Health,
   LeaseResponse as Lease,
@@ -28,6 +29,9 @@ export type {
   SimulateRequest,
   Simulation,
   StoredCredential,
+  TargetsRequest,
+  UseRequest,
+  UseResponse,
   Verification,
   VerificationProgress,
 } from '../api/types.ts';
