@@ -93,10 +93,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     /^leasehold: Not logged in to http:\/\/127\.0\.0\.1:7700 \(the default\)\. Use --agent NAME, --token-file FILE, or run `l/,
   ],
   [['run', 'psql', '-e', 'A=b'], /^leasehold: Put the command after --: leasehold run -e NAME=PATH -- COMMAND\.\n/],
-  [
-    ['audit', 'list', '--action', 'get'],
-    /^leasehold: --action: must be one of retrieve, list, store, delete, create, /,
-  ],
+  [['audit', 'list', '--action', 'get'], /^leasehold: --action: must be one of retrieve, list, store, delete, use, /],
   [['audit', 'list', '--event', 'x'], /^leasehold: --event: must be one of credential\.retrieve, /],
 ];
 

@@ -110,7 +110,8 @@ async function putTargets(invocation: Invocation, path: CredentialPath, body: Ta
     await invocation.connect().targets.put(path, body, { signal: invocation.signal });
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    const again = `leasehold target put ${quoteWord(path)} --service ${body.service}`;
+    const host = body.targets?.[0] === undefined ? '' : ` --origin ${body.targets[0].origin}`;
+    const again = `leasehold target put ${quoteWord(path)} --service ${body.service}${host}`;
     throw new ErrorWithHint(error, `To set them: ${again}`, 'The value is stored, but its targets are not set: ');
   }
 }

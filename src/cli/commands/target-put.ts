@@ -25,8 +25,7 @@ const FLAGS = {
   'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there', 'file'),
   bearer: toggle('send the value as a bearer token'),
   header: text('NAME[=TEMPLATE]', 'send the value in this header; a template contains {value} once'),
-  basic: toggle('send the value, which is USER:PASSWORD, as Basic authentication'),
-  'basic-user': text('USER', 'send the value as the password of this user, as Basic authentication'),
+  basic: text('[USER]', 'send the value as the password of USER; without USER the value is user:password'),
   query: text('NAME', 'send the value as this query parameter'),
 };
 
@@ -34,7 +33,7 @@ export const put = defineCommand({
   name: 'target put',
   summary: 'Set where a credential may be used, and how its value is sent',
   about: [
-    'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic, --basic-user and --query. Both together: the flags override the catalogue.',
+    'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
     'Replaces earlier targets. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
@@ -73,10 +72,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     throw new UsageError('give --service NAME or --origin URL', 'leasehold target put --help');
   }
   if (service === null && placement === null) {
-    throw new UsageError(
-      'give one of --bearer, --header, --basic, --basic-user and --query',
-      'They say how the value is sent.',
-    );
+    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They say how the value is sent.');
   }
   const [paths, methods] = [listOf(flags.path), listOf(flags.method).map((method) => method.toUpperCase())];
   const networks = flags['allow-network'];
@@ -102,17 +98,16 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
 
 /** Null without a flag for it. @throws UsageError */
 function toPlacement(flags: FlagValues<typeof FLAGS>): PlacementFields | null {
-  const { bearer, header, basic, 'basic-user': username, query } = flags;
+  const { bearer, header, basic: username, query } = flags;
   const given: PlacementFields[] = [];
   if (bearer) given.push({ kind: 'bearer' });
   if (header !== null) {
     const [name = '', ...template] = header.split('=');
     given.push({ kind: 'header', name, ...(template.length === 0 ? {} : { template: template.join('=') }) });
   }
-  if (username !== null) given.push({ kind: 'basic', username });
-  else if (basic) given.push({ kind: 'basic' });
+  if (username !== null) given.push({ kind: 'basic', ...(username === '' ? {} : { username }) });
   if (query !== null) given.push({ kind: 'query', name: query });
-  if (given.length > 1) throw new UsageError('give only one of --bearer, --header, --basic, --basic-user and --query');
+  if (given.length > 1) throw new UsageError('give only one of --bearer, --header, --basic and --query');
   return given[0] ?? null;
 }
 
@@ -124,7 +119,7 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   ca_pem: '--target-ca-file',
   targets: '--origin',
   template: '--header',
-  username: '--basic-user',
+  username: '--basic',
 };
 
 /** Names the flag in place of the field. @throws UsageError */

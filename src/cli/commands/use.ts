@@ -137,12 +137,12 @@ async function send(invocation: Invocation, request: UseRequest): Promise<UseRes
 /** By the class of the failure that the service names. */
 const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['dns', 'The host has no address. Check its name.'],
-  ['refused_address', 'Its address is internal. To allow it: leasehold target put … --allow-network CIDR'],
+  ['refused_address', 'Its address is internal; see --allow-network of leasehold target put.'],
   ['connect', 'Nothing accepts connections at its address and port.'],
-  ['tls', 'Its certificate is not trusted. For a private authority: leasehold target put … --target-ca-file FILE'],
+  ['tls', 'Its certificate is not trusted; see --target-ca-file of leasehold target put.'],
   ['timeout', 'It took too long to respond.'],
   ['protocol', 'It did not respond in HTTP.'],
-  ['coding', 'Its response is compressed in a way in which the value cannot be masked.'],
+  ['coding', 'Its response has a coding in which the value cannot be masked.'],
   ['broker', 'Try again: the part of the service that makes requests was restarted.'],
 ];
 
