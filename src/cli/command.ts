@@ -25,7 +25,10 @@ export interface Flag<T = unknown> {
   readonly help: string;
   readonly isRepeatable?: true;
   readonly completes?: Completes;
-  /** Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError that name `field` */
+  /**
+   * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
+   * that name `field`
+   */
   read(given: readonly string[], field: string): T;
 }
 

@@ -1,7 +1,7 @@
 /** Calls on targets: where a credential may be used. SOURCE: docs/api.md, "Targets". */
 import { type ApiClient, type CallOptions, toSegments } from './api-client.ts';
 import { decodeTargets } from './decoders.ts';
-import type { CredentialTargets, TargetsRequest } from './types.ts';
+import type { CredentialTargets, PutTargetsRequest } from './types.ts';
 
 const addressOf = (path: string): string => `/api/v1/targets/${toSegments(path)}`;
 
@@ -13,7 +13,7 @@ export class Targets {
   }
 
   /** Sets or replaces the targets and the placement. Ends the credential's use leases. */
-  async put(path: string, body: TargetsRequest, { signal }: CallOptions = {}): Promise<CredentialTargets> {
+  async put(path: string, body: PutTargetsRequest, { signal }: CallOptions = {}): Promise<CredentialTargets> {
     const spec = { method: 'PUT', path: addressOf(path), body, retry: 'if-not-applied', signal } as const;
     return (await this.#api.ask(spec, decodeTargets)).data;
   }

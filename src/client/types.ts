@@ -38,7 +38,7 @@ export type {
 
 export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
 /** `service` names a row of the catalogue; given fields override it. */
-export interface TargetsRequest {
+export interface PutTargetsRequest {
   readonly service?: string;
   readonly targets?: readonly TargetFields[];
   readonly placement?: PlacementFields;

@@ -1,20 +1,20 @@
 /** The commands `put`, `list` and `history`. */
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
-import type { TargetsRequest } from '../../client/types.ts';
+import type { PutTargetsRequest } from '../../client/types.ts';
 import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
+import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { valueInArguments } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { parsed, text, toggle } from '../flags.ts';
 import { decodeUtf8, readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
-import { keyWarning, SERVICE, targetsAt } from '../services.ts';
 import { printNotice } from '../terminal.ts';
 import { remove } from './delete.ts';
 
@@ -92,7 +92,7 @@ const put = defineCommand({
 });
 
 /** Null without a service. @throws UsageError */
-function toTargetsRequest(service: ServiceDefinition | null, origin: string | null): TargetsRequest | null {
+function toTargetsRequest(service: ServiceDefinition | null, origin: string | null): PutTargetsRequest | null {
   if (service === null) {
     if (origin === null) return null;
     throw new UsageError('--origin: needs --service', 'For any other service: leasehold target put PATH --origin URL');
@@ -105,7 +105,7 @@ function toTargetsRequest(service: ServiceDefinition | null, origin: string | nu
 }
 
 /** @throws ErrorWithHint, which says that the value is stored */
-async function putTargets(invocation: Invocation, path: CredentialPath, body: TargetsRequest): Promise<void> {
+async function putTargets(invocation: Invocation, path: CredentialPath, body: PutTargetsRequest): Promise<void> {
   try {
     await invocation.connect().targets.put(path, body, { signal: invocation.signal });
   } catch (error) {

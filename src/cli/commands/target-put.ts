@@ -1,15 +1,15 @@
 /** `leasehold target put`: sets where a credential may be used, and how its value is sent. */
-import type { TargetsRequest } from '../../client/types.ts';
+import type { PutTargetsRequest } from '../../client/types.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../core/target.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { list, text, toggle } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { printTargets } from '../output/targets.ts';
-import { SERVICE, targetsAt } from '../services.ts';
 import { printNotice } from '../terminal.ts';
 
 const METHODS: readonly string[] = DEFAULT_METHODS;
@@ -65,7 +65,7 @@ export const put = defineCommand({
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
 /** @throws UsageError */
-async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>): Promise<TargetsRequest> {
+async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>): Promise<PutTargetsRequest> {
   const { service, origin: origins, 'target-ca-file': caFile } = flags;
   const placement = toPlacement(flags);
   if (service === null && origins.length === 0) {
