@@ -15,6 +15,8 @@ import { run } from './commands/run.ts';
 import { scanCommand } from './commands/scan.ts';
 import { SERVICE_COMMANDS } from './commands/server.ts';
 import { SESSION_COMMANDS } from './commands/sessions.ts';
+import { TARGET_COMMANDS } from './commands/targets.ts';
+import { use } from './commands/use.ts';
 
 export interface Group {
   readonly title: string;
@@ -23,6 +25,7 @@ export interface Group {
 
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
+  { title: 'Use without seeing', commands: [use, ...TARGET_COMMANDS] },
   { title: 'Import', commands: [importCommand, scanCommand] },
   { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },

@@ -92,19 +92,6 @@ export const decodeRetrieved = object<types.RetrievedWire>({
   lease_id: 'text',
   expires_at: 'text',
 });
-const isHeader = (value: unknown): boolean => isText(value) || KINDS['list of text'](value);
-export const decodeUse = object<types.UseResponse>({
-  lease_id: 'text',
-  status: 'integer',
-  headers(body) {
-    if (typeof body === 'object' && body !== null && Object.values(body).every(isHeader)) return { ...body };
-    throw invalid('headers must map names to text or a list of text');
-  },
-  body: 'text',
-  body_encoding: 'text',
-  redactions: 'integer',
-  truncated: 'boolean',
-});
 export const decodeStored = object<types.StoredCredential>({ path: 'text', type: 'text', created_at: 'text' });
 export const decodeListed = object<types.ListedCredential>(listed);
 export const decodeMetadata = object<types.CredentialMetadata>({
@@ -171,6 +158,42 @@ export const decodeEntry = object<types.AuditEntry>({
   bytes_out: 'optional integer',
   redactions: 'optional integer',
   ended: 'optional text',
+});
+type Target = types.CredentialTargets['targets'][number];
+export const decodeTargets = object<types.CredentialTargets>({
+  path: 'text',
+  service: 'text or null',
+  targets: listOf(
+    object<Target>({
+      origin: 'text',
+      paths: 'list of text',
+      methods: 'list of text',
+      allow_networks: 'list of text',
+      ca_pem: 'text or null',
+    }),
+  ),
+  placement: object<types.CredentialTargets['placement']>({
+    kind: 'text',
+    name: 'optional text',
+    template: 'optional text',
+    username: 'optional text',
+  }),
+  updated_at: 'text',
+});
+const decodeHeaders: Decoder<types.UseResponse['headers']> = (body) => {
+  const values = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.values(body) : [null];
+  const isValid = values.every((value) => isText(value) || (Array.isArray(value) && value.every(isText)));
+  if (!isValid) throw invalid('headers must be text or a list of text, by name');
+  return body as types.UseResponse['headers'];
+};
+export const decodeUse = object<types.UseResponse>({
+  lease_id: 'text',
+  status: 'integer',
+  headers: decodeHeaders,
+  body: 'text',
+  body_encoding: 'text',
+  redactions: 'integer',
+  truncated: 'boolean',
 });
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({

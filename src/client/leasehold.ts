@@ -10,14 +10,17 @@ import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
-import { decodeHealth, decodeSession, decodeUse } from './decoders.ts';
+import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
+import { Targets } from './targets.ts';
 import { type AuthProvider, Transport } from './transport.ts';
 import type { AgentSession, Health, UseRequest, UseResponse } from './types.ts';
+import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
+import { toBaseUrl, USE_TIMEOUT_MS, use } from './use.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -25,7 +28,7 @@ export interface LeaseholdOptions {
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** For each try; 30 seconds by default. */
+  /** For each try; by default 30 seconds, and 150 for a use, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
@@ -45,6 +48,8 @@ export class Leasehold {
   readonly agents: Agents;
   readonly leases: Leases;
   readonly audit: Audit;
+  readonly targets: Targets;
+  readonly #useTimeoutMs: number;
   readonly #transport: Transport;
   readonly #api: ApiClient;
   readonly #agent: AgentAuth | null;
@@ -68,6 +73,8 @@ export class Leasehold {
     this.agents = new Agents(this.#api);
     this.leases = new Leases(this.#api, leases);
     this.audit = new Audit(this.#api);
+    this.targets = new Targets(this.#api);
+    this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;
   }
 
   /** Needs no token and is not retried. @throws LeaseholdError also when the service reports that it is not healthy */
@@ -89,12 +96,6 @@ export class Leasehold {
     return this.#api.ask(spec, decodeHealth);
   }
 
-  /** Makes one request with a credential that the caller does not see. Never repeated: the upstream may have acted. */
-  async use(body: UseRequest, { signal }: CallOptions = {}): Promise<UseResponse> {
-    const spec = { method: 'POST', path: '/api/v1/use', body, retry: 'never', signal } as const;
-    return (await this.#api.ask(spec, decodeUse)).data;
-  }
-
   /** Returns the agent's session; logs in when there is no session. */
   async logIn({ signal }: CallOptions = {}): Promise<AgentSession> {
     if (this.#agent === null) throw new LeaseholdError('BAD_OPTIONS', 'only an agent can log in');
@@ -105,6 +106,27 @@ export class Leasehold {
   async readSession(options: CallOptions = {}): Promise<AgentSession> {
     const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
     return { ...others, session_id: new Secret(session_id) };
+  }
+
+  /**
+   * Makes one request with a credential that the caller does not see. The upstream's status is data, whatever it is.
+   * @throws LeaseholdError ACCESS_DENIED, UPSTREAM_FAILED, …
+   */
+  use(request: UseRequest, options: CallOptions = {}): Promise<UseResponse> {
+    return use(this.#api, this.#useTimeoutMs, request, options);
+  }
+
+  /** As `fetch`, with the credential at `path`. A body that the service cut fails with TRUNCATED while it is read. */
+  fetch(path: string, url: string | URL | Request, init: UseFetchInit = {}): Promise<Response> {
+    return fetchUpstream((request, options) => this.use(request, options), path, url, init);
+  }
+
+  /**
+   * The URL to give to an SDK in place of the origin of its service: `target` is the number of one of the credential's
+   * targets, from 1; by default the first that a request matches. The SDK's API key is then a session's token.
+   */
+  baseURL(path: string, target?: number): string {
+    return toBaseUrl(this.address, path, target ?? null);
   }
 
   /** Ends the session if one exists, without logging in for it, and empties the cache. */
@@ -144,4 +166,5 @@ export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';
 export type * from './types.ts';
+export type { UseFetchInit } from './upstream-fetch.ts';
 export { Secret };

@@ -1,6 +1,7 @@
 /** The types of the HTTP interface, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
 import type { Secret } from '../core/secret.ts';
+import type { PlacementFields, TargetFields } from '../core/target.ts';
 
 export type {
   AgentRequest,
@@ -9,6 +10,7 @@ export type {
   AuditListQuery as AuditFilter,
   ChallengeResponse as Challenge,
   CredentialMetadata,
+  CredentialTargets,
   ErrorBody,
   Health,
   LeaseResponse as Lease,
@@ -28,13 +30,19 @@ export type {
   SimulateRequest,
   Simulation,
   StoredCredential,
-  UseRequest,
+  UseBody as UseRequest,
   UseResponse,
   Verification,
   VerificationProgress,
 } from '../api/types.ts';
 
 export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
+/** `service` names a row of the catalogue; given fields override it. */
+export interface PutTargetsRequest {
+  readonly service?: string;
+  readonly targets?: readonly TargetFields[];
+  readonly placement?: PlacementFields;
+}
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
 export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 

@@ -51,6 +51,13 @@ test('every route in the table is called, and every response is returned', async
   assert.equal((await collect(vault.agents.listAll())).length, 2);
   await vault.agents.deregister('ci');
 
+  const targets = [{ origin: 'https://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
+  await vault.targets.put('prod/a+b', { targets, placement: { kind: 'bearer' } });
+  assert.equal((await vault.targets.read('prod/a+b')).targets[0]?.origin, 'https://127.0.0.1:1');
+  const use = { path: 'prod/a+b', method: 'GET', url: 'https://127.0.0.1:1/' };
+  await assert.rejects(vault.use(use), withCode('UPSTREAM_FAILED', 502));
+  await vault.targets.delete('prod/a+b');
+
   const agent = asAgent();
   assert.equal((await agent.logIn()).agent_name, AGENT);
   assert.equal((await agent.readSession()).agent_name, AGENT);

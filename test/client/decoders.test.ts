@@ -2,11 +2,18 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
+import { startUpstream } from '../broker/upstream.ts';
 import { AGENT, collect, type Scene, setScene, withCode } from './fixture.ts';
 
 const path = 'prod/db/password';
 const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
 let made = 0;
+const upstream = await startUpstream({ after }, (_request, response) => response.end('{}'));
+const origin = `https://127.0.0.1:${upstream.port}`;
+const TARGETS = {
+  targets: [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }],
+  placement: { kind: 'bearer' as const },
+};
 
 /** Calls whose responses have data; each can be repeated. */
 const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Promise<unknown>>> = {
@@ -31,6 +38,9 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
   'leases.read': (vault, leaseId) => vault.leases.read(leaseId),
   'leases.renew': (vault, leaseId) => vault.leases.renew(leaseId),
   'leases.revokeAll': (vault) => vault.leases.revokeAll({ agent: 'nobody-yet' }),
+  'targets.put': (vault) => vault.targets.put(path, TARGETS),
+  'targets.read': (vault) => vault.targets.read(path),
+  use: (vault) => vault.use({ path, method: 'GET', url: `${origin}/` }),
   'audit.list': (vault) => vault.audit.list({ limit: 3 }),
   'audit.verify': (vault) => vault.audit.verify(),
   'audit.readProgress': (vault) => vault.audit.readProgress(),
@@ -51,6 +61,9 @@ function changing({ asAdmin }: Scene, change: Change): Leasehold {
 }
 
 const scene = await setScene({ after });
+await scene.admin.targets.put(path, TARGETS);
+/** Fields whose decoders name a field of theirs. */
+const NESTED: ReadonlySet<string> = new Set(['versions', 'targets', 'placement']);
 
 for (const [name, call] of Object.entries(CALLS)) {
   test(`${name}: each missing field is rejected, and an additional one is accepted`, async () => {
@@ -63,11 +76,12 @@ for (const [name, call] of Object.entries(CALLS)) {
     await call(changing(scene, more), leaseId);
     assert.ok(fields.length > 0);
     for (const field of fields) {
-      for (const wrong of [undefined, {}, [{}], [null]]) {
+      // An upstream may send no headers.
+      for (const wrong of [undefined, field === 'headers' ? { name: 5 } : {}, [{}], [null]]) {
         const change: Change = ({ row }) => {
           row[field] = wrong; // undefined is left out on the wire
         };
-        const message = field === 'versions' ? /list|object|version/ : new RegExp(`: ${field} must be `);
+        const message = NESTED.has(field) ? /list|object|version|kind|origin/ : new RegExp(`: ${field} must be `);
         const error = { ...withCode('INVALID_RESPONSE', null), message };
         await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
       }
@@ -87,6 +101,7 @@ test('a deletion succeeds with 204 only', async (t) => {
   const calls = [
     () => vault.credentials.delete(path),
     () => vault.policies.delete('reads'),
+    () => vault.targets.delete(path),
     () => vault.agents.deregister(AGENT),
     () => vault.leases.revoke('00000000-0000-4000-8000-000000000000'),
     () => vault.logOut(),

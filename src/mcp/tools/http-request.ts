@@ -8,7 +8,6 @@ import { ToolError } from '../errors.ts';
 import type { OutstandingValues } from '../outstanding-values.ts';
 import { LEASE_REQUEST, oneOf, readPath, strict, type Tool } from '../tool.ts';
 import { showResponse } from '../upstream-response.ts';
-import { callUse } from '../use-call.ts';
 import { explainUseError } from '../use-errors.ts';
 
 const DEFAULT_BODY_BYTES = 32 * 1024;
@@ -79,7 +78,7 @@ export function httpRequest({ client, acting, outstanding, stopping }: Parts): T
       const observation = outstanding.observe();
       try {
         const request = { ...others, path, method };
-        const response = await callUse(client, request, AbortSignal.any([signal, stopping]));
+        const response = await client.use(request, { signal: AbortSignal.any([signal, stopping]) });
         const shown = showResponse(response, observation.values(), maxBodyBytes);
         const notes = [
           ABOUT,
