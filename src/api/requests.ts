@@ -118,4 +118,8 @@ export const RevokeRequest = object(
   { agent: Type.Optional(fields.ActorName), path: Type.Optional(fields.Path) },
   { minProperties: 1 },
 );
+export const ExposureQuery = object({ agent: fields.ActorName, ...paging });
+export const PanicRequest = object({
+  agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
+});
 export const Nothing = object({});

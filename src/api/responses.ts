@@ -124,6 +124,36 @@ export const Lease = object({
   revoked_at: NullableTimestamp,
   status: LeaseStatus,
 });
+const AgentExposure = object({
+  agent_name: fields.ActorName,
+  first_at: Timestamp,
+  last_at: Timestamp,
+  times: whole(1),
+  live: Type.Boolean({ description: 'Whether it still has an active lease for it.' }),
+});
+export const CredentialExposure = object({
+  path: fields.Path,
+  versions: Type.Array(
+    object({
+      version: whole(1),
+      deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
+      seen_by: Type.Array(AgentExposure),
+      used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
+    }),
+  ),
+});
+const ExposedVersion = object({
+  path: fields.Path,
+  version: whole(1),
+  current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
+});
+export const PanicResponse = object({
+  leases: whole(0),
+  sessions: whole(0),
+  streams: whole(0, { description: 'Running uses that were cut.' }),
+  rotate: Type.Array(ExposedVersion, { description: 'Versions that were seen.' }),
+  used_only: Type.Array(ExposedVersion, { description: 'Versions that were used and never seen.' }),
+});
 export const RevokeResponse = object({ revoked: whole(0) });
 /**
  * An entry as it is stored. WHY no enums: an altered entry can still be listed, and `verify` reports the alteration.

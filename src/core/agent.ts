@@ -15,6 +15,8 @@ export interface Agent {
   readonly description: string;
   readonly publicKey: PublicKey;
   readonly registeredAt: number;
+  /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
+  readonly sessionsEndedAt: number | null;
 }
 
 export interface Session {
@@ -84,7 +86,8 @@ export function identifySession(
   agent: Agent | null,
   now: number,
 ): (Caller & { kind: 'agent' }) | ApiError {
-  if (session === null || agent === null) {
+  const isEnded = agent !== null && session !== null && session.issuedAt <= (agent.sessionsEndedAt ?? -1);
+  if (session === null || agent === null || isEnded) {
     return new ApiError('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
   }
   if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');

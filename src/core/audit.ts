@@ -32,6 +32,7 @@ export const EVENT_TYPES = [
   'agent.deregister',
   'agent.list',
   'agent.read',
+  'agent.panic',
   'auth.verify',
   'session.end',
   'session.read',
@@ -40,11 +41,13 @@ export const EVENT_TYPES = [
   'lease.renew',
   'lease.use',
   'lease.revoke',
+  'exposure.read',
   'audit.list',
   'audit.verify',
   'audit.export',
   'service.start',
   'service.stop',
+  'service.panic',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -160,7 +160,8 @@ export class BatchState implements CallerLookup {
         // `isKept` already rejects the numbers of dropped versions.
         return;
       case 'incrementAccessCount':
-        // Access counts are read from the store, after the batch.
+      case 'addExposure':
+        // Access counts and exposures are read from the store, after the batch.
         return;
       case 'addLease':
         // No caller knows the new lease's id before this batch is committed, so no operation of the batch reads it.

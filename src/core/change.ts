@@ -3,6 +3,7 @@
  */
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
+import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { BulkRevocation, Lease } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
@@ -23,7 +24,9 @@ export type DirectChange =
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation };
+  | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation }
+  /** Adds to the stored exposure of the same version, kind and agent. */
+  | { readonly kind: 'addExposure'; readonly exposure: Exposure };
 
 export type Change =
   | DirectChange

@@ -34,7 +34,7 @@ export interface Lease {
 
 /**
  * Revokes many leases with one record: all leases issued before entry `seq` to the agent, for the credential, or both,
- * of one kind or of any. At least one of the two ids is not null.
+ * of one kind or of any. Both ids are null for all leases.
  */
 export interface BulkRevocation {
   readonly agentId: AgentId | null;

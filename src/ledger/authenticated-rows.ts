@@ -29,6 +29,8 @@ export const AUTHENTICATED_ROWS = {
     agent.description,
     agent.publicKey,
     agent.registeredAt,
+    // Agents whose sessions were never ended keep the bytes that they had before this column existed.
+    ...(agent.sessionsEndedAt == null ? [] : [agent.sessionsEndedAt]),
   ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,

@@ -1,4 +1,6 @@
 /** Writes the changes that all stores write in the same way. */
+
+import { addExposure } from './exposures.ts';
 import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
 import { type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
@@ -20,7 +22,8 @@ type SharedKind =
   | 'removeUsage'
   | 'renewLease'
   | 'revokeLease'
-  | 'revokeMatching';
+  | 'revokeMatching'
+  | 'addExposure';
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
@@ -50,6 +53,9 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       return;
     case 'revokeLease':
       target.write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
+      return;
+    case 'addExposure':
+      target.write(addExposure(change.exposure));
       return;
     // revokeMatching
     default: {

@@ -60,6 +60,7 @@ export function countRevokedBy(
     notRevoked(`b.agent_id = l.agent_id AND b.credential_id = ''`),
     notRevoked('b.agent_id = l.agent_id AND b.credential_id = l.credential_id'),
     notRevoked(`b.agent_id = '' AND b.credential_id = l.credential_id`),
+    notRevoked(`b.agent_id = '' AND b.credential_id = ''`),
   );
   const before = Math.min(beforeSeq, seq);
   return count(dialect, { from: 'leases', agentName, where }, before, Number.MAX_SAFE_INTEGER);

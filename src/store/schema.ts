@@ -5,6 +5,7 @@
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
+import type { Exposure } from '../core/exposure.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
@@ -44,6 +45,7 @@ export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
   description: 'text',
   publicKey: 'text',
   registeredAt: 'number',
+  sessionsEndedAt: 'number',
   mac: 'text',
 });
 
@@ -154,6 +156,25 @@ export const BULK_REVOCATIONS = new Table<{
   revokedAt: 'number',
 });
 
+/** Who has seen or used a version: uses with a token, and what the leases up to `exposure_progress` say. */
+export const EXPOSURES = new Table<Exposure>('exposures', ['path', 'credential_id', 'version', 'kind', 'agent_name'], {
+  path: 'text',
+  credentialId: 'text',
+  version: 'number',
+  kind: 'text',
+  agentName: 'text',
+  firstAt: 'number',
+  lastAt: 'number',
+  times: 'number',
+});
+
+/** One row, with the id 1; none before the first lease is folded into the exposures. */
+export const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(
+  'exposure_progress',
+  ['id'],
+  { id: 'number', throughSeq: 'number' },
+);
+
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [
   AUDIT_ENTRIES,
@@ -168,4 +189,6 @@ export const TABLES: readonly Table<object>[] = [
   LEASES,
   USAGES,
   BULK_REVOCATIONS,
+  EXPOSURES,
+  EXPOSURE_PROGRESS,
 ];

@@ -11,8 +11,16 @@ import type { CredentialPath } from '../core/path.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './audit-log.ts';
 import { countCredentials, listCredentials } from './credential-lists.ts';
 import type { Dialect } from './dialect.ts';
+import {
+  type ExposureCursor,
+  type ExposureFilter,
+  listExposures,
+  listLeaseExposures,
+  readExposureProgress,
+} from './exposures.ts';
 import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
+import { listSessions, type SessionCursor } from './session-lists.ts';
 import type { Procedure } from './statement.ts';
 import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
 import {
@@ -133,6 +141,26 @@ export abstract class SqlStore {
   /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
   countRevokedBy(revoked: RevokedLeases, beforeSeq: number) {
     return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
+  }
+
+  /** The sessions that end after the cursor, in that order; at most `limit` rows, at least 1. */
+  listSessions(after: SessionCursor, limit: number) {
+    return this.run(listSessions(after, limit));
+  }
+
+  /** Changes whenever a lease becomes part of the stored exposures, without which none is deleted. */
+  readExposureProgress() {
+    return this.run(readExposureProgress());
+  }
+
+  /** What is stored, in key order; at most `limit` rows, at least 1. Leases after `readExposureProgress` are not part. */
+  listExposures(filter: ExposureFilter, after: ExposureCursor, limit: number) {
+    return this.run(listExposures(filter, after, limit));
+  }
+
+  /** The exposures that follow from leases before `beforeSeq`; counts those after `throughSeq`. */
+  listLeaseExposures(filter: ExposureFilter, throughSeq: number, now: number, beforeSeq: number) {
+    return this.run(listLeaseExposures(this.dialect, filter, throughSeq, now, beforeSeq));
   }
 
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerClient } from '../broker/broker-client.ts';
 import type { BrokerHead, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
 import type { UseEnd } from '../core/audit.ts';
-import type { EntryId } from '../core/names.ts';
+import type { ActorName, EntryId } from '../core/names.ts';
 import type { Context, Operation } from '../core/operation.ts';
 import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
@@ -118,6 +118,18 @@ export class Uses {
   committed(changes: readonly StoredChange[]): void {
     if (this.#running.size === 0 || !changes.some(({ kind }) => ENDING.has(kind))) return;
     for (const running of this.#running.values()) this.#check(running);
+  }
+
+  /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */
+  cut(agentName: ActorName | null): number {
+    let count = 0;
+    for (const running of this.#running.values()) {
+      if (running.end !== null || (agentName !== null && running.started.agentName !== agentName)) continue;
+      running.end = 'revoked';
+      running.cut.abort();
+      count += 1;
+    }
+    return count;
   }
 
   /** Cuts every running use. Resolves when their results are recorded, or cannot be. */

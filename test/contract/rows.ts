@@ -62,6 +62,7 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   description: '',
   publicKey: base64(`key ${n}`) as PublicKey,
   registeredAt: T0 + n,
+  sessionsEndedAt: null,
   mac: base64(`mac of agent ${n}`),
   ...fields,
 });

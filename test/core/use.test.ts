@@ -55,6 +55,7 @@ class Batch {
       description: '',
       publicKey: 'k' as PublicKey,
       registeredAt: 0,
+      sessionsEndedAt: null,
     };
     const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();

@@ -20,7 +20,7 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
       return rejected('ALREADY_EXISTS', message, denied);
     }
-    const agent: Agent = { ...request, registeredAt: moment.now };
+    const agent: Agent = { ...request, registeredAt: moment.now, sessionsEndedAt: null };
     return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
   }),
 );

@@ -6,9 +6,10 @@
 import { type Authentication, actorName, identify } from '../agent.ts';
 import type { AuditResult, EventType, UseFields } from '../audit.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
+import type { Change } from '../change.ts';
 import type { CredentialTypes } from '../credential-types.ts';
 import { ApiError } from '../errors.ts';
-import { statusOf } from '../lease.ts';
+import { type Lease, statusOf } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
 import {
   type Context,
@@ -114,10 +115,25 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
           unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
         },
         entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),
-        changes: own === null ? [{ kind: 'addLease', lease }] : [],
+        changes: [own === null ? { kind: 'addLease', lease } : useOfToken(lease, version.version, moment.now)],
       };
     },
   );
+}
+
+/** A use with the token of a lease has no lease of its own, from which it could be counted. */
+function useOfToken({ path, credentialId, agentName }: Lease, version: number, now: number): Change {
+  const exposure = {
+    path,
+    credentialId,
+    version,
+    kind: 'token' as const,
+    agentName,
+    firstAt: now,
+    lastAt: now,
+    times: 1,
+  };
+  return { kind: 'addExposure', exposure };
 }
 
 const OTHER_PATH = {

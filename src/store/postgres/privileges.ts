@@ -23,6 +23,8 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   effective_leases: 'SELECT',
   usages: 'SELECT, INSERT, DELETE',
   bulk_revocations: 'SELECT, INSERT, DELETE',
+  exposures: 'SELECT, INSERT, UPDATE',
+  exposure_progress: 'SELECT, INSERT, UPDATE',
 };
 
 /** PostgreSQL truncates longer names, which could then name another role. */

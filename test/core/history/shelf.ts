@@ -121,6 +121,7 @@ export class Shelf {
         return;
       case 'putUsage':
       case 'removeUsage':
+      case 'addExposure':
         // No operation of a history uses a credential.
         return;
       case 'putAgent':

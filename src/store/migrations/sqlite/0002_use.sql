@@ -42,6 +42,30 @@ SELECT seq, id, kind, agent_id, credential_id, agent_name, path, version, policy
            ORDER BY b.seq LIMIT 1), expires_at),
          coalesce((SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = ''
            AND b.credential_id = l.credential_id AND b.kind IN ('', l.kind) AND b.seq > l.seq
-           ORDER BY b.seq LIMIT 1), expires_at)
+           ORDER BY b.seq LIMIT 1), expires_at),
+         coalesce((SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = ''
+           AND b.credential_id = '' AND b.kind IN ('', l.kind) AND b.seq > l.seq ORDER BY b.seq LIMIT 1), expires_at)
        ), expires_at)) AS revoked_at, token_hash
 FROM leases l;
+
+-- Who has seen ('retrieve') or used each version. A use with the token of a lease ('token') is added with its entry; the
+-- leases of retrievals and of other uses are folded in, up to entry through_seq, before they are deleted.
+CREATE TABLE exposures (
+  path          TEXT    NOT NULL,
+  credential_id TEXT    NOT NULL,
+  version       INTEGER NOT NULL,
+  kind          TEXT    NOT NULL,
+  agent_name    TEXT    NOT NULL,
+  first_at      INTEGER NOT NULL,
+  last_at       INTEGER NOT NULL,
+  times         INTEGER NOT NULL,
+  PRIMARY KEY (path, credential_id, version, kind, agent_name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX exposures_by_agent ON exposures (agent_name, path, credential_id, version, kind);
+CREATE TABLE exposure_progress (
+  id          INTEGER PRIMARY KEY,
+  through_seq INTEGER NOT NULL
+) STRICT;
+
+-- Sessions that began at this time or earlier have ended.
+ALTER TABLE agents ADD COLUMN sessions_ended_at INTEGER;
