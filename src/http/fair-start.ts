@@ -17,7 +17,7 @@ const UNAUTHENTICATED_COST = 6;
 /** Maximum number of waiting requests of one caller; further ones are rejected immediately. */
 const MAX_WAITING = 1024;
 /** Bytes of a body that cost one credit. */
-const BYTES_PER_CREDIT = 2 * 1024;
+const BYTES_PER_CREDIT = 1024;
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
 /** The time after its last request for which a caller counts as active. */
