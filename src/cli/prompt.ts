@@ -63,6 +63,9 @@ export async function confirmDestructive(
 const MAX_PASTE_GAP_MS = 60;
 const SEVERAL_LINES = 'Nothing was stored. For a value of several lines use - for standard input, or @FILE.';
 
+/** Enter, Backspace, Ctrl-C, Ctrl-D and Ctrl-U. */
+const LINE_KEYS: ReadonlySet<string> = new Set(['\r', '\n', '\b', '\x7f', '\x03', '\x04', '\x15']);
+
 /** Reads a line without echo. @throws UsageError when the terminal is not interactive, Cancelled */
 export async function askHidden(question: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = question.terminal;
@@ -72,7 +75,11 @@ export async function askHidden(question: Question, text: string): Promise<Secre
   // ORDER: turns echo off before the prompt is printed, so that nothing typed after it is echoed.
   using lines = createInterface({ input: stdin, output: silent, terminal: true, historySize: 0 });
   let [pieces, more] = [0, 0];
-  const count = (): void => void pieces++;
+  let hasControl = false;
+  const count = (piece: Buffer | string): void => {
+    pieces++;
+    hasControl ||= [...String(piece)].some((key) => /\p{Cc}/u.test(key) && !LINE_KEYS.has(key));
+  };
   stdin.on('data', count);
   lines.on('line', () => more++);
   stderr.write(`${text}: `);
@@ -84,6 +91,8 @@ export async function askHidden(question: Question, text: string): Promise<Secre
     stderr.write('\n');
     if (more > 0 || lines.line !== '')
       throw new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES);
+    // WHY an error: readline interprets them as keys, so that another value than the pasted one would be stored.
+    if (hasControl) throw new UsageError(`${text}: a control character was typed or pasted`, SEVERAL_LINES);
     return new Secret(typed);
   } finally {
     stdin.off('data', count);

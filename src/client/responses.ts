@@ -38,9 +38,9 @@ export async function readJson(response: Response, maxBytes = MAX_BYTES): Promis
   throw notLeasehold(response);
 }
 
-/** @throws LeaseholdError INVALID_RESPONSE for a longer body */
-export async function readText(response: Response, maxBytes: number) {
-  const decoder = new TextDecoder();
+/** `fatal`: throws a TypeError for invalid UTF-8. @throws LeaseholdError INVALID_RESPONSE for a longer body */
+export async function readText(response: Response, maxBytes: number, fatal = false) {
+  const decoder = new TextDecoder('utf-8', { fatal });
   let text = '';
   let bytes = 0;
   for await (const chunk of response.body ?? []) {

@@ -13,6 +13,12 @@ const TICK_MS = 100;
 const QUIET_TICKS = 5;
 /** Limit after the program's end for processes that still write. Ticks in which our reader was slow do not count. */
 const LAST_OUTPUT_MS = 5000;
+/**
+ * The program's own output can fill its pipe, and a slow reader gets all of it; output beyond that comes from other
+ * processes.
+ * SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
+ */
+const MAX_PIPE_BYTES = 1024 * 1024;
 /** Time to write the output already read after `stop`. */
 const STOP_TIMEOUT_MS = 200;
 
@@ -39,8 +45,10 @@ export interface OutputPump {
 export function pumpOutput(source: Readable, masking: Masking, target: Writable, isStderr: boolean): OutputPump {
   const masked = new MaskingStream(masking);
   let quietTicks = 0;
-  source.on('data', () => {
+  let readBytes = 0;
+  source.on('data', (chunk: Uint8Array) => {
     quietTicks = 0;
+    readBytes += chunk.length;
   });
   let loss: string | null = null;
   target.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
@@ -56,8 +64,12 @@ export function pumpOutput(source: Readable, masking: Masking, target: Writable,
   source.pipe(masked);
   return {
     async finish() {
+      const startedAt = performance.now();
+      readBytes = 0;
       let freeTicks = 0;
       const timer = setInterval(() => {
+        const isLate = performance.now() - startedAt >= LAST_OUTPUT_MS;
+        if (isLate && readBytes >= MAX_PIPE_BYTES) source.destroy();
         if (target.writableNeedDrain || masked.writableNeedDrain) return;
         if (++quietTicks > QUIET_TICKS || ++freeTicks * TICK_MS >= LAST_OUTPUT_MS) source.destroy();
       }, TICK_MS);

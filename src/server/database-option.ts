@@ -35,8 +35,11 @@ export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoi
     return { address, showsPassword: address.password !== null, file: null };
   }
   if (file !== null) return { address: parseUrl(readUrl(file), file), showsPassword: false, file };
-  const variable = VARIABLES.find((name) => environment[name] !== undefined);
+  const [variable, other] = VARIABLES.filter((name) => environment[name] !== undefined);
   if (variable === undefined) return null;
+  if (other !== undefined && environment[other] !== environment[variable]) {
+    throw new UsageError(`${other} and ${variable} name different databases: unset one.`);
+  }
   return { address: parseUrl(environment[variable] ?? '', variable), showsPassword: false, file: null };
 }
 

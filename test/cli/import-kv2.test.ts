@@ -166,13 +166,13 @@ test('an overloaded server is retried a bounded number of times', async (t) => {
 });
 
 test('malicious responses cause an error, not an endless listing', async (t) => {
-  const say = (body: string | (() => string)) =>
+  const say = (body: string | Uint8Array | (() => string)) =>
     startKv2Server(
       t,
       {},
       {
         answer: (_url, response) => {
-          response.end(typeof body === 'string' ? body : body());
+          response.end(typeof body === 'function' ? body() : body);
           return true;
         },
       },
@@ -185,6 +185,7 @@ test('malicious responses cause an error, not an endless listing', async (t) => 
   const upwards = await readFrom(await say('{"data":{"keys":["..","../","","/"]}}'));
   assert.deepEqual([upwards.drafts.length, upwards.skipped.length], [0, 4]);
   await rejects(readFrom(await say('hello')), /not from Vault or OpenBao/);
+  await rejects(readFrom(await say(Buffer.from('{"data":{"keys":["\xe4"]}}', 'latin1'))), /not text in UTF-8/);
   await rejects(readFrom(await say('[]')), /not from Vault or OpenBao/);
   await rejects(readFrom(await say('{"data":{}}')), /not from a KV v2 mount/);
   await rejects(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /longer than 16777216 bytes/);

@@ -99,8 +99,11 @@ test('a malicious archive is rejected', async (t) => {
   many.writeUInt32LE(0xffffffff, large + 32);
   many.writeUInt32LE(0x07064b50, locator);
   many.writeUInt32LE(large, locator + 8);
+  const other = Buffer.from(zipSync({ 'export.data': strToU8('{"accounts":[]}'), 'export.date': strToU8('x') }));
+  const twice = Buffer.from(other.toString('latin1').replaceAll('export.date', 'export.data'), 'latin1');
   const cases: readonly [name: string, bytes: Uint8Array, rule: RegExp][] = [
     ['larger than the bound', bomb, /too large when unpacked/],
+    ['with its data twice', twice, /contains export\.data twice/],
     ['with false sizes', lying, /not strict JSON|cannot be read/],
     ['without its data', zipSync({ other: strToU8('x') }), /does not contain export\.data/],
     ['truncated', honest.slice(0, honest.length - 30), /cannot be read/],

@@ -1,6 +1,7 @@
 /**
- * A program: a store whose process temporarily has no file descriptors. `node exhausted.ts FILE` prints the number of
- * pages in the write-ahead log at the end of that time and later.
+ * A program: a store whose process temporarily has no file descriptors, and then a few more at a time, so that a thread
+ * fails at each step of its start. `node exhausted.ts FILE` prints the number of pages in the write-ahead log at the
+ * end of that time and later.
  */
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,7 +22,10 @@ try {
 }
 await commitEntries(store, 300);
 const during = pages();
-for (const descriptor of taken) closeSync(descriptor);
+for (const descriptor of taken) {
+  closeSync(descriptor);
+  await commitEntries(store, 40);
+}
 await commitEntries(store, 300);
 const { last } = await store.readHead();
 process.stdout.write(`${JSON.stringify({ taken: taken.length, during, after: pages(), seq: last?.seq })}\n`);

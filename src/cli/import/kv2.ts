@@ -105,13 +105,17 @@ export class Kv2 {
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       const { status } = response;
-      const { text } = await readText(response, MAX_RESPONSE_BYTES);
-      return { status, body: status === 200 || status === 404 ? parse(text) : {} };
+      const isParsed = status === 200 || status === 404;
+      // Strict, because a value with replacement characters would be stored without an error.
+      const { text } = await readText(response, MAX_RESPONSE_BYTES, isParsed);
+      return { status, body: isParsed ? parse(text) : {} };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RemoteError) throw error;
       if (error instanceof LeaseholdError) throw new RemoteError(error.message, ADDRESS_HINT);
-      const { name, cause } = error as Error;
+      const { name, cause, code } = error as NodeJS.ErrnoException;
+      if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+        throw new RemoteError('the response of Vault is not text in UTF-8', ADDRESS_HINT);
       throw new RemoteError(
         `no response from ${this.#options.address}${errnoSuffix(cause) || ` (${name})`}`,
         'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Check that Vault or OpenBao runs there and that its certificate is trusted (NODE_EXTRA_CA_CERTS).',

@@ -37,13 +37,15 @@ export function isArchive(bytes: Uint8Array): boolean {
 /** Reads DATA from the archive. The sizes that an archive declares are not trusted. @throws UsageError */
 function unpack(archive: Uint8Array, name: string): Uint8Array {
   if (!isArchive(archive)) throw new UsageError(`${name}: is not a .1pux file, which must be a zip archive`);
-  let entries = 0;
+  let [entries, matches] = [0, 0];
   try {
     const { [DATA]: content } = unzipSync(archive, {
       filter: (file) => {
         // An archive may declare billions of entries that it does not have.
         if (++entries > MAX_ENTRIES) throw new UsageError(`${name}: contains more than ${MAX_ENTRIES} files`);
         if (file.name !== DATA) return false;
+        // Each would be unpacked, and thousands may share the same compressed bytes.
+        if (++matches > 1) throw new UsageError(`${name}: contains ${DATA} twice`);
         if (file.originalSize > MAX_BYTES) throw new UsageError(`${name}: ${DATA} is too large when unpacked`);
         return true;
       },

@@ -22,6 +22,9 @@ const THREAD_IDLE_MS = 30_000;
 /** Time without a batch; longer than the pause between the requests of one caller. */
 const IDLE_MS = 1000;
 
+/** Threads in a row that did not start: then no later one will, and the log would grow until the disk is full. */
+const MAX_LOST_THREADS = 100;
+
 /** For tests. */
 export interface CheckpointOptions {
   readonly checkpointThreshold?: number;
@@ -46,6 +49,8 @@ export class Checkpointer {
   /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
+  /** In a row. */
+  #lostThreads = 0;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
     this.#database = database;
@@ -119,7 +124,9 @@ export class Checkpointer {
     this.#thread?.ref();
     await this.#running;
     if (this.#idle !== null) clearTimeout(this.#idle);
-    this.#stop();
+    // ORDER: the connection of the thread must be closed first. SQLite deletes the log with the last connection, and a
+    // log that is left is applied to whatever file is at the path later, such as a restored one.
+    await this.#stop();
     if (this.#failure !== null) return;
     try {
       // SQLite does this on close, but not while another program has the database open.
@@ -148,28 +155,33 @@ export class Checkpointer {
       this.#thread ??= this.#start();
       this.#thread.postMessage(null);
       response = (await once(this.#thread, 'message')) as CheckpointFailure[];
-    } catch {
-      return;
+    } catch (cause) {
+      if (++this.#lostThreads < MAX_LOST_THREADS) return;
+      throw new Error('no thread could be started for it', { cause });
     }
+    this.#lostThreads = 0;
     const [failure] = response;
     if (typeof failure === 'string') throw new Error(failure);
-    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this.#stop(), THREAD_IDLE_MS).unref();
   }
 
   #start(): Worker {
     const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
-    thread.on('error', () => undefined);
-    thread.once('exit', () => {
+    const forget = (): void => {
       if (this.#thread === thread) this.#thread = null;
-    });
+    };
+    // WHY not only at its exit: after an error the thread no longer responds, and it ends a moment later.
+    thread.on('error', forget);
+    thread.once('exit', forget);
     thread.unref();
     return thread;
   }
 
-  #stop(): void {
-    void this.#thread?.terminate();
+  async #stop(): Promise<void> {
+    const thread = this.#thread;
     this.#thread = null;
+    await thread?.terminate();
   }
 }
