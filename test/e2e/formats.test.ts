@@ -161,7 +161,7 @@ test('the entries, the head record and its header on the page have the documente
   }
   const [first] = entries;
   const keysNamed = (end: string): string[] => {
-    const [, list = ''] = new RegExp(`the keys (\`[^:]*), ${end}`).exec(page) ?? [];
+    const [, list = ''] = new RegExp(`the keys ([\`\\w,\\s]*), ${end}`).exec(page) ?? [];
     return [...list.matchAll(/`(\w+)`/g)].map(([, key = '']) => key);
   };
   assert.deepEqual(keysNamed('in this order'), Object.keys(first ?? {}));
