@@ -128,7 +128,7 @@ test('an invalid enumeration value is rejected with all valid ones', async (t) =
   assert.match(await refusal('list_leases', { status: 'x' }), /: status must be one of active, expired, revoked$/);
   const { tools } = await client.listTools();
   const schema = JSON.stringify(tools.find(({ name }) => name === 'explain_access')?.inputSchema);
-  assert.match(schema, /"enum":\["retrieve","list","store","delete"\]/);
+  assert.match(schema, /"enum":\["retrieve","use","list","store","delete"\]/);
 });
 
 test('an error of the service is returned with its code and message', async (t) => {
