@@ -78,7 +78,11 @@ export class BrokerUse {
       const head = (await readFrame(stream)) as BrokerHead;
       if (head.kind === 'response') this.#status = head.status;
       pipeline(stream, this.#counter, () => undefined);
-      if (head.kind === 'error') this.body.resume();
+      if (head.kind === 'error') {
+        // WHY here: the caller may destroy the body before the trailers say it.
+        this.#isLost = true;
+        this.body.resume();
+      }
       return head;
     } catch {
       this.body.destroy();

@@ -69,7 +69,7 @@ export interface EntryDraft {
   readonly use?: Partial<UseFields>;
 }
 
-export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
+const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
 /** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
 export type UseEnd = (typeof USE_ENDS)[number];
 

@@ -10,7 +10,7 @@ import { type Host, parseAuthority, parseHost, type Scheme, type UpstreamUrl, ty
 /** A DNS name, an address, or `*.` and a DNS name for exactly one more label. */
 export type HostPattern = Brand<string, 'HostPattern'>;
 /** `/*`, `/prefix/*` or an exact path. */
-export type UrlPathPattern = Brand<string, 'UrlPathPattern'>;
+type UrlPathPattern = Brand<string, 'UrlPathPattern'>;
 export type Method = Brand<string, 'Method'>;
 
 export interface Target {

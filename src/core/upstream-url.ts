@@ -23,7 +23,7 @@ export interface UpstreamUrl {
 }
 
 export const MAX_URL_LENGTH = 8192;
-export const DEFAULT_PORTS: Readonly<Record<Scheme, number>> = { https: 443, http: 80 };
+const DEFAULT_PORTS: Readonly<Record<Scheme, number>> = { https: 443, http: 80 };
 
 const LABEL = '[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?';
 /** The last label has a letter, so that no spelling of an IPv4 address is a DNS name. */

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
+import { type AuditEntry, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
@@ -68,6 +68,8 @@ test('an intact log is valid, with its number of entries and the times of the fi
 const COLUMNS = ['id', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'] as const;
 const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
 
+const isNumeric = (column: string) => /^(?:status|bytes_\w+|redactions)$/.test(column);
+
 interface Alteration {
   readonly sql: string;
   /** The first broken entry and its stored time. */
@@ -91,6 +93,12 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
         sql: `UPDATE audit_entries SET ${column} = CASE WHEN ${column} IS NULL THEN '' ELSE NULL END WHERE seq = 4`,
         seq: 4,
       },
+    ]),
+  ),
+  ...Object.fromEntries(
+    USE_FIELDS.map((column) => [
+      `${column} set in an entry that is not about a use`,
+      { sql: `UPDATE audit_entries SET ${column} = ${isNumeric(column) ? 0 : "''"} WHERE seq = 4`, seq: 4 },
     ]),
   ),
   'timestamp moved on': {
