@@ -7,6 +7,7 @@ export type {
   AgentResponse as Agent,
   AuditEntryResponse as AuditEntry,
   AuditListQuery as AuditFilter,
+  CatalogueService,
   ChallengeResponse as Challenge,
   CredentialMetadata,
   ErrorBody,

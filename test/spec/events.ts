@@ -4,6 +4,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   retrieveCredential: 'credential.retrieve',
   storeCredential: 'credential.store',
   deleteCredential: 'credential.delete',
+  listServices: 'target.read',
   listPolicies: 'policy.list',
   createPolicy: 'policy.create',
   simulateAccess: 'policy.simulate',

@@ -86,6 +86,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     event: 'credential.delete',
     parameter: storeFresh,
   },
+  'GET /api/v1/services': { cells: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/policies': { cells: [...FORBIDDEN, 200], event: 'policy.list' },
   'POST /api/v1/policies': { cells: [...FORBIDDEN, 201], event: 'policy.create', body: async () => policyOf(fresh()) },
   'POST /api/v1/policies/simulate': {
