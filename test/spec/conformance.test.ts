@@ -38,7 +38,6 @@ suite('responses conform to the document', () => {
   /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
     ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
-    ['get /api/v1/services', () => agent.get('/api/v1/services'), 200],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],
     ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 200],
@@ -78,6 +77,7 @@ suite('responses conform to the document', () => {
     ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
     ['get /api/v1/audit/verify/progress', () => admin.get('/api/v1/audit/verify/progress'), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
+    ['get /api/v1/services', () => admin.get('/api/v1/services'), 200],
     ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
     ['get /openapi.json', () => anonymous.get('/openapi.json'), 200],
     ['delete /auth/session', () => agent.delete('/auth/session'), 204],

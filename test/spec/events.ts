@@ -4,7 +4,6 @@ const EVENTS: Readonly<Record<string, string>> = {
   retrieveCredential: 'credential.retrieve',
   storeCredential: 'credential.store',
   deleteCredential: 'credential.delete',
-  listServices: 'target.read',
   listPolicies: 'policy.list',
   createPolicy: 'policy.create',
   simulateAccess: 'policy.simulate',
@@ -26,6 +25,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   verifyAuditLog: 'audit.verify',
   readVerificationProgress: 'audit.verify',
   exportAuditLog: 'audit.export',
+  listServices: 'target.read',
 };
 
 export function eventOf({ id }: { readonly id: string }): string {

@@ -86,7 +86,6 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     event: 'credential.delete',
     parameter: storeFresh,
   },
-  'GET /api/v1/services': { cells: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/policies': { cells: [...FORBIDDEN, 200], event: 'policy.list' },
   'POST /api/v1/policies': { cells: [...FORBIDDEN, 201], event: 'policy.create', body: async () => policyOf(fresh()) },
   'POST /api/v1/policies/simulate': {
@@ -123,6 +122,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/verify/progress': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], event: 'audit.export' },
+  'GET /api/v1/services': { cells: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/health': { cells: [200, 200, 200, 200], event: null },
   'GET /openapi.json': { cells: [200, 200, 200, 200], event: null },
 };
