@@ -26,6 +26,13 @@ const listed = {
 export const ListedCredential = object(listed);
 export const CredentialVersion = object({ version: whole(1), created_at: Timestamp });
 export const CredentialMetadata = object({ ...listed, versions: Type.Array(CredentialVersion) });
+export const ServiceVariable = object({
+  name: Text,
+  holds: word(['base-url', 'key', 'fixed']),
+  suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
+  value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
+  read_by: word(['sdk', 'example'], { description: '`example` if only the documentation of the service uses it.' }),
+});
 export const Policy = object({
   name: fields.PolicyName,
   principal: fields.Principal,
@@ -42,6 +49,20 @@ export const CredentialTargets = object({
   targets: fields.Targets,
   placement: fields.Placement,
   updated_at: Timestamp,
+});
+export const CatalogueService = object({
+  name: fields.Service,
+  title: Text,
+  unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
+  needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
+  targets: Type.Array(fields.Target),
+  placement: fields.Placement,
+  variables: Type.Array(ServiceVariable, { description: 'What the SDKs of the service read from the environment.' }),
+  key_prefixes: Type.Array(Text),
+  denied: Type.Array(Text, {
+    description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.',
+  }),
+  notes: Type.Array(Text),
 });
 /** Headers by lower-case name; a repeated one has an array. */
 export const UseResponse = object({
@@ -65,27 +86,6 @@ export const Simulation = object({
   policy_name: NullableText,
   lease_ttl: fields.nullable<number>(fields.Ttl),
   reason: Text,
-});
-export const ServiceVariable = object({
-  name: Text,
-  holds: word(['base-url', 'key', 'fixed']),
-  suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
-  value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
-  read_by: word(['sdk', 'example'], { description: '`example` if only the documentation of the service uses it.' }),
-});
-export const CatalogueService = object({
-  name: fields.Service,
-  title: Text,
-  unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
-  needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
-  targets: Type.Array(fields.Target),
-  placement: fields.Placement,
-  variables: Type.Array(ServiceVariable, { description: 'What the SDKs of the service read from the environment.' }),
-  key_prefixes: Type.Array(Text),
-  denied: Type.Array(Text, {
-    description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.',
-  }),
-  notes: Type.Array(Text),
 });
 export const RegisteredAgent = object({
   name: fields.AgentName,

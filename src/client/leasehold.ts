@@ -18,7 +18,7 @@ import { Policies } from './policies.ts';
 import { listServices } from './services.ts';
 import type { Signer } from './signers.ts';
 import { type AuthProvider, Transport } from './transport.ts';
-import type { AgentSession, CatalogueService, Health } from './types.ts';
+import type { AgentSession, Health } from './types.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -85,14 +85,14 @@ export class Leasehold {
     return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
   }
 
+  /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
+  services(options: CallOptions = {}): ReturnType<typeof listServices> {
+    return listServices(this.#api, options);
+  }
+
   #askHealth(signal: AbortSignal | undefined) {
     const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
     return this.#api.ask(spec, decodeHealth);
-  }
-
-  /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
-  services(options: CallOptions = {}): Promise<CatalogueService[]> {
-    return listServices(this.#api, options);
   }
 
   /** Returns the agent's session; logs in when there is no session. */

@@ -67,6 +67,19 @@ export const toTargetsResponse = ({ path, service, targets, placement, updatedAt
   updated_at: toTimestamp(updatedAt),
 });
 
+export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
+  name: service.name,
+  title: service.title,
+  unsupported: service.unsupported,
+  needs_host: service.needsHost,
+  targets: service.targets.length === 0 ? [] : parseTargets(service.targets).map(toTarget),
+  placement: service.placement as api.CatalogueService['placement'],
+  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
+  key_prefixes: [...service.key.prefixes],
+  denied: service.mints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
+  notes: [...service.notes],
+});
+
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   name: agent.name,
   description: agent.description,
@@ -108,17 +121,4 @@ export const toProgressResponse = (progress: VerificationStatus | null): api.Ver
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,
   started_at: progress === null ? null : toTimestamp(progress.startedAt),
-});
-
-export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
-  name: service.name,
-  title: service.title,
-  unsupported: service.unsupported,
-  needs_host: service.needsHost,
-  targets: service.targets.length === 0 ? [] : parseTargets(service.targets).map(toTarget),
-  placement: service.placement as api.CatalogueService['placement'],
-  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
-  key_prefixes: [...service.key.prefixes],
-  denied: service.mints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
-  notes: [...service.notes],
 });
