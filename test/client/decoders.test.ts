@@ -22,7 +22,6 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
   'policies.create': (vault) => vault.policies.create({ name: `made-${made++}`, ...policy }),
   'policies.put': (vault) => vault.policies.put('put', policy),
   'policies.simulate': (vault) => vault.policies.simulate({ agent: AGENT, resource: path, action: 'retrieve' }),
-  services: (vault) => vault.services(),
   'agents.list': (vault) => vault.agents.list(),
   'agents.listAll': (vault) => collect(vault.agents.listAll()),
   'agents.read': (vault) => vault.agents.read(AGENT),

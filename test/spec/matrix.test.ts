@@ -41,7 +41,7 @@ let made = 0;
 const fresh = () => `fresh-${++made}`;
 const storeFresh = async () => {
   const path = `matrix/${fresh()}`;
-  await admin.post(CREDENTIALS, { path, value: 'v' });
+  await admin.post(CREDENTIALS, { path, value: 'a value' });
   return path;
 };
 const policyOf = (name: string) => ({ name, principal: 'agent:nobody', resources: ['a'], actions: ['list'] });
