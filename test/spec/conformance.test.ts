@@ -37,7 +37,7 @@ suite('responses conform to the document', () => {
 
   /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
-    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'a value' }), 201],
+    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],
     ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 200],
