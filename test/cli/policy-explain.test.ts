@@ -163,7 +163,8 @@ test('a policy of a newer service with an unknown action is considered like othe
 });
 
 test('a suggested command line is parsed by a shell into the same words', () => {
-  const lineFor = (path: string) => grantCommand({ agent: 'a', action: 'list', path, request: null } as Asked, new Set(['a-list']));
+  const lineFor = (path: string) =>
+    grantCommand({ agent: 'a', action: 'list', path, request: null } as Asked, new Set(['a-list']));
   const rest = '--action list --max-ttl 300';
   assert.equal(lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
   assert.equal(lineFor('~root/x'), `leasehold policy put a-list-2 --principal agent:a --resource '~root/x' ${rest}`);
