@@ -90,16 +90,15 @@ export const UseLeaseRequest = object({
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   purpose: Type.Optional(fields.Purpose),
 });
+export const SimulatedRequest = object(
+  { method: fields.HttpMethod, url: Type.String({ maxLength: MAX_URL_LENGTH, description: 'An absolute URL.' }) },
+  { description: 'Only with the action `use`: decides by the targets of the credential too.' },
+);
 export const SimulateRequest = object({
   agent: fields.AgentName,
   resource: fields.Path,
   action: fields.Text,
-  request: Type.Optional(
-    object(
-      { method: fields.HttpMethod, url: Type.String({ maxLength: MAX_URL_LENGTH, description: 'An absolute URL.' }) },
-      { description: 'With the action `use`: also decides by the targets of the credential.' },
-    ),
-  ),
+  request: Type.Optional(SimulatedRequest),
 });
 export const AgentRequest = object({
   name: fields.AgentName,
@@ -123,3 +122,5 @@ export const PanicRequest = object({
   agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
 });
 export const Nothing = object({});
+
+export { Limits } from './fields.ts';

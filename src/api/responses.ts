@@ -26,6 +26,13 @@ const listed = {
 export const ListedCredential = object(listed);
 export const CredentialVersion = object({ version: whole(1), created_at: Timestamp });
 export const CredentialMetadata = object({ ...listed, versions: Type.Array(CredentialVersion) });
+export const ServiceVariable = object({
+  name: Text,
+  holds: word(['base-url', 'key', 'fixed']),
+  suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
+  value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
+  read_by: word(['sdk', 'example'], { description: '`example` if only the documentation of the service uses it.' }),
+});
 export const Policy = object({
   name: fields.PolicyName,
   principal: fields.Principal,
@@ -51,21 +58,12 @@ export const CatalogueService = object({
   title: Text,
   unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
   needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
-  targets: Type.Array(fields.TargetFields),
+  targets: Type.Array(fields.Target),
   placement: fields.Placement,
-  variables: Type.Array(
-    object({
-      name: Text,
-      holds: word(['base-url', 'key', 'fixed']),
-      suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
-      value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
-      read_by: word(['sdk', 'example']),
-    }),
-    { description: 'What the SDKs of the service read from the environment.' },
-  ),
+  variables: Type.Array(ServiceVariable, { description: 'What the SDKs of the service read from the environment.' }),
   key_prefixes: Type.Array(Text),
-  denied: Type.Array(object({ methods: fields.nullable<string[]>(Type.Array(Text)), path: Text }), {
-    description: 'Endpoints that return other secrets; `methods` is null for every method.',
+  denied: Type.Array(Text, {
+    description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.',
   }),
   notes: Type.Array(Text),
 });

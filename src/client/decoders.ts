@@ -44,7 +44,7 @@ type KindOf<T> = [T] extends [string]
                 : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
-function object<T extends object>(shape: Shape<T>): Decoder<T> {
+export function object<T extends object>(shape: Shape<T>): Decoder<T> {
   const fields = Object.entries<Kind | Decoder<unknown>>(shape);
   return (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('an object is required');

@@ -9,6 +9,7 @@ import { ApiClient, type CallOptions } from './api-client.ts';
 import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
+import { listServices } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
@@ -89,6 +90,11 @@ export class Leasehold {
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
     const { headers, sentAt } = await this.#askHealth(signal);
     return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
+  }
+
+  /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
+  services(options: CallOptions = {}): ReturnType<typeof listServices> {
+    return listServices(this.#api, options);
   }
 
   #askHealth(signal: AbortSignal | undefined) {

@@ -8,6 +8,7 @@ export type {
   AgentResponse as Agent,
   AuditEntryResponse as AuditEntry,
   AuditListQuery as AuditFilter,
+  CatalogueService,
   ChallengeResponse as Challenge,
   CredentialMetadata,
   CredentialTargets,

@@ -8,7 +8,7 @@ import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
-import { originOf, type Usage } from '../core/target.ts';
+import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { NewUseLease } from '../vault/use-leases.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
@@ -50,16 +50,18 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   created_at: toTimestamp(policy.createdAt),
 });
 
+const toTarget = (target: Target): api.CredentialTargets['targets'][number] => ({
+  origin: originOf(target),
+  paths: [...target.paths],
+  methods: [...target.methods],
+  allow_networks: [...target.allowNetworks],
+  ca_pem: target.caPem,
+});
+
 export const toTargetsResponse = ({ path, service, targets, placement, updatedAt }: Usage): api.CredentialTargets => ({
   path,
   service,
-  targets: targets.map((target) => ({
-    origin: originOf(target),
-    paths: [...target.paths],
-    methods: [...target.methods],
-    allow_networks: [...target.allowNetworks],
-    ca_pem: target.caPem,
-  })),
+  targets: targets.map(toTarget),
   placement:
     placement.kind === 'basic' && placement.username === null
       ? { kind: placement.kind }
@@ -80,11 +82,11 @@ export const toServiceResponse = (service: ServiceDefinition): api.CatalogueServ
   title: service.title,
   unsupported: service.unsupported,
   needs_host: service.needsHost,
-  targets: service.targets.map((target) => target as api.CatalogueService['targets'][number]),
+  targets: service.targets.length === 0 ? [] : parseTargets(service.targets).map(toTarget),
   placement: service.placement as api.CatalogueService['placement'],
   variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
   key_prefixes: [...service.key.prefixes],
-  denied: service.mints.map(({ methods, path }) => ({ methods: methods === null ? null : [...methods], path })),
+  denied: service.mints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
   notes: [...service.notes],
 });
 

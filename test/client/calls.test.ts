@@ -45,6 +45,8 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual([simulated.allowed, simulated.policy_name, simulated.lease_ttl], [true, 'ci', 40]);
   await vault.policies.delete('ci');
 
+  assert.equal((await vault.services()).length, 25);
+
   assert.equal((await vault.agents.register({ name: 'ci', description: 'builds' })).name, 'ci');
   assert.equal((await vault.agents.read('ci')).description, 'builds');
   assert.equal((await vault.agents.list()).data.length, 2);

@@ -121,6 +121,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       aPolicy(1, { resources: ['a/b' as Pattern, '*' as Pattern], actions: ['delete', 'list'] }),
       aPolicy(2, { resources: many, maxTtlSeconds: 31_536_000 as TtlSeconds }),
       aPolicy(3, { name: 'Policy-1' as PolicyName }),
+      aPolicy(4, { limits: { usesPerHour: 1, bytesPerHour: 1_000_000_000_000, concurrent: null } }),
     ];
     const sessions = [aSession(1), aSession(2)];
     await commit(store, {

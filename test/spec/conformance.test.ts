@@ -93,6 +93,7 @@ suite('responses conform to the document', () => {
     ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
     ['get /api/v1/audit/verify/progress', () => admin.get('/api/v1/audit/verify/progress'), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
+    ['get /api/v1/services', () => admin.get('/api/v1/services'), 200],
     ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
     ['get /openapi.json', () => anonymous.get('/openapi.json'), 200],
     ['delete /auth/session', () => agent.delete('/auth/session'), 204],

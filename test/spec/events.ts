@@ -29,6 +29,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   verifyAuditLog: 'audit.verify',
   readVerificationProgress: 'audit.verify',
   exportAuditLog: 'audit.export',
+  listServices: 'target.read',
 };
 
 export function eventOf({ id }: { readonly id: string }): string {

@@ -45,7 +45,7 @@ let made = 0;
 const fresh = () => `fresh-${++made}`;
 const storeFresh = async () => {
   const path = `matrix/${fresh()}`;
-  await admin.post(CREDENTIALS, { path, value: 'v' });
+  await admin.post(CREDENTIALS, { path, value: 'a value' });
   return path;
 };
 const TARGETS = {
@@ -148,6 +148,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/verify/progress': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], event: 'audit.export' },
+  'GET /api/v1/services': { cells: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/health': { cells: [200, 200, 200, 200], event: null },
   'GET /openapi.json': { cells: [200, 200, 200, 200], event: null },
 };

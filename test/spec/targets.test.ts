@@ -95,7 +95,9 @@ test('the catalogue is listed for every caller with a token', async () => {
   const aws = data.find(({ name }: { name: string }) => name === 'aws');
   assert.match(aws.unsupported, /signed/);
   const github = data.find(({ name }: { name: string }) => name === 'github');
-  assert.deepEqual(github.denied[0], { methods: ['POST'], path: '/app/installations/*/access_tokens' });
+  assert.equal(github.denied[0], 'POST /app/installations/*/access_tokens');
+  assert.deepEqual(github.targets[1].paths, ['/repos/*']);
+  assert.deepEqual(aws.targets, []);
   assert.equal((await service.anonymous.get('/api/v1/services')).status, 401);
 });
 

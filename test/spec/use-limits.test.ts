@@ -107,8 +107,8 @@ test('uses over the hourly number are 429 with Retry-After, per agent, and recor
     const answer = await use(one);
     assertRejected(answer, 'RATE_LIMITED');
     assert.equal(answer.body.error.message, 'Over the limit of policy hourly: 2 uses per hour. Try again later.');
-    const seconds = Number(answer.headers.get('retry-after'));
-    assert.ok(seconds > 1700 && seconds <= 1800, String(seconds));
+    const retryAfter = Number(answer.headers.get('retry-after'));
+    assert.ok(retryAfter > 1700 && retryAfter <= 1800, String(retryAfter));
   }
   assert.equal(upstream.requests.length, before);
   const recorded = (await denials('hourly-one')).filter(({ reason }: { reason: string }) => reason.includes('limit'));
@@ -132,8 +132,8 @@ test('bytes of both directions count when the response has ended', async () => {
   assertRejected(answer, 'RATE_LIMITED');
   assert.match(answer.body.error.message, /2500 bytes per hour/);
   // 101 bytes are earned in 146 seconds.
-  const seconds = Number(answer.headers.get('retry-after'));
-  assert.ok(seconds > 60 && seconds <= 146, String(seconds));
+  const retryAfter = Number(answer.headers.get('retry-after'));
+  assert.ok(retryAfter > 60 && retryAfter <= 146, String(retryAfter));
 });
 
 test('a use over the number of concurrent ones is 429 until one ends', async () => {

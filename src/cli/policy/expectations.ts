@@ -1,4 +1,6 @@
-/** Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]`, and comments after `#`. */
+/**
+ * Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]`, and comments after `#`.
+ */
 
 import type { Simulation } from '../../client/types.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
