@@ -58,7 +58,7 @@ async function explainDenial({ client, agent, path, signal }: Use): Promise<stri
   try {
     const { allowed, reason } = await client.policies.simulate({ agent, resource: path, action: 'use' }, { signal });
     return allowed
-      ? `The policies allow this agent to use ${path}, but its targets do not allow this request: a target has hosts, paths and methods, and they are set where the credential is stored. Change the URL or the method, or ask the operator for a target. ${operator} shows the policies.`
+      ? `The policies allow this agent to use ${path}, but its targets do not allow this request: they list hosts, paths and methods, and an operator sets them. Change the request, or ask for a target. ${operator} shows the decision.`
       : `The policies do not allow this agent to use ${path}: ${quote(reason, 600)}. ${operator} shows what would grant it.`;
   } catch {
     return `${operator} shows what would grant it.`;

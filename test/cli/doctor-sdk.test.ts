@@ -72,6 +72,7 @@ test('a proxy variable that captures the vault’s address is a warning, exactly
     [{ HTTP_PROXY: url, NO_PROXY: 'localhost, 127.0.0.1' }, false],
     [{ http_proxy: url, no_proxy: `127.0.0.1:${port}` }, false],
     [{ HTTP_PROXY: url, NO_PROXY: '*' }, false],
+    [{ HTTP_PROXY: url, no_proxy: 'example.com', NO_PROXY: '127.0.0.1' }, true],
     [{ HTTPS_PROXY: url }, false],
   ] as const) {
     const label = Object.keys(environment).join();
@@ -98,7 +99,7 @@ test('a base-URL variable is checked against the vault and against the form that
     [`${service.address}/use/openai/../key/-/v1?a=b`, form],
     ['https://user:hunter2@api.openai.com/v1', other],
     [`http://127.0.0.2:${port}/use/openai/key/-/v1`, other],
-    [`${service.address}1/use/openai/key/-/v1`, other],
+    [`http://127.0.0.1:${Number(port) - 1}/use/openai/key/-/v1`, other],
     [`${service.address}/v1`, other],
     ['not a URL', other],
   ] as const) {

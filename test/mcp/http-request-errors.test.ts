@@ -20,7 +20,7 @@ for (const [part, method, path] of [
   test(`a request whose ${part} no target has is denied, which the error says`, async (t) => {
     const { refusal, origin, requests, transcript } = await begin(t);
     const said = await refusal(TOOL, { path: KEY_PATH, method, url: `${origin}${path}` });
-    assert.match(said, new RegExp(`^ACCESS_DENIED: .*no target of the credential has this ${part}\\.`));
+    assert.match(said, new RegExp(`^ACCESS_DENIED: .*no target of the credential has this ${part}\\b`));
     assert.match(said, /The policies allow this agent to use api\/key, but its targets do not allow this request/);
     assert.match(said, /leasehold policy explain builder use api\/key/);
     assert.equal(requests.length, 0);
@@ -28,8 +28,9 @@ for (const [part, method, path] of [
   });
 }
 
-test('a request to another host is denied, and the error names no host', async (t) => {
-  const { refusal } = await begin(t);
+test('a request to another host is denied, and without the action list the error names no host', async (t) => {
+  const grants = { 'api/*': ['use'] };
+  const { refusal } = await startUseStage(t, (_, response) => void response.end(), { grants });
   const said = await refusal(TOOL, { path: KEY_PATH, url: 'https://attacker.example/v1/models' });
   assert.match(said, /^ACCESS_DENIED: .*no target of the credential has this host\./);
   assert.doesNotMatch(said, /127\.0\.0\.1|attacker/);

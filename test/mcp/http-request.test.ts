@@ -82,10 +82,18 @@ test('a long body is truncated between characters, at the given length or a defa
   assert.deepEqual([String(whole['body']).length, whole['truncated']], [50_000, false]);
 });
 
-test('a body that is longer than the service returns is truncated too', async (t) => {
-  const { use, origin } = await startUseStage(t, (_, response) => void response.end('x'.repeat(3 * 1024 * 1024)));
-  const { body, truncated } = await use(TOOL, { path: KEY_PATH, url: `${origin}/v1/a`, max_body_bytes: 262_144 });
+test('a body that is longer than the service returns is truncated, also if masks make it short', async (t) => {
+  const { use, origin } = await startUseStage(t, (request, response) => {
+    const unit = request.url === '/v1/values' ? VALUE : 'x';
+    response.end(unit.repeat((3 * 1024 * 1024) / unit.length));
+  });
+  const request = { path: KEY_PATH, max_body_bytes: 262_144 };
+  const { body, truncated } = await use(TOOL, { ...request, url: `${origin}/v1/a` });
   assert.deepEqual([String(body).length, truncated], [262_144, true]);
+  await use('write_credential_to_file', { path: 'prod/db/password', name: 'kept' });
+  const masked = await use(TOOL, { ...request, url: `${origin}/v1/values` });
+  assert.match(String(masked['body']), /^(?:\[secret\])+$/);
+  assert.deepEqual([String(masked['body']).length < 100, masked['truncated']], [true, true]);
 });
 
 test('a binary body is base64, with a note', async (t) => {
@@ -131,6 +139,12 @@ test('invisible characters are escaped in body and headers, cookies are omitted,
   assert.match(String(note), /Headers are truncated/);
 });
 
+test('escapes count as they are written, so that the limit bounds what the model reads', async (t) => {
+  const { use, origin } = await startUseStage(t, (_, response) => void response.end('\u200b'.repeat(100)));
+  const { body, truncated } = await use(TOOL, { path: KEY_PATH, url: `${origin}/v1/a`, max_body_bytes: 300 });
+  assert.deepEqual([body, truncated], ['\\u{200b}'.repeat(100).slice(0, 300), true]);
+});
+
 test('values that are in files while the request is made are masked in body and headers', async (t) => {
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
   const { promise: written, resolve: write } = Promise.withResolvers<void>();
@@ -157,6 +171,7 @@ test('when the server stops, a request ends, and the model learns that it may ha
   const call = client.callTool({ name: TOOL, arguments: { path: KEY_PATH, url: `${origin}/v1/hangs` } });
   const response = await asked;
   assert.equal(await mcp.close(), 0);
-  assert.match(JSON.stringify(await call), /STOPPING: the server stops; the request may have been made/);
+  // A response that arrives only now is not returned.
   response.end();
+  assert.match(JSON.stringify(await call), /STOPPING: the server stops; the request may have been made/);
 });
