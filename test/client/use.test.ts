@@ -166,11 +166,12 @@ test('a status or header that a Response cannot have is an error', async () => {
 test('a base URL has the path and the number of a target, and rejects a path that it cannot name', () => {
   const { address } = between;
   assert.equal(agent.baseURL('openai/key'), `${address}/use/openai/key/-`);
-  assert.equal(agent.baseURL('git+hub/a:b', 2), `${address}/use/git%2Bhub/a%3Ab/-2`);
-  for (const path of ['', 'a/-/b', '-', 'a/-1', '../x', 'a//b']) {
+  // The service does not decode the path.
+  assert.equal(agent.baseURL('git+hub/a:b@=~', 2), `${address}/use/git+hub/a:b@=~/-2`);
+  for (const path of ['', 'a/-/b', '-', 'a/-1', '../x', 'a//b', 'a b', 'a?b', 'a%2Fb']) {
     assert.throws(() => agent.baseURL(path), withCode('INVALID_REQUEST', null), path);
   }
-  for (const target of [0, 1.5, Number.NaN]) {
+  for (const target of [0, 17, 1.5, Number.NaN]) {
     assert.throws(() => agent.baseURL(PATH, target), { code: 'BAD_OPTIONS', option: 'target' });
   }
 });
