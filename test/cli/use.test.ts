@@ -121,9 +121,9 @@ test('a rejection by Leasehold exits with 3, prints nothing on standard output, 
   const hints: readonly (readonly [words: string[], hint: RegExp])[] = [
     [
       ['openai/key', 'GET', `${origin}/v2/x`],
-      /no target of .* path[\s\S]*\n {2}.*leasehold target show openai\/key\n$/,
+      /no target of .* path[\s\S]*\n {2}.*leasehold policy explain bot use openai\/key/,
     ],
-    [['prod/other', 'GET', `${origin}/v1/x`], /ACCESS_DENIED[\s\S]*leasehold policy explain bot use prod\/other\n$/],
+    [['prod/other', 'GET', `${origin}/v1/x`], /ACCESS_DENIED[\s\S]*leasehold policy explain bot use prod\/other/],
     [
       ['openai/none', 'GET', `${origin}/v1/x`],
       /has no targets[\s\S]*leasehold target put openai\/none --service NAME\n$/,
@@ -146,6 +146,8 @@ test('a rejection by Leasehold exits with 3, prints nothing on standard output, 
     const [, own = ''] = stderr.split('\n');
     assert.ok(own.length <= 80 || own.includes('policy explain'), own);
   }
+  const asAdmin = await use(['GET', `${origin}/v2/x`]);
+  assert.match(asAdmin.stderr, /\n {2}To see where it may be used: leasehold target show openai\/key\n$/);
   assert.equal(upstream.requests.length, before);
 });
 
