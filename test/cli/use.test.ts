@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
+import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
@@ -169,6 +170,14 @@ test('without a service the exit code is 2, and a wrong argument is 1 before any
     assert.doesNotMatch(stderr, /secret-without/);
   }
   assert.equal(upstream.requests.length, before);
+});
+
+test('--timeout limits a use', async (t) => {
+  const between = await standBetween(t, service);
+  between.next('silence', ({ path }) => path === '/api/v1/use');
+  const words = ['use', 'openai/key', 'POST', `${origin}/v1/echo`, '--timeout', '1'];
+  const { code, stderr } = await leasehold(words, { environment: { LEASEHOLD_ADDR: between.address } });
+  assert.deepEqual([code, /^leasehold: no response from \S+ within 1 s\.\n/.test(stderr)], [2, true]);
 });
 
 test('a value in the response is masked, and a notice says so', async () => {
