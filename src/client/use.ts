@@ -2,7 +2,9 @@
  * Uses of credentials: the service makes a request with a value that the caller does not see, and returns the response.
  * SOURCE: docs/api.md, "Brokered use".
  */
-import { type ApiClient, type CallOptions, toSegments } from './api-client.ts';
+import { pathViolation } from '../core/path.ts';
+import { MAX_TARGETS } from '../core/target.ts';
+import type { ApiClient, CallOptions } from './api-client.ts';
 import { decodeUse } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
@@ -52,16 +54,16 @@ export function decodeBody({ body, body_encoding }: UseResponse): Uint8Array<Arr
 
 /**
  * The URL that stands for the origin of one of the credential's targets, counted from 1; without a number, of the first
- * that a request matches. @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
+ * that a request matches. The service reads the path as it is sent, so nothing in it is encoded.
+ * @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
  */
 export function toBaseUrl(address: string, path: string, target: number | null): string {
-  const segments = toSegments(path);
-  if (path.split('/').some((segment) => /^-\d*$/.test(segment))) {
-    throw new LeaseholdError(
-      'INVALID_REQUEST',
-      'path: a segment "-" or "-1" separates the path from the rest of the URL',
-    );
+  const rule = path.split('/').some((segment) => /^-\d{0,3}$/.test(segment)) ? SELECTOR_RULE : pathViolation(path);
+  if (rule !== null) throw new LeaseholdError('INVALID_REQUEST', `path: ${rule}`);
+  if (target !== null && !(Number.isInteger(target) && target >= 1 && target <= MAX_TARGETS)) {
+    throw badOption('target', `must be an integer from 1 to ${MAX_TARGETS}`);
   }
-  if (target !== null && !(Number.isInteger(target) && target >= 1)) throw badOption('target', 'must be 1 or more');
-  return `${address}/use/${segments}/-${target ?? ''}`;
+  return `${address}/use/${path}/-${target ?? ''}`;
 }
+
+const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';

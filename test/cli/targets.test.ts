@@ -133,6 +133,31 @@ test('target put --service sends the name only, and flags override the catalogue
   });
 });
 
+test('--add keeps what exists, and a target at an origin that exists has its networks and authorities', async () => {
+  const at = ['--origin', 'https://a.example.com'];
+  await put(...at, '--path', '/v1/*', '--allow-network', '10.0.0.0/8', '--target-ca-file', 'ca.pem', '--query', 'key');
+  const [first] = (await read()).targets;
+  const { code } = await put(
+    '--add',
+    ...at,
+    '--origin',
+    'https://b.example.com',
+    '--path',
+    '/v2/x',
+    '--method',
+    'POST',
+  );
+  assert.equal(code, 0);
+  const { targets, placement } = await read();
+  const added = { ...first, paths: ['/v2/x'], methods: ['POST'] };
+  const other = { ...added, origin: 'https://b.example.com', allow_networks: [], ca_pem: null };
+  assert.deepEqual([targets, placement], [[first, added, other], { kind: 'query', name: 'key' }]);
+  const kept = await put('--add', ...at, '--bearer');
+  assert.deepEqual([kept.code, /--add keeps how the value is sent/.test(kept.stderr)], [1, true]);
+  const none = await leasehold(['target', 'put', 'shop/other', '--add', ...at]);
+  assert.match(none.stderr, /NOT_FOUND[\s\S]*leasehold target put shop\/other --service NAME\n$/);
+});
+
 test('target delete asks, and then the credential has no targets', async () => {
   await put('--origin', 'https://api.example.com', '--bearer');
   const dry = await leasehold(['target', 'delete', 'shop/key', '--dry-run']);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
+import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
@@ -121,9 +122,9 @@ test('a rejection by Leasehold exits with 3, prints nothing on standard output, 
   const hints: readonly (readonly [words: string[], hint: RegExp])[] = [
     [
       ['openai/key', 'GET', `${origin}/v2/x`],
-      /no target of .* path[\s\S]*\n {2}.*leasehold target show openai\/key\n$/,
+      /no target of .* path[\s\S]*\n {2}.*leasehold policy explain bot use openai\/key/,
     ],
-    [['prod/other', 'GET', `${origin}/v1/x`], /ACCESS_DENIED[\s\S]*leasehold policy explain bot use prod\/other\n$/],
+    [['prod/other', 'GET', `${origin}/v1/x`], /ACCESS_DENIED[\s\S]*leasehold policy explain bot use prod\/other/],
     [
       ['openai/none', 'GET', `${origin}/v1/x`],
       /has no targets[\s\S]*leasehold target put openai\/none --service NAME\n$/,
@@ -146,6 +147,8 @@ test('a rejection by Leasehold exits with 3, prints nothing on standard output, 
     const [, own = ''] = stderr.split('\n');
     assert.ok(own.length <= 80 || own.includes('policy explain'), own);
   }
+  const asAdmin = await use(['GET', `${origin}/v2/x`]);
+  assert.match(asAdmin.stderr, /\n {2}To see where it may be used: leasehold target show openai\/key\n$/);
   assert.equal(upstream.requests.length, before);
 });
 
@@ -167,6 +170,14 @@ test('without a service the exit code is 2, and a wrong argument is 1 before any
     assert.doesNotMatch(stderr, /secret-without/);
   }
   assert.equal(upstream.requests.length, before);
+});
+
+test('--timeout limits a use', async (t) => {
+  const between = await standBetween(t, service);
+  between.next('silence', ({ path }) => path === '/api/v1/use');
+  const words = ['use', 'openai/key', 'POST', `${origin}/v1/echo`, '--timeout', '1'];
+  const { code, stderr } = await leasehold(words, { environment: { LEASEHOLD_ADDR: between.address } });
+  assert.deepEqual([code, /^leasehold: no response from \S+ within 1 s\.\n/.test(stderr)], [2, true]);
 });
 
 test('a value in the response is masked, and a notice says so', async () => {

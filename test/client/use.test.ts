@@ -129,6 +129,26 @@ test('a rejection by the service is an error, and not a Response', async () => {
   assert.equal(upstream.requests.length, before);
 });
 
+test('a use may take 150 seconds, or the time of the option', async (t) => {
+  const timer = t.mock.method(globalThis, 'setTimeout');
+  const limits = () => timer.mock.calls.map(({ arguments: [, delay] }) => delay);
+  const request = { path: PATH, method: 'GET', url: `${origin}/v1/nothing` };
+  await scene.asAdmin().use(request);
+  assert.ok(limits().includes(150_000));
+  timer.mock.resetCalls();
+  await scene.asAdmin().targets.read(PATH);
+  await scene.asAdmin({ timeoutMs: 45_000 }).use(request);
+  assert.deepEqual(
+    [limits().includes(30_000), limits().includes(45_000), limits().includes(150_000)],
+    [true, true, false],
+  );
+  between.next('silence', ({ path }) => path === '/api/v1/use');
+  await assert.rejects(scene.asAdmin({ timeoutMs: 50, retries: 0 }).use(request), {
+    ...withCode('TIMED_OUT', null),
+    message: /within 0\.05 s$/,
+  });
+});
+
 test('an aborted fetch rejects with the reason of its signal', async () => {
   const stop = new AbortController();
   between.next('silence', ({ path }) => path === '/api/v1/use');
@@ -166,11 +186,12 @@ test('a status or header that a Response cannot have is an error', async () => {
 test('a base URL has the path and the number of a target, and rejects a path that it cannot name', () => {
   const { address } = between;
   assert.equal(agent.baseURL('openai/key'), `${address}/use/openai/key/-`);
-  assert.equal(agent.baseURL('git+hub/a:b', 2), `${address}/use/git%2Bhub/a%3Ab/-2`);
-  for (const path of ['', 'a/-/b', '-', 'a/-1', '../x', 'a//b']) {
+  // The service does not decode the path.
+  assert.equal(agent.baseURL('git+hub/a:b@=~', 2), `${address}/use/git+hub/a:b@=~/-2`);
+  for (const path of ['', 'a/-/b', '-', 'a/-1', '../x', 'a//b', 'a b', 'a?b', 'a%2Fb']) {
     assert.throws(() => agent.baseURL(path), withCode('INVALID_REQUEST', null), path);
   }
-  for (const target of [0, 1.5, Number.NaN]) {
+  for (const target of [0, 17, 1.5, Number.NaN]) {
     assert.throws(() => agent.baseURL(PATH, target), { code: 'BAD_OPTIONS', option: 'target' });
   }
 });

@@ -10,6 +10,7 @@ import { withDenialHint } from '../explain-denial.ts';
 import { list, text, toggle } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { printTargets } from '../output/targets.ts';
+import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
 
 const METHODS: readonly string[] = DEFAULT_METHODS;
@@ -23,6 +24,7 @@ const FLAGS = {
   }),
   'allow-network': list('CIDR', 'internal network in which the origin may be, such as 10.0.0.0/8'),
   'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there', 'file'),
+  add: toggle('keep the targets that exist, and how the value is sent'),
   bearer: toggle('send the value as a bearer token'),
   header: text('NAME[=TEMPLATE]', 'send the value in this header; a template contains {value} once'),
   basic: text('[USER]', 'send the value as the password of USER; without USER the value is user:password'),
@@ -34,7 +36,7 @@ export const put = defineCommand({
   summary: 'Set where a credential may be used, and how its value is sent',
   about: [
     'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
-    'Replaces earlier targets. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
+    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' }],
@@ -46,14 +48,20 @@ export const put = defineCommand({
       does: 'read from another service, with the value in a header',
     },
     {
+      line: 'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST',
+      does: 'allow one more request',
+    },
+    {
       line: 'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer',
       does: 'use a service in an internal network, with a private authority',
     },
   ],
-  async run(invocation, flags, given) {
+  async run(invocation, flags, pathText) {
     const { terminal, signal, output } = invocation;
-    const path = parsePath(given, 'PATH');
-    const request = await toRequest(invocation, flags);
+    const path = parsePath(pathText, 'PATH');
+    const given = await toRequest(invocation, flags);
+    const request = flags.add ? await addToPresent(invocation, path, given) : given;
+    checkFields(request);
     const putting = invocation.connect().targets.put(path, request, { signal });
     const usage = await withDenialHint(invocation, { action: 'store', path }, putting);
     await printTargets(output, usage);
@@ -71,7 +79,10 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   if (service === null && origins.length === 0) {
     throw new UsageError('give --service NAME or --origin URL', 'leasehold target put --help');
   }
-  if (service === null && placement === null) {
+  if (flags.add && (service !== null || placement !== null)) {
+    throw new UsageError('--add keeps how the value is sent; give --origin, and no other service or placement');
+  }
+  if (service === null && placement === null && !flags.add) {
     throw new UsageError('give one of --bearer, --header, --basic and --query', 'They say how the value is sent.');
   }
   const [paths, methods] = [listOf(flags.path), listOf(flags.method).map((method) => method.toUpperCase())];
@@ -85,15 +96,28 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   const hosts = service === null ? origins.map((origin) => ({ origin })) : targetsAt(service, origins);
   const base = hosts ?? (Object.keys(own).length === 0 ? null : (service?.targets ?? null));
   const targets = base?.map((target) => ({ ...target, ...own })) ?? null;
-  checkFields(() => {
-    if (targets !== null) parseTargets(targets);
-    if (placement !== null) parsePlacement(placement);
-  }, placement);
   return {
     ...(service === null ? {} : { service: service.name }),
     ...(targets === null ? {} : { targets }),
     ...(placement === null ? {} : { placement }),
   };
+}
+
+/**
+ * The targets that exist, then the new ones. A new one at an origin that exists has its networks and its authorities
+ * unless it names others. @throws ErrorWithHint, LeaseholdError
+ */
+async function addToPresent(
+  invocation: Invocation,
+  path: string,
+  { targets: added = [] }: PutTargetsRequest,
+): Promise<PutTargetsRequest> {
+  const { service, targets, placement } = await readTargets(invocation, path);
+  const completed = added.map((target) => {
+    const same = targets.find(({ origin }) => origin === target.origin);
+    return same === undefined ? target : { allow_networks: same.allow_networks, ca_pem: same.ca_pem, ...target };
+  });
+  return { ...(service === null ? {} : { service }), targets: [...targets, ...completed], placement };
 }
 
 /** Null without a flag for it. @throws UsageError */
@@ -123,13 +147,14 @@ const FLAG_OF: Readonly<Record<string, string>> = {
 };
 
 /** Names the flag in place of the field. @throws UsageError */
-function checkFields(check: () => void, placement: PlacementFields | null): void {
+function checkFields({ targets, placement }: PutTargetsRequest): void {
   try {
-    check();
+    if (targets !== undefined) parseTargets(targets);
+    if (placement !== undefined) parsePlacement(placement);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const [, , field = '', rule = error.message] =
-      /^(targets\[\d+\]\.|placement\.)?(\w+)(?:\[\d+\])?: (.*)$/s.exec(error.message) ?? [];
+    const [, field = '', rule = error.message] =
+      /^(?:targets\[\d+\]\.|placement\.)?(\w+)(?:\[\d+\])?: (.*)$/s.exec(error.message) ?? [];
     const flag = field === 'name' ? `--${placement?.kind}` : (FLAG_OF[field] ?? '--origin');
     throw new UsageError(`${flag}: ${rule.replace('allow_networks', '--allow-network')}`);
   }

@@ -1,29 +1,16 @@
 /** The commands `target show` and `target delete`. */
-import { LeaseholdError } from '../../client/errors.ts';
-import type { CredentialTargets } from '../../client/types.ts';
 import { parsePath } from '../../core/path.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
-import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { withDenialHint } from '../explain-denial.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
 import { printTargets } from '../output/targets.ts';
 import { confirmDestructive } from '../prompt.ts';
+import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
 import { put } from './target-put.ts';
 
 const PATH = { name: 'PATH', help: 'path of a credential', count: 'one', completes: 'path' } as const;
-
-/** Reads the targets. @throws ErrorWithHint, LeaseholdError */
-export async function readTargets(invocation: Invocation, path: string): Promise<CredentialTargets> {
-  const reading = invocation.connect().targets.read(path, { signal: invocation.signal });
-  try {
-    return await withDenialHint(invocation, { action: 'list', path }, reading);
-  } catch (error) {
-    if (!(error instanceof LeaseholdError) || error.code !== 'NOT_FOUND') throw error;
-    throw new ErrorWithHint(error, `To set them: leasehold target put ${quoteWord(path)} --service NAME`);
-  }
-}
 
 const show = defineCommand({
   name: 'target show',

@@ -15,7 +15,7 @@ import { list, TTL, text, toggle } from '../flags.ts';
 import { readInput } from '../input.ts';
 import { printUpstreamResponse } from '../output/upstream-response.ts';
 import { reportError } from '../report-error.ts';
-import { readTargets } from './targets.ts';
+import { readTargets } from '../target-reader.ts';
 
 export const use = defineCommand({
   name: 'use',
@@ -123,14 +123,14 @@ async function readOrigin(invocation: Invocation, path: string): Promise<string>
 
 /** @throws ErrorWithHint, LeaseholdError */
 async function send(invocation: Invocation, request: UseRequest): Promise<UseResponse> {
-  const { path } = request;
+  const { path, method, url } = request;
+  const attempt = { action: 'use', path, request: { method, url } };
   const using = invocation.connect().use(request, { signal: invocation.signal });
   try {
-    return await using;
+    return await withDenialHint(invocation, attempt, using);
   } catch (error) {
     const hint = error instanceof LeaseholdError ? hintFor(error, quoteWord(path)) : null;
-    if (error instanceof LeaseholdError && hint !== null) throw new ErrorWithHint(error, hint);
-    return withDenialHint(invocation, { action: 'use', path }, using);
+    throw error instanceof LeaseholdError && hint !== null ? new ErrorWithHint(error, hint) : error;
   }
 }
 
@@ -146,14 +146,18 @@ const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['broker', 'Try again: the part of the service that makes requests was restarted.'],
 ];
 
-/** Null for the usual hint of its code. */
-function hintFor({ code, message }: LeaseholdError, path: string): string | null {
+/** Null to keep the error's own hint, or the usual one of its code. */
+function hintFor(error: LeaseholdError, path: string): string | null {
+  const { code, message } = error;
   if (code === 'UPSTREAM_FAILED') {
     return FAILURE_HINTS.find(([failure]) => message.includes(`: ${failure}.`))?.[1] ?? null;
   }
   if (code !== 'ACCESS_DENIED') return null;
   if (message.includes('has no targets')) return `To set them: leasehold target put ${path} --service NAME`;
-  return message.includes('no target of') ? `To see where it may be used: leasehold target show ${path}` : null;
+  const isExplained = error instanceof ErrorWithHint;
+  return !isExplained && message.includes('no target of')
+    ? `To see where it may be used: leasehold target show ${path}`
+    : null;
 }
 
 /** Whether the service returned the error, rather than this command. */
