@@ -28,7 +28,7 @@ export interface Connector {
 
 /** WHY less than 5 s: that is how long common servers keep an idle connection, and a request may meet its end. */
 const IDLE_MS = 4000;
-const MAX_FREE_SOCKETS = 16;
+const MAX_FREE_SOCKETS = 256;
 const MAX_AGENTS = 512;
 
 const resolveBySystem: Resolve = (name) => {
