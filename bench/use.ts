@@ -11,12 +11,12 @@ import { BrokerClient } from '../src/broker/broker-client.ts';
 import type { Order } from '../src/broker/protocol.ts';
 import { makeCertificate } from '../test/kit/certificate.ts';
 import { createClient } from '../test/kit/client.ts';
-import { compare, rateRatios, type Side } from './compare.ts';
-import { percentile, toFigure } from './measurement.ts';
+import { compare, type Round, rateRatios, type Side } from './compare.ts';
+import { childOf, percentile, processorSeconds, toFigure } from './measurement.ts';
 import { startHelper } from './program.ts';
 import { CONNECTIONS, loadFigures } from './retrieval.ts';
 import { benchToken, VALUE } from './targets.ts';
-import type { Figure, LoadResult, Stage } from './types.ts';
+import type { Figure, Stage } from './types.ts';
 import { type BenchVault, countEntries, removeVault, SMALL, startVault } from './vault.ts';
 
 const UPSTREAM = fileURLToPath(import.meta.resolve('./upstream.ts'));
@@ -27,6 +27,7 @@ const STREAMS = 20;
 export async function measureUse(stage: Stage): Promise<Figure[]> {
   const { scope, plan } = stage;
   const vault = await startVault(stage, SMALL);
+  const { service } = vault;
   const { certFile, keyFile } = makeCertificate(scope);
   const upstream = await startHelper(scope, UPSTREAM, certFile, keyFile);
   const url = `${upstream.address}/v1/models`;
@@ -35,9 +36,12 @@ export async function measureUse(stage: Stage): Promise<Figure[]> {
   await allowUses(vault, upstream.address, caPem);
   const before = await countEntries(vault);
   const uses = { count: 0 };
+  // The first use starts the broker.
+  await useSide(stage, 'Leasehold', { ...service, pids: [] }, url, 1, uses).run(1);
+  const broker = childOf(service.pid);
   const measure = async (connections: number, warmUp: number) => {
-    const bare = useSide(stage, 'node:https', forwarder.address, url, connections);
-    const own = useSide(stage, 'Leasehold', vault.service.address, url, connections, uses);
+    const bare = useSide(stage, 'node:https', { ...forwarder, pids: [forwarder.pid] }, url, connections);
+    const own = useSide(stage, 'Leasehold', { ...service, pids: [service.pid, broker] }, url, connections, uses);
     return await compare(stage, [bare, own], { warmUp, seconds: plan.seconds });
   };
   const [bareSingle = [], single = []] = await measure(1, plan.warmUpRequests / 20);
@@ -48,6 +52,7 @@ export async function measureUse(stage: Stage): Promise<Figure[]> {
   const lags = await measureLags(stage, upstream.address, caPem);
   await upstream.stop();
   const added = single.map(({ p50Ms }, round) => p50Ms - (bareSingle[round]?.p50Ms ?? Number.NaN));
+  const cpu = (rounds: readonly Round[]): number[] => rounds.map(({ cpuMicroseconds }) => cpuMicroseconds);
   return [
     ...loadFigures('Use, 1 connection', single),
     ...loadFigures(`Use, ${CONNECTIONS} connections`, full),
@@ -55,6 +60,8 @@ export async function measureUse(stage: Stage): Promise<Figure[]> {
     ...loadFigures(`Bare forwarder, ${CONNECTIONS} connections`, bare),
     toFigure('Added by a use to a bare forwarder, p50', 'ms', added),
     toFigure('Use rate relative to a bare forwarder', '', rateRatios(full, bare)),
+    toFigure('Cost of a use, processor time', 'µs', cpu(full)),
+    toFigure('Cost of a request to a bare forwarder, processor time', 'µs', cpu(bare)),
     toFigure(`Lag of events in ${STREAMS} streams, p99`, 'ms', lags.engine),
     toFigure(`Lag of events in ${STREAMS} streams without the engine, p99`, 'ms', lags.direct),
   ];
@@ -76,20 +83,22 @@ async function allowUses({ service }: BenchVault, origin: string, caPem: string)
 function useSide(
   { generator }: Stage,
   name: string,
-  address: string,
+  { address, pids }: { readonly address: string; readonly pids: readonly number[] },
   url: string,
   connections: number,
   uses = { count: 0 },
-): Side<LoadResult> {
+): Side<Round> {
   const target = { address, credentials: 1, agents: 1 };
+  const processorTime = (): number => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
   const call = { path: PATH, method: 'GET', url };
   return {
     name,
     async run(wanted) {
       const amount = Math.max(Math.ceil(wanted), connections);
+      const before = processorTime();
       const load = await generator.run({ kind: 'uses', target, connections, amount, token: benchToken(0), call });
       uses.count += amount;
-      return load;
+      return { ...load, cpuMicroseconds: ((processorTime() - before) / load.answered) * 1e6 };
     },
   };
 }

@@ -26,9 +26,15 @@ export interface Connector {
   readonly servername: string;
 }
 
+/** The connections to one host under the same rules. */
+interface Route {
+  readonly agent: http.Agent | https.Agent;
+  readonly rules: AddressRules;
+}
+
 /** WHY less than 5 s: that is how long common servers keep an idle connection, and a request may meet its end. */
 const IDLE_MS = 4000;
-const MAX_FREE_SOCKETS = 16;
+const MAX_FREE_SOCKETS = 256;
 const MAX_AGENTS = 512;
 
 const resolveBySystem: Resolve = (name) => {
@@ -38,7 +44,7 @@ const resolveBySystem: Resolve = (name) => {
 };
 
 export class ConnectionPool {
-  readonly #agents = new Map<string, http.Agent | https.Agent>();
+  readonly #routes = new Map<string, Route>();
   readonly #resolve: Resolve;
 
   constructor(resolve: Resolve = resolveBySystem) {
@@ -48,25 +54,29 @@ export class ConnectionPool {
   /** @throws UpstreamError if the host is invalid, or is an address to which no connection may be made */
   connectorFor(order: Pick<Order, 'scheme' | 'host' | 'port' | 'caPem' | 'allowNetworks'>): Connector {
     const host = checkHost(order.host);
-    const rules = new AddressRules(order.allowNetworks, order.scheme === 'http');
+    const key = JSON.stringify([order.scheme, order.host, order.port, order.caPem, order.allowNetworks]);
+    const route = this.#routes.get(key) ?? this.#createRoute(order);
     // Node resolves no address, so that the lookup does not see it.
     const isAddress = isIP(host) !== 0;
-    if (isAddress && !rules.permits(host)) throw new UpstreamError('refused_address');
-    const key = JSON.stringify([order.scheme, order.host, order.port, order.caPem, order.allowNetworks]);
-    const agent = this.#agents.get(key) ?? this.#createAgent(order.scheme, order.caPem, rules);
+    if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
     // The last used is the last; one that is forgotten closes its idle connections itself.
-    this.#agents.delete(key);
-    this.#agents.set(key, agent);
-    for (const oldest of this.#agents.keys()) {
-      if (this.#agents.size <= MAX_AGENTS) break;
-      this.#agents.delete(oldest);
+    this.#routes.delete(key);
+    this.#routes.set(key, route);
+    for (const oldest of this.#routes.keys()) {
+      if (this.#routes.size <= MAX_AGENTS) break;
+      this.#routes.delete(oldest);
     }
-    return { agent, host, servername: isAddress ? '' : host };
+    return { agent: route.agent, host, servername: isAddress ? '' : host };
   }
 
   close(): void {
-    for (const agent of this.#agents.values()) agent.destroy();
-    this.#agents.clear();
+    for (const { agent } of this.#routes.values()) agent.destroy();
+    this.#routes.clear();
+  }
+
+  #createRoute({ scheme, caPem, allowNetworks }: Pick<Order, 'scheme' | 'caPem' | 'allowNetworks'>): Route {
+    const rules = new AddressRules(allowNetworks, scheme === 'http');
+    return { rules, agent: this.#createAgent(scheme, caPem, rules) };
   }
 
   #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): http.Agent | https.Agent {

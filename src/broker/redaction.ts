@@ -9,18 +9,18 @@ const CR = 0x0d;
 const MESSAGES = /^(?:text\/event-stream|application\/(?:x-ndjson|ndjson|jsonl|json-seq|stream\+json))\b/i;
 
 export class Redactor {
-  readonly #masking: Masking;
   readonly #body: Masker;
-  #headerMasks = 0;
+  /** One for all: each text ends before the next. */
+  readonly #headers: Masker;
   #isMessages = false;
 
   constructor(masking: Masking) {
-    this.#masking = masking;
-    this.#body = this.#masking.masker();
+    this.#body = masking.masker();
+    this.#headers = masking.masker();
   }
 
   get count(): number {
-    return this.#headerMasks + this.#body.maskCount;
+    return this.#headers.maskCount + this.#body.maskCount;
   }
 
   /** Headers are Latin-1 texts of bytes. A header whose name contains a value is removed. */
@@ -48,9 +48,7 @@ export class Redactor {
   }
 
   #mask(text: string): string {
-    const masker = this.#masking.masker();
-    const bytes = Buffer.concat([masker.write(Buffer.from(text, 'latin1')), masker.end()]);
-    this.#headerMasks += masker.maskCount;
-    return bytes.toString('latin1');
+    const decided = this.#headers.write(Buffer.from(text, 'latin1'));
+    return Buffer.concat([decided, this.#headers.end()]).toString('latin1');
   }
 }

@@ -218,3 +218,14 @@ test('a killed broker ends its uses with a failure, and the next use works', asy
   await bodyOf(next);
   assert.notEqual(broker.pid, pid);
 });
+
+test('connections stay open for as many uses as ran at a time', async (t) => {
+  const own = await startUpstream(t, (_, response) => response.end('ok'));
+  for (let round = 0; round < 3; round++) {
+    const uses = Array.from({ length: 60 }, () => broker.use(orderFor(own), null));
+    for (const use of uses) assert.equal((await bodyOf(use)).toString(), 'ok');
+  }
+  assert.equal(own.requests.length, 180);
+  // WHY not 60: on a slow machine they may be idle for too long once.
+  assert.ok(new Set(own.requests.map(({ socket }) => socket)).size <= 120);
+});

@@ -101,6 +101,21 @@ export const CLASSES = {
     const url = `${dice.pick(['https', 'http', 'HTTPS', 'ftp'])}://${host}${port}${path(dice)}`;
     return { call: get(url), redirect: null, isSendable: host === '127.0.0.1' && port === `:${targetPort}` };
   },
+  /** A URL of the target of which one part differs. */
+  neighbour(dice: Dice, { targetPort, canaryPort }: Places): Case {
+    const url = dice.pick([
+      `https://127.0.0.1:${canaryPort}/v1/a`,
+      `http://127.0.0.1:${canaryPort}/v1/a?b=c`,
+      `http://127.0.0.1:${targetPort}/v1/a`,
+      `https://127.0.0.2:${targetPort}/v1/a`,
+      `https://localhost:${targetPort}/v1/a`,
+      `https://[::1]:${canaryPort}/v1/a`,
+      `https://127.0.0.1:${targetPort}/v2/${dice.below(100)}`,
+      `https://127.0.0.1:${targetPort}/`,
+    ]);
+    const method = dice.pick(['GET', 'POST', 'HEAD', 'TRACE', 'OPTIONS', 'CONNECT', 'PURGE']);
+    return { call: { ...get(url), method }, redirect: null, isSendable: false };
+  },
   /** Two authorities in one URL, between which parsers choose differently. */
   authority(dice: Dice, { targetPort, canaryPort }: Places): Case {
     const both = [`127.0.0.1:${targetPort}`, `${dice.pick(OWN_HOSTS)}:${canaryPort}`];

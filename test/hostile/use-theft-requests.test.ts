@@ -110,6 +110,11 @@ test('an absolute address within the path', async () => {
 test('methods that repeat the request, make a tunnel, or carry more than a method', async () => {
   const methods = ['TRACE', 'TRACK', 'CONNECT', 'get', 'GET /v1/other HTTP/1.1', 'GET\r\nX: y', 'PRI', 'OPTIONS', ''];
   await assertRefused(methods.map((method) => ({ method })));
+  for (const method of ['TRACE', 'TRACK', 'CONNECT', 'get']) {
+    const tracing = [{ origin: ownOrigin, methods: [method], ca_pem: upstream.caPem }];
+    const answer = await admin.put('/api/v1/targets/theft/bearer', { targets: tracing, placement: bearer });
+    assert.equal(answer.status, 400, answer.text);
+  }
 });
 test('headers that name another method, address or host', async () => {
   const names = ['X-HTTP-Method-Override', 'X-Method-Override', 'X-Original-URL', 'X-Rewrite-URL', 'X_Original_URL'];
