@@ -48,7 +48,7 @@ export function exposureContract({ name, newVault }: Subject): void {
     assert.equal(await countActs(store, now), count);
     let [steps, isDone] = [0, false];
     while (!isDone) {
-      ({ isDone } = await store.sweep(now, 500));
+      ({ isDone } = await store.sweep(now, 10_000));
       steps += 1;
       assert.equal(await countActs(store, now), count, `after step ${steps}`);
     }
