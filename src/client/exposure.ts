@@ -6,7 +6,7 @@ import type { CredentialExposure, ExposureFilter, Page, Panicked, PanicRequest }
 
 const EXPOSURE = '/api/v1/exposure';
 
-export class Exposure {
+export class ExposureCalls {
   readonly #api: ApiClient;
   readonly #cache: LeaseCache;
 

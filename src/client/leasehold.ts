@@ -12,7 +12,7 @@ import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
-import { Exposure } from './exposure.ts';
+import { ExposureCalls } from './exposure.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
@@ -45,7 +45,7 @@ export class Leasehold {
   readonly policies: Policies;
   readonly agents: Agents;
   readonly leases: Leases;
-  readonly exposure: Exposure;
+  readonly exposure: ExposureCalls;
   readonly audit: Audit;
   readonly #transport: Transport;
   readonly #api: ApiClient;
@@ -69,7 +69,7 @@ export class Leasehold {
     this.policies = new Policies(this.#api);
     this.agents = new Agents(this.#api);
     this.leases = new Leases(this.#api, leases);
-    this.exposure = new Exposure(this.#api, leases);
+    this.exposure = new ExposureCalls(this.#api, leases);
     this.audit = new Audit(this.#api);
   }
 

@@ -1,8 +1,9 @@
 /** Writes the changes that all stores write in the same way. */
 import { addExposure } from './exposures.ts';
-import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, type Table, USAGES } from './schema.ts';
+import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
 import { type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
+import type { Table } from './table.ts';
 
 export interface ChangeTarget {
   write(statement: Statement): void;

@@ -1,6 +1,5 @@
 /**
- * Histories of retrievals and uses, played on a vault and written down one by one: the brute-force model of who has seen
- * and used what. A history has its own agents and paths, so that several are played at the same time.
+ * Histories of retrievals and uses, which are played on a vault and noted in the model. A history has separate agents and paths, so that several are played at the same time.
  */
 import type { Agent, PublicKey } from '../../src/core/agent.ts';
 import type { AgentId, AgentName, TokenHash } from '../../src/core/names.ts';

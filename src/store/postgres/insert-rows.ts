@@ -1,6 +1,7 @@
 /** Inserts any number of rows with one statement, whose text does not depend on it: the rows are a JSON parameter. */
-import type { ColumnType, Table } from '../schema.ts';
+
 import { raw, type Statement, sql } from '../statement.ts';
+import type { ColumnType, Table } from '../table.ts';
 
 /** In the JSON: bytes are base64, and a list becomes its JSON text. */
 const TYPES: Readonly<Record<ColumnType, string>> = {

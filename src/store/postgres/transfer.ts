@@ -1,7 +1,8 @@
 /** Copies a vault from PostgreSQL, without changing it, or into an empty database. */
 import { StoreError } from '../errors.ts';
-import { AGENTS, POLICIES, type Table } from '../schema.ts';
+import { AGENTS, POLICIES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
+import type { Table } from '../table.ts';
 import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import type { PostgresAddress } from './address.ts';
