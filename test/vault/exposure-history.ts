@@ -1,5 +1,6 @@
 /**
- * Histories of retrievals and uses, which are played on a vault and noted in the model. A history has separate agents and paths, so that several are played at the same time.
+ * Histories of retrievals and uses, which are played on a vault and noted in the model. A history has separate agents
+ * and paths, so that several are played at the same time.
  */
 import type { Agent, PublicKey } from '../../src/core/agent.ts';
 import type { AgentId, AgentName, TokenHash } from '../../src/core/names.ts';
