@@ -77,6 +77,7 @@ const SCALED = [
   'test/spec/grammars.test.ts',
   'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
+  'test/vault/exposure-model.test.ts',
   'test/vault/long-log.test.ts',
   'test/vault/verification.test.ts',
 ];

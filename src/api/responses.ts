@@ -145,7 +145,7 @@ const ExposedVersion = object({
   version: whole(1),
   current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
 });
-export const PanicResponse = object({
+export const Panicked = object({
   leases: whole(0),
   sessions: whole(0),
   streams: whole(0, { description: 'Running uses that were cut.' }),

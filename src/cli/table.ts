@@ -5,6 +5,7 @@ import { AUDIT_COMMANDS } from './commands/audit.ts';
 import { completion } from './commands/completion.ts';
 import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
+import { EXPOSURE_COMMANDS } from './commands/exposure.ts';
 import { get } from './commands/get.ts';
 import { importCommand } from './commands/import.ts';
 import { inject } from './commands/inject.ts';
@@ -31,6 +32,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
   { title: 'Leases', commands: LEASE_COMMANDS },
+  { title: 'Exposure', commands: EXPOSURE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },
   { title: 'Service', commands: [...SERVICE_COMMANDS, doctor] },
   { title: 'Shell', commands: [completion] },

@@ -134,6 +134,37 @@ export const decodeLease = object<types.Lease>({
   revoked_at: 'text or null',
   status: 'text',
 });
+type VersionExposure = types.CredentialExposure['versions'][number];
+const decodeAgents = listOf(
+  object<VersionExposure['seen_by'][number]>({
+    agent_name: 'text',
+    first_at: 'text',
+    last_at: 'text',
+    times: 'integer',
+    live: 'boolean',
+  }),
+);
+export const decodeExposure = object<types.CredentialExposure>({
+  path: 'text',
+  versions: listOf(
+    object<VersionExposure>({
+      version: 'integer',
+      deleted: 'boolean',
+      seen_by: decodeAgents,
+      used_by: decodeAgents,
+    }),
+  ),
+});
+const decodeVersions = listOf(
+  object<types.Panicked['rotate'][number]>({ path: 'text', version: 'integer', current: 'boolean' }),
+);
+export const decodePanicked = object<types.Panicked>({
+  leases: 'integer',
+  sessions: 'integer',
+  streams: 'integer',
+  rotate: decodeVersions,
+  used_only: decodeVersions,
+});
 export const decodeRevoked = object<types.Revoked>({ revoked: 'integer' });
 export const decodeEntry = object<types.AuditEntry>({
   seq: 'integer',

@@ -13,6 +13,7 @@ import { listServices } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
+import { ExposureCalls } from './exposure.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
@@ -48,6 +49,7 @@ export class Leasehold {
   readonly policies: Policies;
   readonly agents: Agents;
   readonly leases: Leases;
+  readonly exposure: ExposureCalls;
   readonly audit: Audit;
   readonly targets: Targets;
   readonly #useTimeoutMs: number;
@@ -73,6 +75,7 @@ export class Leasehold {
     this.policies = new Policies(this.#api);
     this.agents = new Agents(this.#api);
     this.leases = new Leases(this.#api, leases);
+    this.exposure = new ExposureCalls(this.#api, leases);
     this.audit = new Audit(this.#api);
     this.targets = new Targets(this.#api);
     this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;

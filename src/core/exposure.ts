@@ -1,4 +1,6 @@
-/** Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure". */
+/**
+ * Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure".
+ */
 import type { LeaseKind } from './lease.ts';
 import type { ActorName, CredentialId } from './names.ts';
 import type { CredentialPath } from './path.ts';

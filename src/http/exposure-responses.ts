@@ -1,5 +1,5 @@
 /** Converts exposures, and what a panic ended, to the types of the interface. */
-import type { CredentialExposure, PanicResponse } from '../api/types.ts';
+import type { CredentialExposure, Panicked } from '../api/types.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
 import type { PanicResult } from '../vault/panic.ts';
@@ -34,7 +34,7 @@ const toVersion = ({ path, version, newestVersion }: VersionExposure) => ({
   current: version === newestVersion,
 });
 
-export const toPanicResponse = ({ leases, sessions, streams, rotate, usedOnly }: PanicResult): PanicResponse => ({
+export const toPanicResponse = ({ leases, sessions, streams, rotate, usedOnly }: PanicResult): Panicked => ({
   leases,
   sessions,
   streams,

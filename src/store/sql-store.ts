@@ -153,7 +153,9 @@ export abstract class SqlStore {
     return this.run(readExposureProgress());
   }
 
-  /** What is stored, in key order; at most `limit` rows, at least 1. Leases after `readExposureProgress` are not part. */
+  /**
+   * What is stored, in key order; at most `limit` rows, at least 1. Leases after `readExposureProgress` are not part.
+   */
   listExposures(filter: ExposureFilter, after: ExposureCursor, limit: number) {
     return this.run(listExposures(filter, after, limit));
   }

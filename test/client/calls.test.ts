@@ -72,6 +72,12 @@ test('every route in the table is called, and every response is returned', async
   assert.ok((await collect(vault.leases.listAll())).length >= 3);
   await vault.leases.revoke(own.lease_id);
   assert.deepEqual(await vault.leases.revokeAll({ path: 'prod/a+b' }), { revoked: 2 });
+  const [exposed] = (await vault.exposure.read('prod/a+b')).versions;
+  assert.deepEqual([exposed?.version, exposed?.seen_by[0]?.agent_name], [1, 'admin']);
+  assert.equal((await vault.exposure.list({ agent: AGENT, limit: 1 })).data[0]?.path, 'prod/db/password');
+  assert.equal((await collect(vault.exposure.listAll({ agent: 'admin' }))).length, 1);
+  const { rotate } = await vault.exposure.panic({ agent: AGENT });
+  assert.deepEqual(rotate, [{ path: 'prod/db/password', version: 1, current: true }]);
   await vault.credentials.delete('prod/a+b');
 
   const newest = await vault.audit.list({ limit: 2 });

@@ -144,6 +144,14 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/leases/{lease_id}': { cells: [404, 200, 404, 200], event: 'lease.read', parameter: lendToWith },
   'POST /api/v1/leases/{lease_id}/renew': { cells: [404, 200, 404, 200], event: 'lease.renew', parameter: lendToWith },
   'DELETE /api/v1/leases/{lease_id}': { cells: [404, 204, 404, 204], event: 'lease.revoke', parameter: lendToWith },
+  // Without the agent, which the query needs.
+  'GET /api/v1/exposure': { cells: [...FORBIDDEN, 400], event: 'exposure.read' },
+  'GET /api/v1/exposure/{path}': { cells: [...FORBIDDEN, 200], event: 'exposure.read', parameter: storeFresh },
+  'POST /api/v1/panic': {
+    cells: [...FORBIDDEN, 200],
+    event: 'service.panic',
+    body: async () => ({ agent: await makeAgent() }),
+  },
   'GET /api/v1/audit': { cells: [...FORBIDDEN, 200], event: 'audit.list' },
   'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/verify/progress': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },

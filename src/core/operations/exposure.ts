@@ -9,14 +9,14 @@ import type { CredentialPath } from '../path.ts';
 import { adminOperation } from './admin-read.ts';
 
 /** The time to which `live` refers, and whether a credential has the path now. Not recorded. */
-export interface ExposureQuery {
+export interface ExposureRead {
   readonly now: number;
   readonly exists: boolean;
 }
 
 /** `path` is null for an exposure by agent, whose resource is `agent:<name>`. */
 export const readExposure = adminOperation('exposure.read', (spec, path: CredentialPath | null, resource: string) =>
-  operation<ExposureQuery>({ ...spec, resource, reads: path === null ? {} : { credential: path } }, (input) => {
+  operation<ExposureRead>({ ...spec, resource, reads: path === null ? {} : { credential: path } }, (input) => {
     const { state, moment } = input;
     const exists = path !== null && (state.credential(path) !== null || state.isAltered(path));
     return succeeded({ now: moment.now, exists }, null);

@@ -121,7 +121,7 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
   );
 }
 
-/** A use with the token of a lease has no lease of its own, from which it could be counted. */
+/** A use with the token of a lease adds no lease, from which it could be counted. */
 function useOfToken({ path, credentialId, agentName }: Lease, version: number, now: number): Change {
   const exposure = {
     path,

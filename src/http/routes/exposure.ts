@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
-import { CredentialExposure, PanicResponse } from '../../api/responses.ts';
+import { CredentialExposure, Panicked } from '../../api/responses.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure.ts';
@@ -51,7 +51,7 @@ export const exposureRoutes: readonly Route[] = [
     who: 'admin',
     adminEvent: 'service.panic',
     body: PanicRequest,
-    data: PanicResponse,
+    data: Panicked,
     async handle({ vault, context, body }) {
       const agentName = body.agent === undefined ? null : parseAgentName(body.agent, 'agent');
       return { data: toPanicResponse(await panic(vault, context, agentName)) };
