@@ -118,7 +118,7 @@ function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
 }
 
-/** Aborted when the client disconnects. A client that ends its side of the connection is not told from one that left. */
+/** Aborted when the client disconnects, or ends its side of the connection, which looks the same. */
 function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
   const { socket } = request;
   const left = new AbortController();

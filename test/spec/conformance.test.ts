@@ -33,6 +33,16 @@ function assertConforms(answer: TestResponse, name: string): void {
 suite('responses conform to the document', () => {
   const policy = { principal: 'agent:ci', resources: ['a'], actions: ['retrieve'] };
   const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
+  const useLease = async () => {
+    await admin.post('/api/v1/credentials', { path: 'used', value: 'v' });
+    await admin.put('/api/v1/targets/used', {
+      service: 'openai',
+      targets: [{ origin: 'https://api.example.com' }],
+      placement: { kind: 'bearer' },
+    });
+    await admin.post('/api/v1/policies', { ...policy, name: 'uses', resources: ['used'], actions: ['use'] });
+    return agent.post('/api/v1/leases/use', { path: 'used', ttl: 60, purpose: 'a report' });
+  };
   let lease = '';
 
   /** In order: later requests use what earlier ones created. */
@@ -68,6 +78,8 @@ suite('responses conform to the document', () => {
     ],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 200],
+    ['post /api/v1/leases/use', () => agent.post('/api/v1/leases/use', { path: 'a' }), 403],
+    ['post /api/v1/leases/use', () => useLease(), 201],
     ['post /api/v1/leases/revoke', () => admin.post('/api/v1/leases/revoke', { path: 'a' }), 200],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 409],
