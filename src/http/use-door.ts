@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
 import { parseMethod } from '../core/target.ts';
 import { startUse } from '../vault/credentials.ts';
 import { findPlacement } from '../vault/use-leases.ts';
@@ -96,7 +96,8 @@ async function toCall(vault: Vault, request: FastifyRequest, signal: AbortSignal
   const method = parseMethod(request.method);
   const placement = hasNamedToken(raw) ? null : await findPlacement(vault, credentialPath);
   const forwarded = withoutToken(raw, token, query, placement);
-  const bodyLength = isUpgrade(raw) ? null : bodyLengthOf(raw);
+  const bodyLength = bodyLengthOf(raw);
+  if (isUpgrade(raw) && bodyLength !== 0) throw invalidRequest('Upgrade', 'must not be sent with a body');
   return {
     order: {
       path: credentialPath,
@@ -118,7 +119,7 @@ function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
 }
 
-/** Aborted when the client disconnects. A client that ends its side of the connection is not told from one that left. */
+/** Aborted when the client disconnects, or ends its side of the connection, which looks the same. */
 function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
   const { socket } = request;
   const left = new AbortController();

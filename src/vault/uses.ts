@@ -107,8 +107,11 @@ export class Uses {
       ended: Promise.resolve(),
     };
     this.#running.set(started.entryId, running);
+    const { signal } = call;
+    signal?.addEventListener('abort', () => running.cut.abort(), { once: true });
+    if (signal?.aborted === true) running.cut.abort();
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started), call.body, signalOf(call, running));
+    const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
     running.ended = use.result.then((result) => this.#end(running, result));
     const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
     return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
@@ -195,11 +198,6 @@ export class Uses {
       await sleep(RETRY_MS, undefined, { ref: false });
     }
   }
-}
-
-/** Aborted when the use is to be cut, by this node or by its client. */
-function signalOf({ signal }: UseCall, { cut }: Running): AbortSignal {
-  return signal === undefined ? cut.signal : AbortSignal.any([cut.signal, signal]);
 }
 
 function toOrder({ headers, bodyLength, isUpgrade, baseUrl }: UseCall, started: StartedUse): Order {

@@ -41,6 +41,16 @@ suite('responses conform to the document', () => {
   const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
   const usable = (placement: object) => admin.put('/api/v1/targets/a', { targets, placement });
   const use = (url: string) => admin.post('/api/v1/use', { path: 'a', method: 'GET', url });
+  const useLease = async () => {
+    await admin.post('/api/v1/credentials', { path: 'used', value: 'v' });
+    await admin.put('/api/v1/targets/used', {
+      service: 'openai',
+      targets: [{ origin: 'https://api.example.com' }],
+      placement: { kind: 'bearer' },
+    });
+    await admin.post('/api/v1/policies', { ...policy, name: 'uses', resources: ['used'], actions: ['use'] });
+    return agent.post('/api/v1/leases/use', { path: 'used', ttl: 60, purpose: 'a report' });
+  };
   let lease = '';
 
   /** In order: later requests use what earlier ones created. */
@@ -84,6 +94,8 @@ suite('responses conform to the document', () => {
     ],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 200],
+    ['post /api/v1/leases/use', () => agent.post('/api/v1/leases/use', { path: 'a' }), 403],
+    ['post /api/v1/leases/use', () => useLease(), 201],
     ['post /api/v1/leases/revoke', () => admin.post('/api/v1/leases/revoke', { path: 'a' }), 200],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 409],

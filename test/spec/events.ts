@@ -20,6 +20,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   deregisterAgent: 'agent.deregister',
   readSession: 'session.read',
   endSession: 'session.end',
+  issueUseLease: 'lease.use',
   listLeases: 'lease.list',
   revokeLeases: 'lease.revoke',
   readLease: 'lease.read',

@@ -60,6 +60,12 @@ const storeUsable = async () => {
 const policyOf = (name: string) => ({ name, principal: 'agent:nobody', resources: ['a'], actions: ['list'] });
 const makePolicy = async () => (await admin.post('/api/v1/policies', policyOf(fresh()))).body.data.name;
 const makeAgent = async () => (await admin.post('/api/v1/agents', { name: fresh() })).body.data.name;
+const leasable = async () => {
+  const path = await storeFresh();
+  const targets = [{ origin: 'https://api.example.com' }];
+  await admin.put(`/api/v1/targets/${path}`, { targets, placement: { kind: 'bearer' } });
+  return { path };
+};
 /** A lease that the agent `with` holds. */
 const lendToWith = async () => {
   const { body } = await (await enter('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
@@ -136,6 +142,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /auth/session': { cells: [200, 200, 200, 404], event: 'session.read' },
   'DELETE /auth/session': { cells: [204, 204, 204, 404], event: 'session.end' },
   'GET /api/v1/leases': { cells: [200, 200, 200, 200], event: 'lease.list' },
+  'POST /api/v1/leases/use': { cells: [403, 201, 403, 403], event: 'lease.use', body: leasable },
   'POST /api/v1/leases/revoke': {
     cells: [403, 200, 403, 200],
     event: 'lease.revoke',
