@@ -18,7 +18,7 @@ export interface Log {
   readonly head: LogHead;
 }
 
-export interface TamperedLog extends Log {
+interface TamperedLog extends Log {
   readonly name: string;
   readonly break_at_entry: number;
   readonly break_at_timestamp: string | null;
