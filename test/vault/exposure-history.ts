@@ -189,11 +189,12 @@ export class History {
   async #issueToken(agent: AgentName, path: CredentialPath): Promise<void> {
     const tokenHash = newId() as TokenHash;
     const context = await this.#session(agent);
-    const lease = await this.#submit(
-      issueUseLease(context, { path, ttlSeconds: this.#ttl(), purpose: null, tokenHash }),
+    const issued = await this.#submit(
+      issueUseLease(context, { path, ttlSeconds: this.#ttl(), purpose: null, tokenHashOf: () => tokenHash }),
     );
     const credential = this.#model.credentials.get(path);
-    if (lease === null || credential === undefined) return;
+    if (issued === null || credential === undefined) return;
+    const { lease } = issued;
     const holder: Context = { ...admin(), authentication: { kind: 'lease', tokenHash, agentName: agent } };
     this.#model.hold({ id: lease.id, agent, credential, version: null, isUse: true, context: holder }, lease.expiresAt);
   }
