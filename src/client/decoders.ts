@@ -1,7 +1,6 @@
 /**
- * Checks the fields of each response. WHY not the schemas of `src/api`: a browser would have to load them; the compiler
- * checks these decoders against their types. Additional fields of a newer service are accepted. Errors never quote the
- * response.
+ * Checks the fields of each response; other fields are accepted, and errors never quote it. WHY not the schemas of
+ * `src/api`: a browser would have to load them. The compiler checks these decoders against their types.
  */
 import { LeaseholdError } from './errors.ts';
 import type * as types from './types.ts';

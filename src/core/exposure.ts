@@ -6,7 +6,7 @@ import type { ActorName, CredentialId } from './names.ts';
 import type { CredentialPath } from './path.ts';
 
 /** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
-export type ExposureKind = LeaseKind | 'token';
+type ExposureKind = LeaseKind | 'token';
 
 /** What one agent did with one version, in total. */
 export interface Exposure {

@@ -25,8 +25,8 @@ import { admin, type OpenedVault, put, toPath } from './fixture.ts';
 const REQUEST = { method: parseMethod('GET'), url: parseUrl('https://upstream.example/v1') };
 const TARGETS = parseTargets([{ origin: 'https://upstream.example' }]);
 const SESSION_MS = 400 * 24 * 3_600_000;
-export const PATHS_EACH = 2;
-export const AGENTS_EACH = 2;
+const PATHS_EACH = 2;
+const AGENTS_EACH = 2;
 
 export class History {
   readonly paths: readonly CredentialPath[];
