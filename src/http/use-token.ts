@@ -7,7 +7,7 @@ import { TOKEN_PREFIXES } from '../core/catalogue/sdk-environment.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Placement } from '../core/target.ts';
 
-export type HeaderPair = readonly [name: string, value: string];
+type HeaderPair = readonly [name: string, value: string];
 
 /** A request without its token. */
 export interface RequestWithoutToken {
