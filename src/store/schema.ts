@@ -169,7 +169,7 @@ export const EXPOSURES = new Table<Exposure>('exposures', ['path', 'credential_i
 });
 
 /** One row, with the id 1; none before the first lease is folded into the exposures. */
-export const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(
+const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(
   'exposure_progress',
   ['id'],
   { id: 'number', throughSeq: 'number' },
