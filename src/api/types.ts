@@ -20,7 +20,6 @@ export type StoredCredential = Static<typeof responses.StoredCredential>;
 export type ListedCredential = Static<typeof responses.ListedCredential>;
 export type CredentialMetadata = Static<typeof responses.CredentialMetadata>;
 export type PolicyResponse = Static<typeof responses.Policy>;
-export type TargetsRequest = Static<typeof requests.TargetsRequest>;
 export type CredentialTargets = Static<typeof responses.CredentialTargets>;
 export type CatalogueService = Static<typeof responses.CatalogueService>;
 export type UseLease = Static<typeof responses.UseLease>;
