@@ -169,11 +169,10 @@ export const EXPOSURES = new Table<Exposure>('exposures', ['path', 'credential_i
 });
 
 /** One row, with the id 1; none before the first lease is folded into the exposures. */
-const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(
-  'exposure_progress',
-  ['id'],
-  { id: 'number', throughSeq: 'number' },
-);
+const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>('exposure_progress', ['id'], {
+  id: 'number',
+  throughSeq: 'number',
+});
 
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [
