@@ -68,6 +68,8 @@ export function* readExposureProgress(): Procedure<number> {
 export function* foldExposures(now: number, limit: number): Procedure<boolean> {
   const issuedBefore = Math.floor(now / FOLD_INTERVAL_MS) * FOLD_INTERVAL_MS - FOLD_AGE_MS;
   const through = yield* readExposureProgress();
+  const [oldest] = yield sql`SELECT issued_at FROM leases WHERE seq > ${through} ORDER BY seq LIMIT 1`;
+  if (oldest === undefined || numberIn(oldest, 'issued_at') >= issuedBefore) return true;
   const [chunk] = yield sql`SELECT max(seq) AS last, count(*) AS n FROM
     (SELECT seq, issued_at FROM leases WHERE seq > ${through} ORDER BY seq LIMIT ${limit}) AS chunk
     WHERE issued_at < ${issuedBefore}`;
