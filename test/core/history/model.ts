@@ -67,7 +67,13 @@ export class Model extends Records {
         return policy === undefined ? unrecorded('NOT_FOUND') : unrecorded('OK', policy);
       case 'register': {
         if (this.agents.some((each) => each.name.toLowerCase() === name?.toLowerCase())) return say('ALREADY_EXISTS');
-        const made = { id: fresh, name: command.name, description: command.description, registeredAt: now, sessionsEndedAt: null };
+        const made = {
+          id: fresh,
+          name: command.name,
+          description: command.description,
+          registeredAt: now,
+          sessionsEndedAt: null,
+        };
         this.agents.push(made);
         return say('OK', made);
       }
