@@ -107,3 +107,29 @@ test('internal addresses need an allowed network', async () => {
   const answer = await agent.post('/api/v1/use', { path: 'openai/internal', method: 'GET', url: `${origin}/v1/a` });
   assert.match(answer.text, /refused_address/);
 });
+
+test('a client that disconnects cuts the use', async () => {
+  const arrived = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const silent = await startUpstream({ after }, (request, response) => {
+    response.on('close', () => gone.resolve());
+    request.resume();
+    arrived.resolve();
+  });
+  await withTargets('openai/silent');
+  const url = `https://127.0.0.1:${silent.port}/`;
+  const slow = [{ origin: url.slice(0, -1), allow_networks: ['127.0.0.0/8'], ca_pem: silent.caPem }];
+  await admin.put('/api/v1/targets/openai/silent', { targets: slow, placement: { kind: 'bearer' } });
+  const { token } = await service.agent('impatient', { 'openai/*': ['use'] });
+  const stop = new AbortController();
+  const answer = fetch(`${service.address}/api/v1/use`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ path: 'openai/silent', method: 'GET', url }),
+    signal: stop.signal,
+  });
+  await arrived.promise;
+  stop.abort();
+  await assert.rejects(answer);
+  await gone.promise;
+});

@@ -5,6 +5,7 @@ import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
 import { ApiError, invalidRequest } from '../../core/errors.ts';
+import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
@@ -12,6 +13,8 @@ import { parseUrl } from '../../core/upstream-url.ts';
 import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/uses.ts';
+import type { Vault } from '../../vault/vault.ts';
+import { deferredReply } from '../deferred-response.ts';
 import { type Route, route } from '../route.ts';
 
 /** Of the response. More is not read. */
@@ -27,27 +30,33 @@ export const useRoutes: readonly Route[] = [
     body: UseRequest,
     data: UseResponse,
     async handle({ vault, context, body }) {
-      const { started, head, body: upstream, result } = await startUse(vault, context, toCall(body));
-      if (head.kind === 'error') {
-        upstream.destroy();
-        throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
-      }
-      const { bytes, isTruncated } = await readUpTo(upstream, MAX_BODY_BYTES);
-      const { redactions } = await result;
-      const isText = isUtf8(bytes);
-      const data: UseReply = {
-        lease_id: started.leaseId,
-        status: head.status,
-        headers: groupHeaders(head.headers),
-        body: bytes.toString(isText ? 'utf8' : 'base64'),
-        body_encoding: isText ? 'utf8' : 'base64',
-        redactions,
-        truncated: isTruncated,
-      };
-      return { data };
+      const call = toCall(body);
+      // A client that disconnects cuts the use.
+      return deferredReply((signal) => useOnce(vault, context, { ...call, signal }));
     },
   }),
 ];
+
+/** @throws UPSTREAM_FAILED; the decision's error */
+async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
+  const { started, head, body, result } = await startUse(vault, context, call);
+  if (head.kind === 'error') {
+    body.destroy();
+    throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
+  }
+  const { bytes, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
+  const { redactions } = await result;
+  const isText = isUtf8(bytes);
+  return {
+    lease_id: started.leaseId,
+    status: head.status,
+    headers: groupHeaders(head.headers),
+    body: bytes.toString(isText ? 'utf8' : 'base64'),
+    body_encoding: isText ? 'utf8' : 'base64',
+    redactions,
+    truncated: isTruncated,
+  };
+}
 
 /** @throws INVALID_REQUEST */
 function toCall({ path, method, url, headers = {}, body, body_encoding: encoding, ttl, purpose }: UseBody): UseCall {
