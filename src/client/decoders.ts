@@ -225,6 +225,18 @@ export const decodeUse = object<types.UseResponse>({
   redactions: 'integer',
   truncated: 'boolean',
 });
+const decodeVariables: Decoder<types.UseLeaseWire['env']> = (body) => {
+  const values = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.values(body) : [null];
+  if (!values.every(isText)) throw invalid('env must be text, by name');
+  return body as types.UseLeaseWire['env'];
+};
+export const decodeUseLease = object<types.UseLeaseWire>({
+  lease_id: 'text',
+  token: 'text',
+  base_url: 'text',
+  expires_at: 'text',
+  env: decodeVariables,
+});
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({
   valid: 'boolean',
