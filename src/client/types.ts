@@ -37,7 +37,7 @@ export type {
   StoredCredential,
   UseBody as UseRequest,
   UseLease as UseLeaseWire,
-  UseLeaseRequest,
+  UseLeaseBody as UseLeaseRequest,
   UseResponse,
   Verification,
   VerificationProgress,
@@ -52,7 +52,7 @@ export interface PutTargetsRequest {
 }
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
 /** The values of `env` contain the token. */
-export type UseLease = Omit<api.UseLease, 'token' | 'env'> & {
+export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {
   readonly token: Secret;
   readonly env: Readonly<Record<string, Secret>>;
 };

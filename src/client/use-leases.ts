@@ -1,8 +1,8 @@
 /** Calls on use leases, whose tokens are accepted at base URLs only. SOURCE: docs/api.md, "POST /api/v1/leases/use". */
 import { Secret } from '../core/secret.ts';
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { decodeUseLease } from './decoders.ts';
-import type { UseLease, UseLeaseRequest } from './types.ts';
+import type { AgentUseLease, UseLeaseRequest } from './types.ts';
+import { decodeUseLease } from './use-decoders.ts';
 
 export class UseLeases {
   readonly #api: ApiClient;
@@ -16,7 +16,7 @@ export class UseLeases {
    * `leases.revoke`. The service keeps no response with a token, so a lost one is not retried.
    * @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, …
    */
-  async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<UseLease> {
+  async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {
     const spec = { method: 'POST', path: '/api/v1/leases/use', body, retry: 'if-not-applied', signal } as const;
     const { token, env, ...lease } = (await this.#api.ask(spec, decodeUseLease)).data;
     const variables = Object.entries(env).map(([name, value]) => [name, new Secret(value)] as const);
