@@ -122,25 +122,21 @@ export const Lease = object({
   revoked_at: NullableTimestamp,
   status: LeaseStatus,
 });
-const AgentExposure = object({
+export const AgentExposure = object({
   agent_name: fields.ActorName,
   first_at: Timestamp,
   last_at: Timestamp,
   times: whole(1),
   live: Type.Boolean({ description: 'Whether it still has an active lease for it.' }),
 });
-export const CredentialExposure = object({
-  path: fields.Path,
-  versions: Type.Array(
-    object({
-      version: whole(1),
-      deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
-      seen_by: Type.Array(AgentExposure),
-      used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
-    }),
-  ),
+export const VersionExposure = object({
+  version: whole(1),
+  deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
+  seen_by: Type.Array(AgentExposure),
+  used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
 });
-const ExposedVersion = object({
+export const CredentialExposure = object({ path: fields.Path, versions: Type.Array(VersionExposure) });
+export const ExposedVersion = object({
   path: fields.Path,
   version: whole(1),
   current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),

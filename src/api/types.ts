@@ -23,6 +23,7 @@ export type PolicyResponse = Static<typeof responses.Policy>;
 export type CredentialTargets = Static<typeof responses.CredentialTargets>;
 export type CatalogueService = Static<typeof responses.CatalogueService>;
 export type UseLease = Static<typeof responses.UseLease>;
+export type UseLeaseBody = Static<typeof requests.UseLeaseRequest>;
 export type UseBody = Static<typeof requests.UseRequest>;
 export type UseResponse = Static<typeof responses.UseResponse>;
 export type Simulation = Static<typeof responses.Simulation>;

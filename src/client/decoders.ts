@@ -8,7 +8,7 @@ import type * as types from './types.ts';
 /** Returns its argument, typed. @throws LeaseholdError INVALID_RESPONSE */
 export type Decoder<T> = (body: unknown) => T;
 
-const isText = (value: unknown): boolean => typeof value === 'string';
+export const isText = (value: unknown): boolean => typeof value === 'string';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
 const KINDS = {
@@ -70,7 +70,7 @@ export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
   };
 }
 
-function invalid(rule: string): LeaseholdError {
+export function invalid(rule: string): LeaseholdError {
   return new LeaseholdError('INVALID_RESPONSE', `the response is invalid: ${rule}`);
 }
 
@@ -209,21 +209,6 @@ export const decodeTargets = object<types.CredentialTargets>({
     username: 'optional text',
   }),
   updated_at: 'text',
-});
-const decodeHeaders: Decoder<types.UseResponse['headers']> = (body) => {
-  const values = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.values(body) : [null];
-  const isValid = values.every((value) => isText(value) || (Array.isArray(value) && value.every(isText)));
-  if (!isValid) throw invalid('headers must be text or a list of text, by name');
-  return body as types.UseResponse['headers'];
-};
-export const decodeUse = object<types.UseResponse>({
-  lease_id: 'text',
-  status: 'integer',
-  headers: decodeHeaders,
-  body: 'text',
-  body_encoding: 'text',
-  redactions: 'integer',
-  truncated: 'boolean',
 });
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({

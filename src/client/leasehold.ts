@@ -23,6 +23,7 @@ import { type AuthProvider, Transport } from './transport.ts';
 import type { AgentSession, Health, UseRequest, UseResponse } from './types.ts';
 import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
 import { toBaseUrl, USE_TIMEOUT_MS, use } from './use.ts';
+import { UseLeases } from './use-leases.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -52,6 +53,7 @@ export class Leasehold {
   readonly exposure: ExposureCalls;
   readonly audit: Audit;
   readonly targets: Targets;
+  readonly useLeases: UseLeases;
   readonly #useTimeoutMs: number;
   readonly #transport: Transport;
   readonly #api: ApiClient;
@@ -78,6 +80,7 @@ export class Leasehold {
     this.exposure = new ExposureCalls(this.#api, leases);
     this.audit = new Audit(this.#api);
     this.targets = new Targets(this.#api);
+    this.useLeases = new UseLeases(this.#api);
     this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;
   }
 

@@ -36,6 +36,8 @@ export type {
   Simulation,
   StoredCredential,
   UseBody as UseRequest,
+  UseLease as UseLeaseWire,
+  UseLeaseBody as UseLeaseRequest,
   UseResponse,
   Verification,
   VerificationProgress,
@@ -49,6 +51,11 @@ export interface PutTargetsRequest {
   readonly placement?: PlacementFields;
 }
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
+/** The values of `env` contain the token. */
+export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {
+  readonly token: Secret;
+  readonly env: Readonly<Record<string, Secret>>;
+};
 export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 
 /** A page of a list; `meta` has the total. */

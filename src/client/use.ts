@@ -5,10 +5,10 @@
 import { pathViolation } from '../core/path.ts';
 import { MAX_TARGETS } from '../core/target.ts';
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { decodeUse } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
 import type { UseRequest, UseResponse } from './types.ts';
+import { decodeUse } from './use-decoders.ts';
 
 /** Longer than the service waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 150_000;

@@ -58,6 +58,8 @@ test('every route in the table is called, and every response is returned', async
   assert.equal((await vault.targets.read('prod/a+b')).targets[0]?.origin, 'https://127.0.0.1:1');
   const use = { path: 'prod/a+b', method: 'GET', url: 'https://127.0.0.1:1/' };
   await assert.rejects(vault.use(use), withCode('UPSTREAM_FAILED', 502));
+  const issuing = vault.useLeases.issue({ path: 'prod/a+b' });
+  await assert.rejects(issuing, withCode('ACCESS_DENIED', 403));
   await vault.targets.delete('prod/a+b');
 
   const agent = asAgent();

@@ -1,9 +1,9 @@
 /** Every response is validated by its fields: a missing field is rejected, and an unknown one is accepted. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Leasehold } from '../../src/client/leasehold.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
 import { startUpstream } from '../broker/upstream.ts';
-import { AGENT, collect, type Scene, setScene, withCode } from './fixture.ts';
+import { AGENT, collect, setScene, withCode } from './fixture.ts';
 
 const path = 'prod/db/password';
 const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
@@ -41,6 +41,11 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
   'targets.put': (vault) => vault.targets.put(path, TARGETS),
   'targets.read': (vault) => vault.targets.read(path),
   use: (vault) => vault.use({ path, method: 'GET', url: `${origin}/` }),
+  'useLeases.issue': (vault) => vault.useLeases.issue({ path }),
+  'exposure.read': (vault) => vault.exposure.read(path),
+  'exposure.list': (vault) => vault.exposure.list({ agent: AGENT }),
+  'exposure.listAll': (vault) => collect(vault.exposure.listAll({ agent: AGENT })),
+  'exposure.panic': (vault) => vault.exposure.panic({ agent: AGENT }),
   'audit.list': (vault) => vault.audit.list({ limit: 3 }),
   'audit.verify': (vault) => vault.audit.verify(),
   'audit.readProgress': (vault) => vault.audit.readProgress(),
@@ -50,40 +55,51 @@ type Fields = Record<string, unknown>;
 type Change = (answer: { data: Fields; row: Fields; meta: Fields | undefined }) => void;
 
 /** The service's response, modified in transit. */
-function changing({ asAdmin }: Scene, change: Change): Leasehold {
+function changing(change: Change, token: string): Leasehold {
   const changed: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
     const body = JSON.parse(await answer.text());
     change({ data: body.data, row: Array.isArray(body.data) ? body.data[0] : body.data, meta: body.meta });
     return new Response(JSON.stringify(body), { status: answer.status, headers: answer.headers });
   };
-  return asAdmin({ fetch: changed, retries: 0 });
+  return new Leasehold({ address: scene.service.address, token, fetch: changed, retries: 0 });
 }
 
 const scene = await setScene({ after });
 await scene.admin.targets.put(path, TARGETS);
+await scene.admin.policies.create({
+  name: 'uses',
+  principal: `agent:${AGENT}`,
+  resources: ['prod/*'],
+  actions: ['use'],
+});
 /** Fields whose decoders name a field of theirs. */
-const NESTED: ReadonlySet<string> = new Set(['versions', 'targets', 'placement']);
+const NESTED: ReadonlySet<string> = new Set(['versions', 'targets', 'placement', 'rotate', 'used_only']);
 
 for (const [name, call] of Object.entries(CALLS)) {
   test(`${name}: each missing field is rejected, and an additional one is accepted`, async () => {
-    const leaseId = (await scene.asAgent().credentials.retrieve(path)).lease_id;
+    const agent = scene.asAgent();
+    const leaseId = (await agent.credentials.retrieve(path)).lease_id;
+    // Only an agent can have a use lease.
+    const isForAgents = name === 'useLeases.issue';
+    const token = isForAgents ? (await agent.logIn()).session_id.reveal() : scene.service.adminToken;
     const fields: string[] = [];
     const more: Change = ({ row }) => {
       fields.push(...Object.keys(row));
       row['added_later'] = { by: 'a newer service' };
     };
-    await call(changing(scene, more), leaseId);
+    await call(changing(more, token), leaseId);
     assert.ok(fields.length > 0);
     for (const field of fields) {
-      // An upstream may send no headers.
-      for (const wrong of [undefined, field === 'headers' ? { name: 5 } : {}, [{}], [null]]) {
+      // An upstream may send no headers, and a service may have no variables.
+      const isMap = field === 'headers' || field === 'env';
+      for (const wrong of [undefined, isMap ? { name: 5 } : {}, [{}], [null]]) {
         const change: Change = ({ row }) => {
           row[field] = wrong; // undefined is left out on the wire
         };
-        const message = NESTED.has(field) ? /list|object|version|kind|origin/ : new RegExp(`: ${field} must be `);
+        const message = NESTED.has(field) ? /list|object|version|kind|origin|path/ : new RegExp(`: ${field} must be `);
         const error = { ...withCode('INVALID_RESPONSE', null), message };
-        await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
+        await assert.rejects(call(changing(change, token), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
       }
     }
     for (const data of [null, [null], [{}], {}, 5, 'text', [[]]]) {

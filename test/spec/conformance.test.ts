@@ -42,7 +42,7 @@ suite('responses conform to the document', () => {
   const usable = (placement: object) => admin.put('/api/v1/targets/a', { targets, placement });
   const use = (url: string) => admin.post('/api/v1/use', { path: 'a', method: 'GET', url });
   const useLease = async () => {
-    await admin.post('/api/v1/credentials', { path: 'used', value: 'v' });
+    await admin.post('/api/v1/credentials', { path: 'used', value: 'a value' });
     await admin.put('/api/v1/targets/used', {
       service: 'openai',
       targets: [{ origin: 'https://api.example.com' }],
@@ -55,7 +55,7 @@ suite('responses conform to the document', () => {
 
   /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
-    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
+    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'a value' }), 201],
     ['put /api/v1/targets/{path}', () => usable({ kind: 'basic' }), 200],
     ['put /api/v1/targets/{path}', () => usable({ kind: 'header', name: 'x-key', template: 'k {value}' }), 200],
     ['put /api/v1/targets/{path}', () => usable({ kind: 'basic', username: 'me' }), 200],

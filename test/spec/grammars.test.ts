@@ -8,7 +8,7 @@ import { Compile } from 'typebox/schema';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
-import { addressOf, bodyOf } from './requests.ts';
+import { addressOf, bodyOf, queryOf } from './requests.ts';
 
 const service = await startTestService({ after });
 const segments = (count: number) => Array.from({ length: count }, () => 's').join('/');
@@ -138,7 +138,7 @@ for (const row of ROUTES) {
       for (const text of texts.filter((one) => encodeURIComponent(one).length < 4096)) {
         const accepts = validator.Check(isWhole && /^\d+$/.test(text) ? Number(text) : text);
         await assertAgrees(field, accepts, text, () =>
-          admin.call(method, `${target}?${field}=${encodeURIComponent(text)}`),
+          admin.call(method, `${target}?${queryOf(row, field)}${field}=${encodeURIComponent(text)}`),
         );
       }
     });

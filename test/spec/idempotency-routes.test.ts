@@ -47,8 +47,11 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
   },
 };
 
-/** Without a change: a simulation, and a use, whose response is the upstream's and not kept. */
-const NOT_KEPT = /\/(?:simulate|use)$/;
+/**
+ * A simulation changes nothing. The responses of a use and of a use lease are not kept: they are the upstream's and a
+ * token. A panic can be repeated.
+ */
+const NOT_KEPT = /\/(?:simulate|use|panic)$/;
 
 test('every POST that changes something for an authenticated caller accepts the header, as the document says', async () => {
   const { operations } = await readDocument(service);

@@ -85,6 +85,7 @@ interface Expected {
   /** The value of the path parameter, created for each cell. */
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
+  readonly query?: string;
 }
 
 const FORBIDDEN = [403, 403, 403] as const;
@@ -151,8 +152,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/leases/{lease_id}': { cells: [404, 200, 404, 200], event: 'lease.read', parameter: lendToWith },
   'POST /api/v1/leases/{lease_id}/renew': { cells: [404, 200, 404, 200], event: 'lease.renew', parameter: lendToWith },
   'DELETE /api/v1/leases/{lease_id}': { cells: [404, 204, 404, 204], event: 'lease.revoke', parameter: lendToWith },
-  // Without the agent, which the query needs.
-  'GET /api/v1/exposure': { cells: [...FORBIDDEN, 400], event: 'exposure.read' },
+  'GET /api/v1/exposure': { cells: [...FORBIDDEN, 200], event: 'exposure.read', query: '?agent=with' },
   'GET /api/v1/exposure/{path}': { cells: [...FORBIDDEN, 200], event: 'exposure.read', parameter: storeFresh },
   'POST /api/v1/panic': {
     cells: [...FORBIDDEN, 200],
@@ -193,7 +193,7 @@ for (const { method, path: canonical, aliases } of ROUTES) {
           const client = await enterAs();
           let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
           const entries = await auditEntriesOf(service, async () => {
-            answer = await client.call(method, path.replace(/\{\w+\}/, parameter), body);
+            answer = await client.call(method, path.replace(/\{\w+\}/, parameter) + (expected.query ?? ''), body);
           });
           assert.equal(answer.status, status, answer.text);
           if (status === 401) {

@@ -110,6 +110,9 @@ test('every operation has the required fields and a unique id', () => {
   }
 });
 
+/** Query parameters that a request needs. */
+const REQUIRED = ['get /api/v1/exposure agent'];
+
 test('every parameter is named once with its location and schema, and every path parameter is declared', () => {
   for (const { name, path, operation } of operations) {
     const parameters: Json[] = operation.parameters ?? [];
@@ -117,7 +120,8 @@ test('every parameter is named once with its location and schema, and every path
     assert.equal(new Set(places).size, places.length, name);
     for (const parameter of parameters) {
       assert.equal(['path', 'query', 'header'].includes(parameter.in), true, name);
-      assert.equal(parameter.required, parameter.in === 'path', name);
+      const isRequired = parameter.in === 'path' || REQUIRED.includes(`${name} ${parameter.name}`);
+      assert.equal(parameter.required, isRequired, `${name} ${parameter.name}`);
       assert.equal(typeof parameter.schema, 'object', name);
     }
     const inPath = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);

@@ -39,5 +39,12 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
 export const addressOf = (path: string) =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));
 
+/** The row's required query parameters, except `without`, to be followed by others. */
+export const queryOf = ({ query }: Route, without = '') =>
+  (query.required ?? [])
+    .filter((name) => name !== without)
+    .map((name) => `${name}=${FIELDS[name] ?? assert.fail(name)}&`)
+    .join('');
+
 export const bodyOf = ({ body }: Route): Record<string, unknown> =>
   Object.fromEntries(Object.keys(body?.properties ?? {}).map((name) => [name, FIELDS[name] ?? assert.fail(name)]));

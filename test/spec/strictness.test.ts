@@ -9,7 +9,7 @@ import type { TestResponse } from '../kit/client.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertInvalid, assertKeys, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { addressOf, bodyOf, FIELDS } from './requests.ts';
+import { addressOf, bodyOf, FIELDS, queryOf } from './requests.ts';
 
 const service = await startTestService({ after });
 const { admin, address } = service;
@@ -28,7 +28,10 @@ for (const { row, path } of addresses) {
     test(`${method} ${path} rejects unknown query parameters and lists the known ones`, async () => {
       const entries = await auditEntriesOf(service, async () => {
         for (const name of ['unknown', 'Limit', 'toString', '__proto__', '']) {
-          const message = assertRejected(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
+          const message = assertRejected(
+            await admin.call(method, `${target}?${queryOf(row)}${name}=1`, sent),
+            'INVALID_REQUEST',
+          );
           assert.match(message, /^query: /);
           for (const parameter of parameters) assert.match(message, new RegExp(`\\b${parameter}\\b`));
         }
@@ -39,7 +42,8 @@ for (const { row, path } of addresses) {
     if (parameters.length > 0) {
       test(`${method} ${path} rejects each query parameter given twice, naming it`, async () => {
         for (const name of parameters) {
-          assertInvalid(await admin.call(method, `${target}?${name}=1&${name}=1`, sent), name);
+          const twice = `${queryOf(row, name)}${name}=1&${name}=1`;
+          assertInvalid(await admin.call(method, `${target}?${twice}`, sent), name);
         }
       });
     }
@@ -83,7 +87,8 @@ for (const { row, path } of addresses) {
           const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
           assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
         }
-        assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
+        // Without a body, a panic ends everything.
+        if (row.id !== 'panic') assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
       });
     }
   });

@@ -9,6 +9,7 @@ import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { readLease, renewLease, revokeLease } from '../../core/operations/leases.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
+import { parsePurpose } from '../../core/use-text.ts';
 import { listLeases, revokeLeases } from '../../vault/leases.ts';
 import { newUseLease } from '../../vault/use-leases.ts';
 import { toOptionalPage } from '../query.ts';
@@ -52,7 +53,8 @@ export const leaseRoutes: readonly Route[] = [
       const path = parsePath(body.path);
       const url = `${baseUrlOf(serviceUrl(), path)}/-`;
       const ttlSeconds = body.ttl === undefined ? null : parseTtl(body.ttl, 'ttl');
-      const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose: body.purpose ?? null });
+      const purpose = body.purpose === undefined ? null : parsePurpose(body.purpose);
+      const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose });
       return { data: toUseLeaseResponse(issued, url) };
     },
   }),
