@@ -110,6 +110,7 @@ test('a policy keeps the given fields, each pattern and action once', () => {
       resources: ['b/*', 'a', '*'],
       actions: ['delete', 'retrieve', 'list', 'store'],
       maxTtlSeconds: 7,
+      limits: null,
     },
   );
 });

@@ -46,7 +46,7 @@ export async function fillVault(service: TestService): Promise<Filled> {
   await expect(admin.get('/api/v1/credentials/stage/key'));
   await expect(admin.delete('/api/v1/credentials/stage/key'), 204);
   await store('stage/key', 'a new one');
-  await store('never/asked', 'for');
+  await store('never/asked', 'for a value');
   // Targets, and a use that no upstream answers: an intent, a use lease and a result.
   const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
   await expect(admin.put('/api/v1/targets/never/asked', { targets, placement: { kind: 'basic' } }));

@@ -60,6 +60,9 @@ test('a node serves the migrated vault unchanged, adds to it, and the vault is t
   const [old] = (await node.admin.get('/api/v1/exposure/prod/old')).body.data.versions;
   assert.deepEqual([old.version, old.seen_by[0].agent_name, old.seen_by[0].times], [3, 'gone', 7]);
   assertTellsSame(told, await tellAll(node));
+  // A use on the node is not a retrieval: the access counts that are migrated back do not include it.
+  const use = { path: 'never/asked', method: 'GET', url: 'http://127.0.0.1:1/' };
+  assert.equal((await node.admin.post('/api/v1/use', use)).status, 502);
   const agent = node.as(filled.session);
   assert.equal((await agent.get('/api/v1/credentials/prod/grows')).body.data.value, LARGE.slice(1));
   assert.equal((await agent.get('/api/v1/credentials/prod/large?version=1')).body.data.value, LARGE);

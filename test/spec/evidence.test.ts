@@ -15,7 +15,7 @@ import { startTestService } from '../kit/service.ts';
 test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
   const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
-  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'a value' });
   for (const path of ['prod/key', 'prod/none', 'dev/key']) await agent.get(`/api/v1/credentials/${path}`);
   // A use that no upstream answers has an intent and a result.
   const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];

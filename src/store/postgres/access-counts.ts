@@ -1,6 +1,7 @@
 /**
  * Access counts per credential. Each retrieval creates a lease, so that batches count nothing: a count is the stored
- * count plus the leases since. One node at a time folds new leases into the stored counts, concurrently with batches.
+ * count plus the retrievals since. One node at a time folds new leases into the stored counts, concurrently with
+ * batches.
  */
 import type { CredentialId } from '../../core/names.ts';
 import type { Connection } from './connection.ts';

@@ -68,12 +68,12 @@ function* execute(statement: Statement): Procedure<void> {
 
 /** Reads one snapshot. */
 export class PostgresSource extends Transaction implements TransferSource {
-  /** A count is the stored count plus the leases since. */
+  /** A count is the stored count plus the retrievals since. */
   readonly views = {
     access_counts: `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
       LEFT JOIN access_counts a ON a.credential_id = c.id
       LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
-        GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`,
+        AND kind = 'retrieve' GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`,
   };
 
   /** @throws StoreError */
