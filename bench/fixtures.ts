@@ -101,7 +101,14 @@ async function commit(
 function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
   const id = newId() as AgentId;
   const publicKey = benchPublicKey(index);
-  const agent = { id, name: benchAgent(index), description: 'of the bench', publicKey, registeredAt: now };
+  const agent = {
+    id,
+    name: benchAgent(index),
+    description: 'of the bench',
+    publicKey,
+    registeredAt: now,
+    sessionsEndedAt: null,
+  };
   const tokenHash = hashToken(benchToken(index));
   const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
   return [

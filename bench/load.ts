@@ -2,7 +2,7 @@
 // It is one thread and shares the cores with the server: a server faster than the generator looks slower than it is.
 
 import { findWrk } from './generator.ts';
-import { runLogins, runPaced, runRetrievals, runStores } from './loads.ts';
+import { runLogins, runPaced, runRetrievals, runStores, runUses } from './loads.ts';
 import type { LoadJob, LoadResult } from './types.ts';
 import { runWrk } from './wrk.ts';
 
@@ -18,6 +18,8 @@ function run(job: LoadJob): Promise<LoadResult> {
       return runLogins(job);
     case 'stores':
       return runStores(job);
+    case 'uses':
+      return runUses(job);
   }
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
 import { benchAgent, benchKey, benchPath, sampleRetrievals, VALUE } from './targets.ts';
 import { Timer } from './timer.ts';
-import type { LoadJob, LoadResult, LoginJob, PacedJob, RetrievalJob, StoreJob } from './types.ts';
+import type { LoadJob, LoadResult, LoginJob, PacedJob, RetrievalJob, StoreJob, UseJob } from './types.ts';
 
 async function withConnections<T>(
   { target, connections }: LoadJob,
@@ -69,6 +69,10 @@ export function runStores(job: StoreJob): Promise<LoadResult> {
       value: VALUE,
     }),
   );
+}
+
+export function runUses(job: UseJob): Promise<LoadResult> {
+  return runClosedLoop(job, (connection) => connection.request('/api/v1/use', job.token, 200, job.call));
 }
 
 /**

@@ -23,6 +23,7 @@ import {
 import { measureRetrieval } from './retrieval.ts';
 import { measureStart } from './start.ts';
 import type { Figure, Part, Stage } from './types.ts';
+import { measureUse } from './use.ts';
 import { measureWrites } from './write.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -32,6 +33,7 @@ const PARTS: Readonly<Record<'sqlite' | 'postgres', Readonly<Record<string, Part
   sqlite: {
     start: measureStart,
     retrieval: measureRetrieval,
+    use: measureUse,
     write: measureWrites,
     log: measureLog,
     decision: measureDecision,

@@ -1,4 +1,4 @@
-// Processes of the benchmark: the service as `npm start` runs it, and the bare route.
+// Processes of the benchmark: the service as `npm start` runs it, and the bare ones.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -37,8 +37,13 @@ export async function startService(
   return { address, pid: childOf(child.pid ?? 0), adminToken, dataDir, stop };
 }
 
-export async function startBare(scope: Scope): Promise<Program> {
-  const { child, address, stop } = await run(scope, [...HARDENING, BARE], /^(http:\S+)$/);
+export function startBare(scope: Scope): Promise<Program> {
+  return startHelper(scope, BARE);
+}
+
+/** A program that prints its address. */
+export async function startHelper(scope: Scope, file: string, ...args: readonly string[]): Promise<Program> {
+  const { child, address, stop } = await run(scope, [...HARDENING, file, ...args], /^(https?:\S+)$/);
   return { address, pid: child.pid ?? 0, stop };
 }
 

@@ -59,6 +59,13 @@ export interface StoreJob extends ClosedJob {
   readonly first: number;
 }
 
+/** The same use again and again. */
+export interface UseJob extends ClosedJob {
+  readonly kind: 'uses';
+  readonly token: string;
+  readonly call: { readonly path: string; readonly method: string; readonly url: string };
+}
+
 /** Open loop: retrievals at times fixed in advance. */
 export interface PacedJob extends Job {
   readonly kind: 'paced';
@@ -66,7 +73,7 @@ export interface PacedJob extends Job {
   readonly seconds: number;
 }
 
-export type LoadJob = RetrievalJob | PacedJob | LoginJob | StoreJob;
+export type LoadJob = RetrievalJob | PacedJob | LoginJob | StoreJob | UseJob;
 
 export interface LoadResult {
   /** Expected responses. Any other response fails the run. */

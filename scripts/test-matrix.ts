@@ -11,6 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** The directories of `test` whose files run once, with the reasons. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
+  broker: 'no store',
   cli: 'uses the interface, which test/spec tests on both stores',
   client: 'uses the interface, as cli does',
   cluster: 'nodes that share a PostgreSQL',
@@ -61,17 +62,22 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
 const LONG = '.long.test.ts';
 /** Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`: see test/kit/scale.ts. */
 const SCALED = [
+  'test/broker/redaction.test.ts',
+  'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
   'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
+  'test/e2e/use-crash.test.ts',
   'test/hostile/fuzz.test.ts',
+  'test/hostile/use-ssrf.test.ts',
   'test/mcp/messages.test.ts',
   'test/spec/grammars.test.ts',
   'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
+  'test/vault/exposure-model.test.ts',
   'test/vault/long-log.test.ts',
   'test/vault/verification.test.ts',
 ];

@@ -6,8 +6,10 @@ The export is newline-delimited JSON, oldest entry first. Each entry's hmac is
     base64(HMAC-SHA256(audit key, previous hmac as 32 bytes || canonical bytes))
 
 where the first entry follows 32 zero bytes, and the canonical bytes are one JSON array without white space:
-["leasehold-audit-v1", seq, id, ...], the fields in the order of FIELDS below. The head record holds the last seq
-and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a truncated log is detected too.
+["leasehold-audit-v1", seq, id, ...], the fields in the order of FIELDS below. An entry about the use of a credential
+also has the fields of USE_FIELDS: its array begins with "leasehold-audit-v2", and they follow at its end. The head
+record holds the last seq and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a truncated log is
+detected too.
 
 It stops at the first break and ignores all lines after it.
 """
@@ -29,9 +31,14 @@ VALID, BROKEN, CANNOT_TELL = 0, 1, 2
 REQUIRED = ("seq", "id", "timestamp", "event_type", "agent_name", "resource", "action", "result")
 NULLABLE = ("policy_name", "lease_id", "reason", "request_id", "remote_addr")
 FIELDS = REQUIRED + NULLABLE  # in the order of the canonical bytes
+USE_TEXTS = ("method", "host", "target_path")
+USE_NUMBERS = ("status", "bytes_in", "bytes_out", "redactions")
+USE_FIELDS = (*USE_TEXTS, *USE_NUMBERS, "ended")
 KEYS = frozenset((*FIELDS, "hmac"))
+USE_KEYS = KEYS.union(USE_FIELDS)
 REQUIRED_TYPES = [int] + [str] * (len(REQUIRED) - 1)
 NULLABLE_TYPES = frozenset((str, type(None)))
+NULLABLE_NUMBERS = frozenset((int, type(None)))
 
 GENESIS = bytes(32)
 LINE_LIMIT = 1 << 20
@@ -97,6 +104,7 @@ def bounded_int(digits: str) -> int:
 
 from_json = json.JSONDecoder(object_pairs_hook=unique_keys, parse_int=bounded_int).decode
 canonical_fields = itemgetter(*FIELDS)
+use_fields = itemgetter(*USE_FIELDS)
 
 
 def mac(keyed: hmac.HMAC, message: bytes) -> bytes:
@@ -134,7 +142,7 @@ def read_entry(line: bytes) -> Entry:
 def parse_entry(line: bytes) -> Entry:
     try:
         entry = from_json(line.decode("utf-8"))
-        if type(entry) is not dict or entry.keys() != KEYS:
+        if type(entry) is not dict or entry.keys() not in (KEYS, USE_KEYS):
             raise ValueError("its keys are not those of an audit entry")
         values = canonical_fields(entry)
         # type(), not isinstance(): True would pass for an integer.
@@ -142,7 +150,15 @@ def parse_entry(line: bytes) -> Entry:
             raise ValueError("a field has the wrong type")
         if not NULLABLE_TYPES.issuperset(map(type, values[len(REQUIRED) :])) or type(entry["hmac"]) is not str:
             raise ValueError("a field has the wrong type")
-        canonical = to_json(("leasehold-audit-v1", *values)).encode("utf-8")
+        if entry.keys() == KEYS:
+            array = ("leasehold-audit-v1", *values)
+        else:
+            use = use_fields(entry)
+            texts, numbers = [*use[: len(USE_TEXTS)], use[-1]], use[len(USE_TEXTS) : -1]
+            if not NULLABLE_TYPES.issuperset(map(type, texts)) or not NULLABLE_NUMBERS.issuperset(map(type, numbers)):
+                raise ValueError("a field has the wrong type")
+            array = ("leasehold-audit-v2", *values, *use)
+        canonical = to_json(array).encode("utf-8")
         return values[0], values[2], canonical, entry["hmac"].encode("utf-8")
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None

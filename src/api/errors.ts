@@ -21,6 +21,7 @@ export const ERROR_STATUS = {
   HEADERS_TOO_LARGE: 431,
   INTERNAL_ERROR: 500,
   INTEGRITY_FAILURE: 500,
+  UPSTREAM_FAILED: 502,
   VAULT_LOCKED: 503,
   UNAVAILABLE: 503,
 } as const satisfies Record<ApiErrorCode, number>;

@@ -11,11 +11,15 @@ import {
   Type,
 } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
+import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
+import { MAX_LIMIT } from '../core/policy-limits.ts';
+import { MAX_TARGETS, METHOD } from '../core/target.ts';
+import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
 
 /** An object that rejects other fields. */
 export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
@@ -92,4 +96,69 @@ export const Action = word(ACTIONS, { title: 'Action' });
 export const LeaseStatus = word(LEASE_STATUSES);
 export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
 export const Actions = Type.Array(Action, { minItems: 1 });
+export const Limits = object(
+  {
+    uses_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+    bytes_per_hour: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Of the bodies of requests and responses.' }),
+    ),
+    concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
+  },
+  { minProperties: 1, title: 'Limits', description: 'On the uses of each agent.' },
+);
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
+
+/** An object whose keys the caller or an upstream chooses. */
+export const map = <T extends TSchema>(key: RegExp | null, values: T, options: TObjectOptions = {}) =>
+  Type.Record(Type.String(key === null ? {} : { pattern: key.source }), values, {
+    additionalProperties: false,
+    ...options,
+  });
+const list = <T extends TSchema>(items: T, minItems: number, maxItems: number, options: TSchemaOptions = {}) =>
+  Type.Array(items, { minItems, maxItems, ...options });
+const target = {
+  origin: Type.String({
+    maxLength: 300,
+    description: '`https://host`, `https://*.host` for one label, or with a port.',
+  }),
+  paths: list(Type.String({ maxLength: MAX_PATH_LENGTH + 3, title: 'Pattern' }), 1, 64, {
+    description: '`/*` by default.',
+  }),
+  methods: list(Type.String({ maxLength: 16, title: 'Method' }), 1, 32, {
+    description: 'GET, HEAD, POST, PUT, PATCH and DELETE by default.',
+  }),
+  allow_networks: list(Type.String({ maxLength: 49, title: 'Network' }), 0, 32, {
+    description: 'Networks that would be refused otherwise.',
+  }),
+  ca_pem: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    maxLength: 65_536,
+    description: 'The certificate authorities of this target, in place of the public ones.',
+  }),
+};
+export const Target = object(target, { title: 'Target' });
+/** As a request writes it: all but the origin may be left out. */
+export const TargetFields = object(
+  { ...Type.Partial(object(target)).properties, origin: target.origin },
+  { title: 'Target' },
+);
+export const Targets = list(Target, 1, MAX_TARGETS);
+export const Placement = object(
+  {
+    kind: word(['bearer', 'header', 'basic', 'query']),
+    name: Type.Optional(Type.String({ maxLength: 64, description: 'Of the header or the query parameter.' })),
+    template: Type.Optional(Type.String({ maxLength: 256, description: 'Contains `{value}` once.' })),
+    username: Type.Optional(Type.String({ maxLength: 128, description: 'Without it the value is `user:password`.' })),
+  },
+  { title: 'Placement' },
+);
+export const Service = word(
+  SERVICES.map(({ name }) => name),
+  { title: 'Service', description: 'A row of the catalogue.' },
+);
+export const HttpMethod = text(METHOD, 1, 16, { description: 'An HTTP method in capitals, not CONNECT or TRACE.' });
+export const RequestHeaders = map(HEADER_NAME, text(HEADER_VALUE, 0, 16_384), {
+  title: 'Headers',
+  description: 'Headers that could carry authority are removed.',
+});
+export const Purpose = text(PURPOSE, 1, MAX_PURPOSE_LENGTH, { description: 'A remark for the log.' });

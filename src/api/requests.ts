@@ -1,7 +1,11 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 import { type TSchemaOptions, Type } from 'typebox';
+import { MAX_TARGETS } from '../core/target.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
+import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
+
+export { Placement, RequestHeaders, TargetFields } from './fields.ts';
 
 const { object, whole, word } = fields;
 
@@ -56,13 +60,46 @@ const policy = {
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
+  limits: Type.Optional(fields.Limits),
 };
 export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({
   name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
   ...policy,
 });
-export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });
+export const TargetsRequest = object({
+  service: Type.Optional(fields.Service),
+  targets: Type.Optional(Type.Array(fields.TargetFields, { minItems: 1, maxItems: MAX_TARGETS })),
+  placement: Type.Optional(fields.Placement),
+});
+export const UseRequest = object({
+  path: fields.Path,
+  method: fields.HttpMethod,
+  url: Type.String({
+    maxLength: MAX_URL_LENGTH,
+    description: 'An absolute URL that a target of the credential matches.',
+  }),
+  headers: Type.Optional(fields.RequestHeaders),
+  body: Type.Optional(Type.String({ maxLength: 2 * 1024 * 1024 })),
+  body_encoding: Type.Optional(word(['utf8', 'base64'], { description: '`utf8` by default.' })),
+  ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
+  purpose: Type.Optional(fields.Purpose),
+});
+export const UseLeaseRequest = object({
+  path: fields.Path,
+  ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
+  purpose: Type.Optional(fields.Purpose),
+});
+export const SimulatedRequest = object(
+  { method: fields.HttpMethod, url: Type.String({ maxLength: MAX_URL_LENGTH, description: 'An absolute URL.' }) },
+  { description: 'Only with the action `use`: decides by the targets of the credential too.' },
+);
+export const SimulateRequest = object({
+  agent: fields.AgentName,
+  resource: fields.Path,
+  action: fields.Text,
+  request: Type.Optional(SimulatedRequest),
+});
 export const AgentRequest = object({
   name: fields.AgentName,
   description: Type.Optional(fields.Description),
@@ -80,4 +117,10 @@ export const RevokeRequest = object(
   { agent: Type.Optional(fields.ActorName), path: Type.Optional(fields.Path) },
   { minProperties: 1 },
 );
+export const ExposureQuery = object({ agent: fields.ActorName, ...paging });
+export const PanicRequest = object({
+  agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
+});
 export const Nothing = object({});
+
+export { Limits } from './fields.ts';

@@ -4,9 +4,9 @@ import { RESULTS } from '../core/audit.ts';
 import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
 
-export { Action, LeaseStatus } from './fields.ts';
+export { Action, LeaseStatus, Target } from './fields.ts';
 
-const { object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
+const { map, object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
 
 export const RetrieveResponse = object({
   path: fields.Path,
@@ -26,13 +26,63 @@ const listed = {
 export const ListedCredential = object(listed);
 export const CredentialVersion = object({ version: whole(1), created_at: Timestamp });
 export const CredentialMetadata = object({ ...listed, versions: Type.Array(CredentialVersion) });
+export const ServiceVariable = object({
+  name: Text,
+  holds: word(['base-url', 'key', 'fixed']),
+  suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
+  value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
+  read_by: word(['sdk', 'example'], { description: '`example` if only the documentation of the service uses it.' }),
+});
 export const Policy = object({
   name: fields.PolicyName,
   principal: fields.Principal,
   resources: fields.Resources,
   actions: fields.Actions,
   max_ttl: fields.Ttl,
+  // Only where it was given.
+  limits: Type.Optional(fields.Limits),
   created_at: Timestamp,
+});
+export const CredentialTargets = object({
+  path: fields.Path,
+  service: NullableText,
+  targets: fields.Targets,
+  placement: fields.Placement,
+  updated_at: Timestamp,
+});
+export const ResponseHeaders = map(null, Type.Union([Text, Type.Array(Text)]), {
+  description: 'By lower-case name; a repeated one has an array.',
+});
+export const CatalogueService = object({
+  name: fields.Service,
+  title: Text,
+  unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
+  needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
+  targets: Type.Array(fields.Target),
+  placement: fields.Placement,
+  variables: Type.Array(ServiceVariable, { description: 'What the SDKs of the service read from the environment.' }),
+  key_prefixes: Type.Array(Text),
+  denied: Type.Array(Text, {
+    description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.',
+  }),
+  notes: Type.Array(Text),
+});
+export const UseResponse = object({
+  lease_id: fields.Id,
+  status: whole(100),
+  headers: ResponseHeaders,
+  body: Type.String({ description: 'At most 2 MiB.' }),
+  body_encoding: word(['utf8', 'base64'], { description: '`utf8` where the body is text.' }),
+  redactions: whole(0),
+  truncated: Type.Boolean(),
+});
+export const SdkVariables = map(null, Text, { description: 'Variables of the service, for its SDKs.' });
+export const UseLease = object({
+  lease_id: fields.Id,
+  token: Type.String({ description: 'Good for uses of this credential only.' }),
+  base_url: Text,
+  expires_at: Timestamp,
+  env: SdkVariables,
 });
 export const Simulation = object({
   allowed: Type.Boolean(),
@@ -72,6 +122,32 @@ export const Lease = object({
   revoked_at: NullableTimestamp,
   status: LeaseStatus,
 });
+export const AgentExposure = object({
+  agent_name: fields.ActorName,
+  first_at: Timestamp,
+  last_at: Timestamp,
+  times: whole(1),
+  live: Type.Boolean({ description: 'Whether it still has an active lease for it.' }),
+});
+export const VersionExposure = object({
+  version: whole(1),
+  deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
+  seen_by: Type.Array(AgentExposure),
+  used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
+});
+export const CredentialExposure = object({ path: fields.Path, versions: Type.Array(VersionExposure) });
+export const ExposedVersion = object({
+  path: fields.Path,
+  version: whole(1),
+  current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
+});
+export const Panicked = object({
+  leases: whole(0),
+  sessions: whole(0),
+  streams: whole(0, { description: 'Running uses that were cut.' }),
+  rotate: Type.Array(ExposedVersion, { description: 'Versions that were seen.' }),
+  used_only: Type.Array(ExposedVersion, { description: 'Versions that were used and never seen.' }),
+});
 export const RevokeResponse = object({ revoked: whole(0) });
 /**
  * An entry as it is stored. WHY no enums: an altered entry can still be listed, and `verify` reports the alteration.
@@ -91,6 +167,15 @@ export const AuditEntry = object({
   request_id: NullableText,
   remote_addr: NullableText,
   hmac: Text,
+  // Only in entries about the use of a credential.
+  method: Type.Optional(NullableText),
+  host: Type.Optional(NullableText),
+  target_path: Type.Optional(NullableText),
+  status: Type.Optional(fields.NullableCount),
+  bytes_in: Type.Optional(fields.NullableCount),
+  bytes_out: Type.Optional(fields.NullableCount),
+  redactions: Type.Optional(fields.NullableCount),
+  ended: Type.Optional(NullableText),
 });
 export const IntactChain = object({
   valid: Type.Literal(true),

@@ -20,12 +20,15 @@ export type Completes =
 export interface Flag<T = unknown> {
   /** One letter, as in `-o`. */
   readonly short?: string;
-  /** Placeholder for the value in help; null for a switch. */
+  /** Placeholder for the value in help, in brackets if the value may be left out; null for a switch. */
   readonly value: string | null;
   readonly help: string;
   readonly isRepeatable?: true;
   readonly completes?: Completes;
-  /** Converts what was given, nothing without the flag. @throws UsageError, ApiError that name `field` */
+  /**
+   * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
+   * that name `field`
+   */
   read(given: readonly string[], field: string): T;
 }
 

@@ -19,7 +19,8 @@ export function connect(settings: Settings): Leasehold {
     const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
     return new Leasehold({
       address: socket === null ? addressToCall(settings) : 'http://localhost',
-      timeoutMs: Math.round(timeoutSeconds.value * 1000),
+      // The client knows which calls take longer by default.
+      ...(timeoutSeconds.level === 'default' ? {} : { timeoutMs: Math.round(timeoutSeconds.value * 1000) }),
       insecureHttp: allowsInsecureHttp,
       fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),

@@ -11,8 +11,10 @@ export const EXIT = {
   USAGE: 1,
   /** The service returned an error or did not respond. */
   ERROR: 2,
-  /** The result is negative: a broken chain, a failed expectation, a declined confirmation. */
+  /** The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use. */
   NEGATIVE: 3,
+  /** The upstream of a use responded with a status other than 2xx. */
+  UPSTREAM: 4,
 } as const;
 
 /** Ctrl-C at a prompt, or a signal. The exit code is 128 plus the signal number. */

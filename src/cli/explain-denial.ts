@@ -17,10 +17,17 @@ export class ErrorWithHint extends LeaseholdError {
   }
 }
 
+interface Attempt {
+  readonly action: string;
+  readonly path: string;
+  /** Of a use. */
+  readonly request?: { readonly method: string; readonly url: string } | null;
+}
+
 /** Awaits `work`. If access is denied, names the command that explains it. @throws ErrorWithHint, LeaseholdError */
 export async function withDenialHint<T>(
   { settings }: Invocation,
-  { action, path }: { readonly action: string; readonly path: string },
+  { action, path, request = null }: Attempt,
   work: Promise<T>,
 ): Promise<T> {
   try {
@@ -29,7 +36,10 @@ export async function withDenialHint<T>(
     const who = settings.identity.value;
     if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;
     if (who.kind !== 'agent' && who.kind !== 'session') throw error;
-    const command = `leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`;
+    // WHY without the query: targets do not depend on it, and it may be confidential.
+    const [url] = request?.url.split('?') ?? [];
+    const exactly = request === null ? '' : ` --request ${quoteWord(`${request.method} ${url}`)}`;
+    const command = `leasehold policy explain ${who.name} ${action} ${quoteWord(path)}${exactly}`;
     throw new ErrorWithHint(error, `An administrator can see what would grant it: ${command}`);
   }
 }

@@ -152,10 +152,12 @@ function findOrAddNoun(program: Commander, noun: string, title: string): Command
 }
 
 function addFlag(commander: Commander, name: string, flag: Flag, { onFlag }: Handlers): Option {
-  const value = flag.value === null ? null : `<${flag.value}>`;
+  const value = flag.value === null || flag.value.startsWith('[') ? flag.value : `<${flag.value}>`;
   const option = new Option(flagText(name, { ...flag, value }), helpOf(flag));
   if (Object.hasOwn(CONNECTION_FLAGS, name)) option.helpGroup('Connection flags:');
-  commander.addOption(option).on(`option:${name}`, (value?: string) => onFlag(name, value ?? 'true'));
+  commander
+    .addOption(option)
+    .on(`option:${name}`, (given?: string) => onFlag(name, given ?? (value === null ? 'true' : '')));
   return option;
 }
 

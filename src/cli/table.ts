@@ -5,6 +5,7 @@ import { AUDIT_COMMANDS } from './commands/audit.ts';
 import { completion } from './commands/completion.ts';
 import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
+import { EXPOSURE_COMMANDS } from './commands/exposure.ts';
 import { get } from './commands/get.ts';
 import { importCommand } from './commands/import.ts';
 import { inject } from './commands/inject.ts';
@@ -15,6 +16,8 @@ import { run } from './commands/run.ts';
 import { scanCommand } from './commands/scan.ts';
 import { SERVICE_COMMANDS } from './commands/server.ts';
 import { SESSION_COMMANDS } from './commands/sessions.ts';
+import { TARGET_COMMANDS } from './commands/targets.ts';
+import { use } from './commands/use.ts';
 
 export interface Group {
   readonly title: string;
@@ -23,11 +26,13 @@ export interface Group {
 
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
+  { title: 'Use without seeing', commands: [use, ...TARGET_COMMANDS] },
   { title: 'Import', commands: [importCommand, scanCommand] },
   { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
   { title: 'Leases', commands: LEASE_COMMANDS },
+  { title: 'Exposure', commands: EXPOSURE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },
   { title: 'Service', commands: [...SERVICE_COMMANDS, doctor] },
   { title: 'Shell', commands: [completion] },

@@ -22,6 +22,7 @@ const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['history', ['versions']],
   ['tail', ['follow']],
   ['run', ['exec']],
+  ['use', ['curl', 'request', 'fetch', 'call', 'http']],
   ['server', ['start', 'serve']],
   ['login', ['signin', 'auth']],
   ['logout', ['signout']],
@@ -98,7 +99,8 @@ export function assertFlags(
     if (flag === undefined) throw unknownFlag(command, `--${name}`);
     if (flag.value === null) continue;
     if (values.length > 1 && flag.isRepeatable !== true) throw usageError(command, `--${name} can be given only once`);
-    if (values.includes('') && flag.value !== 'TEXT') throw usageError(command, `--${name} needs a value`);
+    const mayBeEmpty = flag.value === 'TEXT' || flag.value.startsWith('[');
+    if (values.includes('') && !mayBeEmpty) throw usageError(command, `--${name} needs a value`);
     if (values.some((value) => /^-./.test(value) && words.includes(value)))
       throw usageError(command, `--${name} needs a value; write --${name}=VALUE if it starts with -`);
   }

@@ -1,7 +1,6 @@
 /**
- * Checks the fields of each response. WHY not the schemas of `src/api`: a browser would have to load them; the compiler
- * checks these decoders against their types. Additional fields of a newer service are accepted. Errors never quote the
- * response.
+ * Checks the fields of each response; other fields are accepted, and errors never quote it. WHY not the schemas of
+ * `src/api`: a browser would have to load them. The compiler checks these decoders against their types.
  */
 import { LeaseholdError } from './errors.ts';
 import type * as types from './types.ts';
@@ -9,7 +8,7 @@ import type * as types from './types.ts';
 /** Returns its argument, typed. @throws LeaseholdError INVALID_RESPONSE */
 export type Decoder<T> = (body: unknown) => T;
 
-const isText = (value: unknown): boolean => typeof value === 'string';
+export const isText = (value: unknown): boolean => typeof value === 'string';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
 const KINDS = {
@@ -17,6 +16,8 @@ const KINDS = {
   'text or null': (value: unknown) => value === null || isText(value),
   integer: isWhole,
   'integer or null': (value: unknown) => value === null || isWhole(value),
+  'optional text': (value: unknown) => value === undefined || value === null || isText(value),
+  'optional integer': (value: unknown) => value === undefined || value === null || isWhole(value),
   boolean: (value: unknown) => typeof value === 'boolean',
   'list of text': (value: unknown) => Array.isArray(value) && value.every(isText),
 } as const;
@@ -33,12 +34,16 @@ type KindOf<T> = [T] extends [string]
         ? 'text or null'
         : [T] extends [number | null]
           ? 'integer or null'
-          : [T] extends [readonly string[]]
-            ? 'list of text'
-            : Decoder<T>;
+          : [T] extends [string | null | undefined]
+            ? 'optional text'
+            : [T] extends [number | null | undefined]
+              ? 'optional integer'
+              : [T] extends [readonly string[]]
+                ? 'list of text'
+                : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
-function object<T extends object>(shape: Shape<T>): Decoder<T> {
+export function object<T extends object>(shape: Shape<T>): Decoder<T> {
   const fields = Object.entries<Kind | Decoder<unknown>>(shape);
   return (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('an object is required');
@@ -51,6 +56,11 @@ function object<T extends object>(shape: Shape<T>): Decoder<T> {
   };
 }
 
+/** For a field that may be left out. */
+function optional<T>(decode: Decoder<T>): Decoder<T | undefined> {
+  return (body) => (body === undefined ? undefined : decode(body));
+}
+
 /** Decodes each row of a list. */
 export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
   return (body) => {
@@ -60,7 +70,7 @@ export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
   };
 }
 
-function invalid(rule: string): LeaseholdError {
+export function invalid(rule: string): LeaseholdError {
   return new LeaseholdError('INVALID_RESPONSE', `the response is invalid: ${rule}`);
 }
 
@@ -93,6 +103,13 @@ export const decodePolicy = object<types.Policy>({
   resources: 'list of text',
   actions: 'list of text',
   max_ttl: 'integer',
+  limits: optional(
+    object<NonNullable<types.Policy['limits']>>({
+      uses_per_hour: 'optional integer',
+      bytes_per_hour: 'optional integer',
+      concurrent: 'optional integer',
+    }),
+  ),
   created_at: 'text',
 });
 export const decodeSimulation = object<types.Simulation>({
@@ -116,6 +133,37 @@ export const decodeLease = object<types.Lease>({
   revoked_at: 'text or null',
   status: 'text',
 });
+type VersionExposure = types.CredentialExposure['versions'][number];
+const decodeAgents = listOf(
+  object<VersionExposure['seen_by'][number]>({
+    agent_name: 'text',
+    first_at: 'text',
+    last_at: 'text',
+    times: 'integer',
+    live: 'boolean',
+  }),
+);
+export const decodeExposure = object<types.CredentialExposure>({
+  path: 'text',
+  versions: listOf(
+    object<VersionExposure>({
+      version: 'integer',
+      deleted: 'boolean',
+      seen_by: decodeAgents,
+      used_by: decodeAgents,
+    }),
+  ),
+});
+const decodeVersions = listOf(
+  object<types.Panicked['rotate'][number]>({ path: 'text', version: 'integer', current: 'boolean' }),
+);
+export const decodePanicked = object<types.Panicked>({
+  leases: 'integer',
+  sessions: 'integer',
+  streams: 'integer',
+  rotate: decodeVersions,
+  used_only: decodeVersions,
+});
 export const decodeRevoked = object<types.Revoked>({ revoked: 'integer' });
 export const decodeEntry = object<types.AuditEntry>({
   seq: 'integer',
@@ -132,6 +180,35 @@ export const decodeEntry = object<types.AuditEntry>({
   request_id: 'text or null',
   remote_addr: 'text or null',
   hmac: 'text',
+  method: 'optional text',
+  host: 'optional text',
+  target_path: 'optional text',
+  status: 'optional integer',
+  bytes_in: 'optional integer',
+  bytes_out: 'optional integer',
+  redactions: 'optional integer',
+  ended: 'optional text',
+});
+type Target = types.CredentialTargets['targets'][number];
+export const decodeTargets = object<types.CredentialTargets>({
+  path: 'text',
+  service: 'text or null',
+  targets: listOf(
+    object<Target>({
+      origin: 'text',
+      paths: 'list of text',
+      methods: 'list of text',
+      allow_networks: 'list of text',
+      ca_pem: 'text or null',
+    }),
+  ),
+  placement: object<types.CredentialTargets['placement']>({
+    kind: 'text',
+    name: 'optional text',
+    template: 'optional text',
+    username: 'optional text',
+  }),
+  updated_at: 'text',
 });
 const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
 const decodeIntact = object<Verified<true>>({

@@ -4,7 +4,8 @@ import type { ApiErrorCode } from '../core/errors.ts';
 /**
  * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the
  * server is not Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted; nothing was sent. `BAD_KEY`:
- * the agent's key cannot be read or cannot sign. `BAD_OPTIONS`: an option of the client is invalid.
+ * the agent's key cannot be read or cannot sign. `BAD_OPTIONS`: an option of the client is invalid. `TRUNCATED`: the
+ * response of an upstream is longer than one call returns.
  */
 export type ClientCode =
   | 'UNREACHABLE'
@@ -12,7 +13,8 @@ export type ClientCode =
   | 'INVALID_RESPONSE'
   | 'BAD_CERTIFICATE'
   | 'BAD_KEY'
-  | 'BAD_OPTIONS';
+  | 'BAD_OPTIONS'
+  | 'TRUNCATED';
 
 /** Codes of the service and of the client; a newer service may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});

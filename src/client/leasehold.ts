@@ -9,15 +9,21 @@ import { ApiClient, type CallOptions } from './api-client.ts';
 import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
+import { listServices } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
+import { ExposureCalls } from './exposure.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
+import { Targets } from './targets.ts';
 import { type AuthProvider, Transport } from './transport.ts';
-import type { AgentSession, Health } from './types.ts';
+import type { AgentSession, Health, UseRequest, UseResponse } from './types.ts';
+import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
+import { toBaseUrl, USE_TIMEOUT_MS, use } from './use.ts';
+import { UseLeases } from './use-leases.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -25,7 +31,7 @@ export interface LeaseholdOptions {
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** For each try; 30 seconds by default. */
+  /** For each try; by default 30 seconds, and 150 for a use, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
@@ -44,7 +50,11 @@ export class Leasehold {
   readonly policies: Policies;
   readonly agents: Agents;
   readonly leases: Leases;
+  readonly exposure: ExposureCalls;
   readonly audit: Audit;
+  readonly targets: Targets;
+  readonly useLeases: UseLeases;
+  readonly #useTimeoutMs: number;
   readonly #transport: Transport;
   readonly #api: ApiClient;
   readonly #agent: AgentAuth | null;
@@ -67,7 +77,11 @@ export class Leasehold {
     this.policies = new Policies(this.#api);
     this.agents = new Agents(this.#api);
     this.leases = new Leases(this.#api, leases);
+    this.exposure = new ExposureCalls(this.#api, leases);
     this.audit = new Audit(this.#api);
+    this.targets = new Targets(this.#api);
+    this.useLeases = new UseLeases(this.#api);
+    this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;
   }
 
   /** Needs no token and is not retried. @throws LeaseholdError also when the service reports that it is not healthy */
@@ -82,6 +96,11 @@ export class Leasehold {
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
     const { headers, sentAt } = await this.#askHealth(signal);
     return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
+  }
+
+  /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
+  services(options: CallOptions = {}): ReturnType<typeof listServices> {
+    return listServices(this.#api, options);
   }
 
   #askHealth(signal: AbortSignal | undefined) {
@@ -99,6 +118,27 @@ export class Leasehold {
   async readSession(options: CallOptions = {}): Promise<AgentSession> {
     const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
     return { ...others, session_id: new Secret(session_id) };
+  }
+
+  /**
+   * Makes one request with a credential that the caller does not see. The upstream's status is data, whatever it is.
+   * @throws LeaseholdError ACCESS_DENIED, UPSTREAM_FAILED, …
+   */
+  use(request: UseRequest, options: CallOptions = {}): Promise<UseResponse> {
+    return use(this.#api, this.#useTimeoutMs, request, options);
+  }
+
+  /** As `fetch`, with the credential at `path`. A body that the service cut fails with TRUNCATED while it is read. */
+  fetch(path: string, url: string | URL | Request, init: UseFetchInit = {}): Promise<Response> {
+    return fetchUpstream((request, options) => this.use(request, options), path, url, init);
+  }
+
+  /**
+   * The URL to give to an SDK in place of the origin of its service: `target` is the number of one of the credential's
+   * targets, from 1; by default the first that a request matches. The SDK's API key is then a session's token.
+   */
+  baseURL(path: string, target?: number): string {
+    return toBaseUrl(this.address, path, target ?? null);
   }
 
   /** Ends the session if one exists, without logging in for it, and empties the cache. */
@@ -138,4 +178,5 @@ export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';
 export type * from './types.ts';
+export type { UseFetchInit } from './upstream-fetch.ts';
 export { Secret };

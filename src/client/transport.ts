@@ -32,6 +32,8 @@ export interface RequestSpec {
   readonly signal?: AbortSignal | undefined;
   /** Limit on the response; a general one by default. */
   readonly maxBytes?: number;
+  /** For each try; that of the client by default. */
+  readonly timeoutMs?: number;
 }
 
 export interface ApiResponse<T> {
@@ -130,9 +132,9 @@ export class Transport {
     token: string | null,
     read: (response: Response, sentAt: ClockReading) => Promise<T>,
   ): Promise<T> {
-    const { method, path, query = {}, body, signal } = spec;
+    const { method, path, query = {}, body, signal, timeoutMs = this.#parts.timeoutMs } = spec;
     const timeout = new AbortController();
-    const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
+    const timer = setTimeout(() => timeout.abort(), timeoutMs);
     const sentAt = now();
     // WHY a variable: in browsers `fetch` must not be called as a method.
     const { fetch } = this.#parts;
@@ -157,8 +159,7 @@ export class Transport {
     } catch (error) {
       if (error instanceof LeaseholdError) throw error;
       if (timeout.signal.aborted) {
-        const seconds = this.#parts.timeoutMs / 1000;
-        throw new LeaseholdError('TIMED_OUT', `no response from ${this.#parts.base} within ${seconds} s`);
+        throw new LeaseholdError('TIMED_OUT', `no response from ${this.#parts.base} within ${timeoutMs / 1000} s`);
       }
       const reason = reasonOf(error);
       if (CERTIFICATE_FAULT.test(reason)) {

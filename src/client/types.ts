@@ -1,15 +1,20 @@
 /** The types of the HTTP interface, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
 import type { Secret } from '../core/secret.ts';
+import type { PlacementFields, TargetFields } from '../core/target.ts';
 
 export type {
   AgentRequest,
   AgentResponse as Agent,
   AuditEntryResponse as AuditEntry,
   AuditListQuery as AuditFilter,
+  CatalogueService,
   ChallengeResponse as Challenge,
+  CredentialExposure,
   CredentialMetadata,
+  CredentialTargets,
   ErrorBody,
+  ExposureQuery as ExposureFilter,
   Health,
   LeaseResponse as Lease,
   LeasesQuery as LeasesFilter,
@@ -17,6 +22,8 @@ export type {
   ListedCredential,
   Meta,
   PageQuery as PageFilter,
+  Panicked,
+  PanicRequest,
   PolicyReplacement,
   PolicyRequest,
   PolicyResponse as Policy,
@@ -28,12 +35,27 @@ export type {
   SimulateRequest,
   Simulation,
   StoredCredential,
+  UseBody as UseRequest,
+  UseLease as UseLeaseWire,
+  UseLeaseBody as UseLeaseRequest,
+  UseResponse,
   Verification,
   VerificationProgress,
 } from '../api/types.ts';
 
 export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
+/** `service` names a row of the catalogue; given fields override it. */
+export interface PutTargetsRequest {
+  readonly service?: string;
+  readonly targets?: readonly TargetFields[];
+  readonly placement?: PlacementFields;
+}
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
+/** The values of `env` contain the token. */
+export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {
+  readonly token: Secret;
+  readonly env: Readonly<Record<string, Secret>>;
+};
 export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 
 /** A page of a list; `meta` has the total. */

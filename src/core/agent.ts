@@ -2,6 +2,7 @@
  * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
  */
 import { ApiError, invalidRequest } from './errors.ts';
+import { type Lease, statusOf } from './lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Brand, type TokenHash } from './names.ts';
 
 /** Base64 of the 32 raw bytes of an Ed25519 public key. */
@@ -14,6 +15,8 @@ export interface Agent {
   readonly description: string;
   readonly publicKey: PublicKey;
   readonly registeredAt: number;
+  /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
+  readonly sessionsEndedAt: number | null;
 }
 
 export interface Session {
@@ -27,7 +30,9 @@ export interface Session {
 export type Authentication =
   | { readonly kind: 'admin' }
   /** `agentName`: the session's agent when the request arrived. The batch identifies the caller again. */
-  | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
+  | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName }
+  /** The token of a use lease, which is good for `startUse` only. */
+  | { readonly kind: 'lease'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
 /** The submitter of an operation, not yet identified. */
 export type Requester =
@@ -38,11 +43,13 @@ export type Requester =
 /** The caller, once identified. */
 export type Caller =
   | { readonly kind: 'admin' }
-  | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };
+  | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session }
+  | { readonly kind: 'lease'; readonly agent: Agent; readonly lease: Lease };
 
 /** The lookups that `identify` needs. */
 export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
+  leaseByToken(tokenHash: TokenHash): Lease | null;
   agentById(id: AgentId): Agent | null;
 }
 
@@ -54,8 +61,23 @@ export const MAX_DESCRIPTION_LENGTH = 1024;
  */
 export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
   if (authentication.kind === 'admin') return authentication;
+  if (authentication.kind === 'lease') return identifyHolder(lookup, authentication, now);
   const session = lookup.session(authentication.tokenHash);
   return identifySession(session, session === null ? null : lookup.agentById(session.agentId), now);
+}
+
+/** The agent's name was authenticated with the token; the row of a lease is not. */
+function identifyHolder(
+  lookup: CallerLookup,
+  { tokenHash, agentName }: Authentication & { kind: 'lease' },
+  now: number,
+): Caller | ApiError {
+  const lease = lookup.leaseByToken(tokenHash);
+  const agent = lease === null ? null : lookup.agentById(lease.agentId);
+  if (lease === null || agent === null || agent.name !== agentName)
+    return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
+  if (statusOf(lease, now) === 'active') return { kind: 'lease', agent, lease };
+  return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
 }
 
 /** As `identify`; `agent` is the one with the session's `agentId`. */
@@ -64,7 +86,8 @@ export function identifySession(
   agent: Agent | null,
   now: number,
 ): (Caller & { kind: 'agent' }) | ApiError {
-  if (session === null || agent === null) {
+  const isEnded = agent !== null && session !== null && session.issuedAt <= (agent.sessionsEndedAt ?? -1);
+  if (session === null || agent === null || isEnded) {
     return new ApiError('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
   }
   if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');

@@ -16,6 +16,12 @@ export const EVENT_TYPES = [
   'credential.list',
   'credential.store',
   'credential.delete',
+  'credential.use',
+  'credential.use_result',
+  'credential.misuse',
+  'target.put',
+  'target.read',
+  'target.delete',
   'policy.create',
   'policy.replace',
   'policy.delete',
@@ -26,18 +32,22 @@ export const EVENT_TYPES = [
   'agent.deregister',
   'agent.list',
   'agent.read',
+  'agent.panic',
   'auth.verify',
   'session.end',
   'session.read',
   'lease.list',
   'lease.read',
   'lease.renew',
+  'lease.use',
   'lease.revoke',
+  'exposure.read',
   'audit.list',
   'audit.verify',
   'audit.export',
   'service.start',
   'service.stop',
+  'service.panic',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -55,10 +65,44 @@ export interface EntryDraft {
   readonly remoteAddr: string | null;
   /** The entry of an intent whose result this one records, with the same id. Left out for any other entry. */
   readonly completes?: EntryId;
+  /** Left out for an entry that is not about a use. */
+  readonly use?: Partial<UseFields>;
 }
 
+const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
+/** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
+export type UseEnd = (typeof USE_ENDS)[number];
+
+/** The fields of a use, with the names of the columns. An intent has the first three, a result the others. */
+export interface UseFields {
+  readonly method: string | null;
+  readonly host: string | null;
+  /** Without the query. */
+  readonly target_path: string | null;
+  /** The upstream's status. */
+  readonly status: number | null;
+  /** Bytes of the body that went to the upstream. */
+  readonly bytes_in: number | null;
+  /** Bytes of the body that the caller got. */
+  readonly bytes_out: number | null;
+  readonly redactions: number | null;
+  readonly ended: UseEnd | null;
+}
+
+/** In the order of the canonical bytes. */
+export const USE_FIELDS = [
+  'method',
+  'host',
+  'target_path',
+  'status',
+  'bytes_in',
+  'bytes_out',
+  'redactions',
+  'ended',
+] as const satisfies readonly (keyof UseFields)[];
+
 /** An entry as it is stored: the fields have the names of the columns. */
-export interface AuditEntry {
+export interface AuditEntry extends Partial<UseFields> {
   readonly seq: number;
   readonly id: string;
   /** ISO 8601 in UTC with milliseconds and `Z`. */
@@ -80,6 +124,7 @@ export interface AuditEntry {
 export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 
 const ENTRY_FORMAT = 'leasehold-audit-v1';
+const USE_FORMAT = 'leasehold-audit-v2';
 const HEAD_FORMAT = 'leasehold-head-v1';
 
 /** Base64 of 32 zero bytes: the previous MAC of the first entry. */
@@ -87,11 +132,13 @@ export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /**
  * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`. JSON, so that different entries differ
- * here too.
+ * here too. The fields of a use are covered if any of them is set, so that entries from before they existed keep their
+ * bytes, and a field that is set later is found.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
+  const isUse = hasUse(entry);
   return JSON.stringify([
-    ENTRY_FORMAT,
+    isUse ? USE_FORMAT : ENTRY_FORMAT,
     entry.seq,
     entry.id,
     entry.timestamp,
@@ -105,7 +152,31 @@ export function canonicalEntry(entry: EntryWithoutMac): string {
     entry.reason,
     entry.request_id,
     entry.remote_addr,
+    ...(isUse ? USE_FIELDS.map((field) => entry[field] ?? null) : []),
   ]);
+}
+
+/** Whether any field of a use is set. */
+export function hasUse({
+  method,
+  host,
+  target_path,
+  status,
+  bytes_in,
+  bytes_out,
+  redactions,
+  ended,
+}: Partial<UseFields>) {
+  return !(
+    method == null &&
+    host == null &&
+    target_path == null &&
+    status == null &&
+    bytes_in == null &&
+    bytes_out == null &&
+    redactions == null &&
+    ended == null
+  );
 }
 
 /** The text whose UTF-8 bytes the head record's MAC covers. */

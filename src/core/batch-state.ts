@@ -10,6 +10,7 @@ import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
 import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
+import type { Usage } from './target.ts';
 
 /** The keys of the rows that an operation reads. */
 export interface ReadSet {
@@ -20,6 +21,10 @@ export interface ReadSet {
   readonly history?: true;
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
+  /** The lease with this token. */
+  readonly leaseToken?: TokenHash;
+  /** Loads the targets and the placement of `credential`. */
+  readonly usage?: true;
   readonly challenge?: ChallengeId;
   readonly idempotency?: IdempotencyId;
 }
@@ -37,6 +42,8 @@ export class LoadedRows {
   readonly histories = new Map<CredentialId, VersionInfo[]>();
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
+  /** Rows without a valid MAC are left out. */
+  readonly usages = new Map<CredentialPath, Usage>();
   readonly spentChallenges = new Set<ChallengeId>();
   readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
   /** Few versions per credential, so a linear scan beats building a composite key. */
@@ -94,6 +101,16 @@ export class BatchState implements CallerLookup {
     return this.loaded.leases.get(id) ?? null;
   }
 
+  leaseByToken(tokenHash: TokenHash): Lease | null {
+    return this.loaded.leases.values().find((lease) => lease.tokenHash === tokenHash) ?? null;
+  }
+
+  /** Null if the row belongs to an earlier credential of the same path. */
+  usage({ id, path }: Credential): Usage | null {
+    const usage = this.loaded.usages.get(path);
+    return usage?.credentialId === id ? usage : null;
+  }
+
   idempotencyRecord(id: IdempotencyId): IdempotencyRecord | null {
     return this.loaded.idempotencyRecords.get(id) ?? null;
   }
@@ -126,6 +143,12 @@ export class BatchState implements CallerLookup {
         loaded.credentials.delete(change.path);
         loaded.altered.delete(change.path);
         return;
+      case 'putUsage':
+        loaded.usages.set(change.usage.path, change.usage);
+        return;
+      case 'removeUsage':
+        loaded.usages.delete(change.path);
+        return;
       case 'addVersion': {
         const { credential, version } = change;
         loaded.putVersion(credential.id, version);
@@ -137,7 +160,8 @@ export class BatchState implements CallerLookup {
         // `isKept` already rejects the numbers of dropped versions.
         return;
       case 'incrementAccessCount':
-        // Access counts are read from the store, after the batch.
+      case 'addExposure':
+        // Access counts and exposures are read from the store, after the batch.
         return;
       case 'addLease':
         // No caller knows the new lease's id before this batch is committed, so no operation of the batch reads it.

@@ -3,11 +3,13 @@
  */
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
+import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { BulkRevocation, Lease } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
+import type { Usage } from './target.ts';
 
 /** Changes that are stored as they are. */
 export type DirectChange =
@@ -18,10 +20,13 @@ export type DirectChange =
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
   /** Deletes the versions up to and including `through`. */
   | { readonly kind: 'pruneVersions'; readonly credentialId: CredentialId; readonly through: number }
+  | { readonly kind: 'removeUsage'; readonly path: CredentialPath }
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation };
+  | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation }
+  /** Adds to the stored exposure of the same version, kind and agent. */
+  | { readonly kind: 'addExposure'; readonly exposure: Exposure };
 
 export type Change =
   | DirectChange
@@ -31,6 +36,8 @@ export type Change =
   | { readonly kind: 'putSession'; readonly session: Session }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
+  /** Creates or replaces the credential's targets and placement. */
+  | { readonly kind: 'putUsage'; readonly usage: Usage }
   /** Replaces an expired record with the same id. */
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: IdempotencyRecord }
   /** The store gets the value sealed. */

@@ -3,11 +3,15 @@
  * read.
  * SOURCE: docs/api.md, "Leases"; docs/decisions.md, "Leases".
  */
-import type { ActorName, AgentId, CredentialId, LeaseId } from './names.ts';
+import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
+
+/** A `retrieve` lease came with the value; a `use` lease is worth nothing outside the vault. */
+export type LeaseKind = 'retrieve' | 'use';
 
 export interface Lease {
   readonly id: LeaseId;
+  readonly kind: LeaseKind;
   /**
    * A lease is bound to immutable ids, so that an agent or credential created again under the same name does not
    * inherit it.
@@ -22,17 +26,21 @@ export interface Lease {
   readonly expiresAt: number;
   /** Set when this lease is revoked, or derived from the first bulk revocation that applies to it. */
   readonly revokedAt: number | null;
+  /** The hash of the token that may be used instead of the holder's session; null for a lease without one. */
+  readonly tokenHash: TokenHash | null;
   /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
   readonly seq: number;
 }
 
 /**
- * Revokes many leases with one record: all leases issued before entry `seq` to the agent, for the credential, or both.
- * At least one of the two ids is not null.
+ * Revokes many leases with one record: all leases issued before entry `seq` to the agent, for the credential, or both,
+ * of one kind or of any. Both ids are null for all leases.
  */
 export interface BulkRevocation {
   readonly agentId: AgentId | null;
   readonly credentialId: CredentialId | null;
+  /** Null for leases of any kind. */
+  readonly kind: LeaseKind | null;
   readonly revokedAt: number;
   readonly seq: number;
 }
@@ -54,6 +62,7 @@ export function statusOf(lease: Lease, now: number): LeaseStatus {
 export function appliesTo(revocation: BulkRevocation, lease: Lease): boolean {
   return (
     lease.seq < revocation.seq &&
+    (revocation.kind === null || revocation.kind === lease.kind) &&
     (revocation.agentId === null || revocation.agentId === lease.agentId) &&
     (revocation.credentialId === null || revocation.credentialId === lease.credentialId)
   );

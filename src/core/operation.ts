@@ -3,7 +3,7 @@
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
-import type { AuditResult, EntryDraft, EventType } from './audit.ts';
+import type { AuditResult, EntryDraft, EventType, UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
@@ -55,6 +55,8 @@ export interface PendingUnseal<R> {
   readonly associatedData: AssociatedData;
   /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;
+  /** The outcome for a value that must not be used; null for any other. */
+  reject?(value: Secret): Outcome<never> | null;
   reply(value: Secret): R;
 }
 
@@ -102,6 +104,7 @@ interface EntryDetails {
   readonly leaseId?: string | null;
   readonly reason?: string | null;
   readonly completes?: EntryId;
+  readonly use?: Partial<UseFields>;
 }
 
 /** The input of a decision: the identified caller, the state, the time, and a constructor of entries. */
@@ -116,8 +119,8 @@ interface OperationSpec {
   readonly context: Context;
   readonly event: EventType;
   readonly resource: string;
-  /** `admin`: an agent is rejected, and the rejection is recorded. */
-  readonly requiredRole: 'admin' | 'authenticated';
+  /** `admin`: an agent is rejected, and the rejection is recorded. `use`: the token of a use lease is accepted too. */
+  readonly requiredRole: 'admin' | 'authenticated' | 'use';
   readonly reads?: ReadSet;
   /** Absent if the operation succeeds only on an existing target. */
   readonly targetExists?: (known: BatchState) => boolean;
@@ -134,6 +137,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     reads: {
       ...reads,
       ...(authentication.kind === 'session' ? { session: authentication.tokenHash } : {}),
+      ...(authentication.kind === 'lease' ? { leaseToken: authentication.tokenHash } : {}),
       ...(idempotency === undefined ? {} : { idempotency: idempotency.id }),
     },
     requester: authentication,
@@ -173,6 +177,10 @@ function decideOnce<R>(
   if (requiredRole === 'admin' && caller.kind !== 'admin') {
     const reason = 'only the administrator may do this';
     return rejected('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
+  }
+  if (requiredRole !== 'use' && caller.kind === 'lease') {
+    const reason = 'the token of a use lease is good for uses only';
+    return rejected('ACCESS_DENIED', 'The token of a use lease is good for uses only.', entry('denied', { reason }));
   }
   const outcome = decide({ caller, state: known, moment, entry });
   const { preconditions } = context;

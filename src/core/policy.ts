@@ -13,8 +13,9 @@ import {
   parsePolicyName,
 } from './names.ts';
 import { type Pattern, parsePattern } from './pattern.ts';
+import { type LimitFields, type PolicyLimits, parseLimits } from './policy-limits.ts';
 
-export const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
+export const ACTIONS = ['retrieve', 'use', 'list', 'store', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
 /** `agent:<name>`; the name may end with `*`. */
@@ -34,6 +35,8 @@ export interface Policy {
   readonly resources: readonly Pattern[];
   readonly actions: readonly Action[];
   readonly maxTtlSeconds: TtlSeconds;
+  /** On uses. Null if the policy does not limit them. */
+  readonly limits: PolicyLimits | null;
   /** Milliseconds since 1970. A replaced policy keeps it. */
   readonly createdAt: number;
 }
@@ -72,8 +75,9 @@ export function parsePolicy(fields: {
   resources: readonly string[];
   actions: readonly string[];
   maxTtlSeconds?: number | undefined;
+  limits?: LimitFields | undefined;
 }): PolicyDraft {
-  const { resources, actions, maxTtlSeconds } = fields;
+  const { resources, actions, maxTtlSeconds, limits } = fields;
   const name = parsePolicyName(fields.name);
   const principal = parsePrincipal(fields.principal);
   if (resources.length < 1 || resources.length > MAX_RESOURCES) {
@@ -84,12 +88,16 @@ export function parsePolicy(fields: {
     if (!isAction(action)) throw invalidRequest(`actions[${index}]`, `must be one of ${ACTIONS.join(', ')}`);
     return action;
   });
+  if (limits !== undefined && !knownActions.includes('use')) {
+    throw invalidRequest('limits', 'is only for policies with the action use');
+  }
   return {
     name,
     principal,
     resources: [...new Set(resources.map((text, index) => parsePattern(text, `resources[${index}]`)))],
     actions: [...new Set(knownActions)],
     maxTtlSeconds: maxTtlSeconds === undefined ? DEFAULT_TTL_SECONDS : parseTtl(maxTtlSeconds, 'max_ttl'),
+    limits: limits === undefined ? null : parseLimits(limits),
   };
 }
 

@@ -9,7 +9,16 @@ import { timingSafeEqualText } from './keys.ts';
 export type RowFields = readonly (string | number | readonly string[])[];
 
 /** The kind of a row, which the MAC covers. */
-export type RowKind = 'agent' | 'policy' | 'session' | 'credential' | 'reply' | 'idempotency' | 'request' | 'anchor';
+export type RowKind =
+  | 'agent'
+  | 'policy'
+  | 'session'
+  | 'credential'
+  | 'targets'
+  | 'reply'
+  | 'idempotency'
+  | 'request'
+  | 'anchor';
 
 /** Base64 of HMAC-SHA256 over the JSON array of the kind and the row's fields in order. SOURCE: docs/formats.md. */
 export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): string {

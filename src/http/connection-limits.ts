@@ -44,7 +44,7 @@ export class ConnectionLimits {
   protect(socket: Socket, authentication: Authentication): void {
     const connection = this.#find(socket);
     if (connection === undefined || !this.#unprotected.has(connection)) return;
-    if (authentication.kind === 'session') {
+    if (authentication.kind !== 'admin') {
       const { agentName } = authentication;
       const count = this.#protectedByAgent.get(agentName) ?? 0;
       if (count >= MAX_PROTECTED_PER_AGENT) return;

@@ -4,6 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { ServiceStatus } from '../api/types.ts';
+import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import { defaultError } from './errors.ts';
 
@@ -11,8 +13,29 @@ const MAX_TARGET_LENGTH = 8192;
 /** A path in origin form: visible ASCII without the characters that some parsers interpret as another one. */
 const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 
+interface Service {
+  readonly status: () => ServiceStatus;
+  /** Null if every Host is allowed. */
+  readonly hostRule: AllowedHosts | null;
+}
+
+/** `isAlwaysServed`: while the service starts, stops or is locked. @throws ApiError */
+export function checkRequest(request: IncomingMessage, { status, hostRule }: Service, isAlwaysServed: boolean): void {
+  checkVersion(request);
+  checkFraming(request);
+  const target = request.url ?? '';
+  // A base URL has a stricter grammar, but need not decode to UTF-8.
+  if (!target.startsWith(BASE_URL_PREFIX)) checkTarget(target);
+  checkSingleHeaders(request);
+  checkHost(request, hostRule);
+  const now = status();
+  if (isAlwaysServed || now === 'ok' || now === 'failing') return;
+  if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
+  throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
+}
+
 /** Checks the raw target, before it is decoded or resolved. @throws URI_TOO_LONG, INVALID_REQUEST */
-export function checkTarget(target: string): void {
+function checkTarget(target: string): void {
   if (target.length > MAX_TARGET_LENGTH) throw defaultError('URI_TOO_LONG');
   if (!TARGET.test(target)) throw invalidRequest('target', 'must be a path such as /api/v1/credentials');
   if (!target.includes('%')) return;
@@ -27,7 +50,7 @@ export function checkTarget(target: string): void {
  * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0.
  * SOURCE: RFC 9112, section 6.1. @throws INVALID_REQUEST
  */
-export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
+function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];
   if (coding === undefined) return;
   if (httpVersion === '1.0') throw invalidRequest('Transfer-Encoding', 'must not be sent with HTTP/1.0');
@@ -35,7 +58,7 @@ export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
 }
 
 /** Rejects versions that Node's parser accepts but this service does not support. @throws INVALID_REQUEST */
-export function checkVersion({ httpVersion }: IncomingMessage): void {
+function checkVersion({ httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
@@ -61,7 +84,7 @@ export interface AllowedHosts {
  * Prevents DNS rebinding on a loopback listener: a web page whose name resolves to this machine sends its own name as
  * Host. `rule` is null if every Host is allowed. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
  */
-export function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
+function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
   if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
   if (rule === null) return;
   const host = (request.headers.host ?? '').toLowerCase();
@@ -87,7 +110,7 @@ export function bearerToken(request: IncomingMessage): string {
 }
 
 /** Rejects repetitions: Node keeps the first header, and a proxy may have used another one. @throws INVALID_REQUEST */
-export function checkSingleHeaders(request: IncomingMessage): void {
+function checkSingleHeaders(request: IncomingMessage): void {
   for (const name of ['Authorization', 'Content-Type']) {
     if (countHeader(request, name.toLowerCase()) > 1) throw invalidRequest(name, 'must be given once');
   }

@@ -3,7 +3,6 @@
  * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
  * list.
  */
-import type { IncomingMessage } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import fastify, {
   type FastifyError,
@@ -16,6 +15,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
+import { authenticateUse } from '../vault/use-leases.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -28,15 +28,7 @@ import {
 } from './connections.ts';
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
-import {
-  type AllowedHosts,
-  bearerToken,
-  checkFraming,
-  checkHost,
-  checkSingleHeaders,
-  checkTarget,
-  checkVersion,
-} from './guard.ts';
+import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRole } from './register-routes.ts';
@@ -45,6 +37,9 @@ import type { ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
+import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
+import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger } from './use-door.ts';
+import { findUseToken } from './use-token.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
@@ -89,6 +84,7 @@ export function createServer(parts: HttpParts): HttpServer {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
     connectionsCheckingInterval: timeouts.checkIntervalMs,
+    shouldUpgradeCallback: shouldUpgrade,
   };
   const options = {
     logger: false,
@@ -101,7 +97,10 @@ export function createServer(parts: HttpParts): HttpServer {
     forceCloseConnections: 'idle',
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength: 4096 },
-    clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId(), order.isResponding(socket)),
+    clientErrorHandler: (error, socket) => {
+      if (mayTakeLonger(error, socket)) return;
+      writeClientError(error, socket, newRequestId(), order.isResponding(socket));
+    },
     frameworkErrors: (error, request, reply) => void sendError(parts, error, request, reply),
     ajv: VALIDATOR,
   } satisfies FastifyServerOptions;
@@ -118,6 +117,7 @@ export function createServer(parts: HttpParts): HttpServer {
   setTimeouts(app.server, timeouts);
   const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
   allowHalfOpen(app.server);
+  handleUpgrades(app.server);
 
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
@@ -134,11 +134,13 @@ export function createServer(parts: HttpParts): HttpServer {
     };
     order.enter(request.raw, () => {
       try {
-        guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
-        if (request.is404 || isEncodedRoute(request.url, request.method)) throw routingError(request.url, reply);
+        checkRequest(request.raw, parts, request.routeOptions.config.isAlwaysServed === true);
+        const isUse = isBaseUrl(request.raw);
+        if (request.is404 || (!isUse && isEncodedRoute(request.url, request.method)))
+          throw routingError(request.url, reply);
         if (request.routeOptions.config.isPublic === true) return start(done);
-        request.token = bearerToken(request.raw);
-        const found = authenticate(parts.vault, request.token);
+        request.token = isUse ? findUseToken(request.raw) : bearerToken(request.raw);
+        const found = (isUse ? authenticateUse : authenticate)(parts.vault, request.token);
         if (typeof found === 'function')
           return start(() => found().then((authentication) => admit(authentication), done));
         admit(found);
@@ -182,6 +184,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
+  addUseDoor(app, parts.vault);
   return app;
 }
 
@@ -201,23 +204,12 @@ function toBytes(body: string | Buffer): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysServed: boolean): void {
-  checkVersion(raw);
-  checkFraming(raw);
-  checkTarget(raw.url ?? '');
-  checkSingleHeaders(raw);
-  checkHost(raw, hostRule);
-  const now = status();
-  if (isAlwaysServed || now === 'ok' || now === 'failing') return;
-  if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
-  throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
-}
-
 function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const known = toApiError(error);
   if (known === null) log.unexpectedError(error, request.id);
   // A request that the framework itself rejects did not pass the `onRequest` hook.
   setCommonHeaders(request, reply);
+  reply.headers(errorHeaders(request));
   // The rest of a chunked body has an unknown length, and malformed framing hides its end, so the connection is closed.
   // Otherwise it stays open; the framework would close it after every body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);

@@ -67,7 +67,7 @@ function parametersOf(row: Route): Json[] {
   const inQuery = Object.entries(row.query.properties).map(([name, schema]) => ({
     name,
     in: 'query',
-    required: false,
+    required: (row.query.required ?? []).includes(name),
     schema,
   }));
   const inHeaders = Object.entries(row.headers).map(([name, schema]) => ({

@@ -5,7 +5,7 @@ import { type TSchema, Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { requireAdmin } from '../core/operations/admin-read.ts';
@@ -167,11 +167,18 @@ function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {
     body: request.body,
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
+    serviceUrl: () => serviceUrlOf(request),
   };
 }
 
+/** The address of the service as the caller named it. @throws INVALID_REQUEST */
+export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
+  if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
+  return `${protocol}://${host}`;
+}
+
 /** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
-function addressOf(request: FastifyRequest): string | null {
+export function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
   const forwarded: string | undefined = request.ip;
   // The header of a trusted proxy may contain any text.

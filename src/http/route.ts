@@ -43,6 +43,8 @@ interface BaseCall<Query, Body> {
   readonly ifNoneMatch: string | undefined;
   /** The request's token; a response may contain it only for its owner. */
   readonly token: string;
+  /** The address of the service as the caller named it. @throws INVALID_REQUEST */
+  serviceUrl(): string;
 }
 
 export interface Call<Query, Body> extends BaseCall<Query, Body> {

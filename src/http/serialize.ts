@@ -1,11 +1,16 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
+import type { ServiceDefinition } from '../core/catalogue/definition.ts';
+import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
+import { toLimitFields } from '../core/policy-limits.ts';
+import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
+import type { NewUseLease } from '../vault/use-leases.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
@@ -40,7 +45,49 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   resources: [...policy.resources],
   actions: [...policy.actions],
   max_ttl: policy.maxTtlSeconds,
+  // WHY also undefined: a saved reply of an earlier version does not have it.
+  ...(policy.limits == null ? {} : { limits: toLimitFields(policy.limits) }),
   created_at: toTimestamp(policy.createdAt),
+});
+
+const toTarget = (target: Target): api.CredentialTargets['targets'][number] => ({
+  origin: originOf(target),
+  paths: [...target.paths],
+  methods: [...target.methods],
+  allow_networks: [...target.allowNetworks],
+  ca_pem: target.caPem,
+});
+
+export const toTargetsResponse = ({ path, service, targets, placement, updatedAt }: Usage): api.CredentialTargets => ({
+  path,
+  service,
+  targets: targets.map(toTarget),
+  placement:
+    placement.kind === 'basic' && placement.username === null
+      ? { kind: placement.kind }
+      : (placement as api.CredentialTargets['placement']),
+  updated_at: toTimestamp(updatedAt),
+});
+
+export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): api.UseLease => ({
+  lease_id: lease.id,
+  token: token.reveal(),
+  base_url: baseUrl,
+  expires_at: toTimestamp(lease.expiresAt),
+  env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
+});
+
+export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
+  name: service.name,
+  title: service.title,
+  unsupported: service.unsupported,
+  needs_host: service.needsHost,
+  targets: service.targets.length === 0 ? [] : parseTargets(service.targets).map(toTarget),
+  placement: service.placement as api.CatalogueService['placement'],
+  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
+  key_prefixes: [...service.key.prefixes],
+  denied: service.mints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
+  notes: [...service.notes],
 });
 
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({

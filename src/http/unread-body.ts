@@ -3,6 +3,7 @@
  * SOURCE: RFC 9112, section 9.6.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 
 /**
@@ -24,6 +25,11 @@ export function closeUnread(request: IncomingMessage, reply: FastifyReply): void
   request.pause();
   // WHY: Node reads and drops a body that was not consumed; one read of no bytes marks it as consumed.
   request.read(0);
+  lingerOnClose(socket);
+}
+
+/** Gives the client time to read the response before its connection is closed. */
+export function lingerOnClose(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();

@@ -34,22 +34,18 @@ export function checkSchemas(row: Route, request: FastifyRequest): void {
   check('query', row.query, request.query, request);
 }
 
-function check(part: string, schema: TSchema & Fields, value: unknown, request: FastifyRequest): void {
+function check(part: string, schema: TSchema, value: unknown, request: FastifyRequest): void {
   let validate = validators.get(schema);
   if (validate === undefined) {
     validate = request.compileValidationSchema(schema);
     validators.set(schema, validate);
   }
-  if (validate(value) !== true)
-    throw toValidationError(part, validate.errors?.[0], Object.keys(schema.properties ?? {}));
-}
-
-interface Fields {
-  readonly properties?: object;
+  if (validate(value) !== true) throw toValidationError(part, validate.errors?.[0]);
 }
 
 interface SchemaError {
   readonly instancePath?: string;
+  readonly schemaPath?: string;
   readonly keyword?: string;
   readonly params?: Record<string, unknown>;
   /** The invalid value, and the schema that it violates. */
@@ -58,7 +54,7 @@ interface SchemaError {
 }
 
 interface FieldSchema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   /** The noun for one value. */
   readonly title?: string;
   readonly enum?: readonly string[];
@@ -67,6 +63,8 @@ interface FieldSchema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly items?: FieldSchema;
+  readonly properties?: object;
+  readonly patternProperties?: object;
 }
 
 /** The rule of a field's schema, for an error message. */
@@ -79,23 +77,39 @@ function ruleOf({ type, title, enum: words, minimum, maximum, minItems, maxItems
     const count = maxItems === undefined ? `${minItems} or more` : `${minItems} to ${maxItems}`;
     return `must be an array of ${count} ${items?.title?.toLowerCase()}s`;
   }
-  return `must be a ${type}`;
+  const types = [type ?? 'string'].flat().join(' or ');
+  return `must be ${types.startsWith('o') ? 'an' : 'a'} ${types}`;
+}
+
+/** The keys of a map are the request's own, and stay out of messages. */
+const IN_MAP = /\/patternProperties\//;
+
+/** The location in the body or the query, such as `targets[0].origin`; empty for the whole. */
+function locate({ instancePath = '', schemaPath = '' }: SchemaError): string {
+  const [, ...keys] = instancePath.split('/');
+  const known = IN_MAP.test(schemaPath) ? keys.slice(0, 1) : keys;
+  return known.map((key, at) => (/^\d+$/.test(key) ? `[${key}]` : at === 0 ? key : `.${key}`)).join('');
 }
 
 /** Names the field and the violated rule, never a key or value of the request. */
-function toValidationError(part: string, error: SchemaError | undefined, known: readonly string[]): ApiError {
-  const [, name = part, index] = (error?.instancePath ?? '').split('/');
-  const field = index === undefined ? name : `${name}[${index}]`;
-  if (error?.keyword === 'additionalProperties') {
+function toValidationError(part: string, error: SchemaError = {}): ApiError {
+  const schema = (error.parentSchema ?? {}) as FieldSchema;
+  const location = locate(error);
+  const field = location || part;
+  const invalid = (where: string, rule: string): ApiError => new ApiError('INVALID_REQUEST', `${where}: ${rule}`);
+  if (error.keyword === 'additionalProperties') {
+    if (schema.patternProperties !== undefined) return invalid(field, 'has an invalid name');
     const noun = part === 'query' ? 'parameter' : 'field';
+    const known = Object.keys(schema.properties ?? {});
     const names = known.length === 0 ? `no ${noun}s are allowed` : `the allowed ${noun}s are ${known.join(', ')}`;
-    return new ApiError('INVALID_REQUEST', `${part}: has an unknown ${noun}; ${names}`);
+    return invalid(field, `has an unknown ${noun}; ${names}`);
   }
-  if (error?.keyword === 'required') {
-    return new ApiError('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);
+  if (error.keyword === 'required') {
+    const missing = String(error.params?.['missingProperty']);
+    return invalid(location === '' ? missing : `${location}.${missing}`, 'is required');
   }
-  if (part === 'body' && name === part) return new ApiError('INVALID_REQUEST', 'body: must be a JSON object');
-  const isRepeated = part === 'query' && Array.isArray(error?.data);
-  const rule = isRepeated ? 'must be given once' : ruleOf((error?.parentSchema ?? {}) as FieldSchema);
-  return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
+  if (part === 'body' && location === '') return invalid('body', 'must be a JSON object');
+  if (IN_MAP.test(error.schemaPath ?? '')) return invalid(field, 'must have strings as values');
+  const isRepeated = part === 'query' && Array.isArray(error.data);
+  return invalid(field, isRepeated ? 'must be given once' : ruleOf(schema));
 }

@@ -3,6 +3,7 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
+import type { Usage } from '../core/target.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { isRowAuthentic, type RowFields, type RowKind, rowMac } from '../crypto/row-mac.ts';
 import type { Authenticated } from '../store/store.ts';
@@ -28,6 +29,8 @@ export const AUTHENTICATED_ROWS = {
     agent.description,
     agent.publicKey,
     agent.registeredAt,
+    // Agents whose sessions were never ended keep the bytes that they had before this column existed.
+    ...(agent.sessionsEndedAt == null ? [] : [agent.sessionsEndedAt]),
   ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,
@@ -36,6 +39,8 @@ export const AUTHENTICATED_ROWS = {
     policy.actions,
     policy.maxTtlSeconds,
     policy.createdAt,
+    // Rows from before limits existed keep their MAC, and their replies have no such property.
+    ...(policy.limits == null ? [] : [JSON.stringify(policy.limits)]),
   ]),
   session: authenticatedRows('session', (session: Session) => [
     session.tokenHash,
@@ -51,6 +56,14 @@ export const AUTHENTICATED_ROWS = {
     credential.createdAt,
     credential.updatedAt,
     credential.version,
+  ]),
+  usage: authenticatedRows('targets', (usage: Usage) => [
+    usage.credentialId,
+    usage.path,
+    usage.service ?? '',
+    JSON.stringify(usage.targets),
+    JSON.stringify(usage.placement),
+    usage.updatedAt,
   ]),
   reply: authenticatedRows('reply', (record: IdempotencyRecord) => [
     record.id,

@@ -9,7 +9,7 @@ import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/random.ts';
 import type { Store } from '../store/sql-store.ts';
-import type { ControlChanges, StoreTransaction } from '../store/store.ts';
+import type { ControlChanges, StoredChange, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -28,6 +28,8 @@ export interface BatchParts {
   readonly denials: DenialBudget;
   /** Called with the agents that other nodes deregistered, whose files this node must remove. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
+  /** Called with the changes of each batch that was written, before it is durable. */
+  readonly onCommitted: (changes: readonly StoredChange[]) => void;
 }
 
 /** A committed batch. The next batch builds on it, but no response is sent before it is durable. */
@@ -114,6 +116,7 @@ export class BatchRunner {
     for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
+    this.#parts.onCommitted(changes);
   }
 
   /**

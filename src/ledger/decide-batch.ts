@@ -95,15 +95,17 @@ type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
 };
 
 /**
- * Unseals the value that an outcome needs. If it does not authenticate, the operation's `onFailure` outcome replaces
- * this one.
+ * Unseals the value that an outcome needs. If it does not authenticate or must not be used, the operation's `onFailure`
+ * or `reject` outcome replaces this one.
  */
 function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
   const { response, entry, changes } = outcome;
   if (!('unseal' in response)) return { response, entry, changes };
-  const { content, associatedData, onFailure, reply } = response.unseal;
+  const { content, associatedData, onFailure, reject, reply } = response.unseal;
   const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  return value === null ? unsealOutcome(onFailure(), keys) : { response: { reply: reply(value) }, entry, changes };
+  if (value === null) return unsealOutcome(onFailure(), keys);
+  const rejection = reject?.(value) ?? null;
+  return rejection === null ? { response: { reply: reply(value) }, entry, changes } : unsealOutcome(rejection, keys);
 }
 
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
@@ -121,6 +123,7 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
     reason: draft.reason,
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
+    ...draft.use,
   };
 }
 
@@ -134,6 +137,8 @@ function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, key
       return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
     case 'putCredential':
       return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
+    case 'putUsage':
+      return { kind: 'putUsage', usage: AUTHENTICATED_ROWS.usage.withMac(keys.row, change.usage) };
     case 'saveIdempotencyRecord':
       return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
     case 'addVersion': {

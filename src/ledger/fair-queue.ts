@@ -26,6 +26,7 @@ export function fairnessKeyOf(requester: Requester): string {
     case 'admin':
       return ADMIN;
     case 'session':
+    case 'lease':
       return requester.agentName;
     case 'unauthenticated':
       return `address ${requester.remoteAddr}`;

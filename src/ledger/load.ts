@@ -46,6 +46,9 @@ export function populate(
   }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
+  for (const usage of found.usages) {
+    if (AUTHENTICATED_ROWS.usage.isAuthentic(keys.row, usage)) loaded.usages.set(usage.path, usage);
+  }
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const record of found.idempotencyRecords) {

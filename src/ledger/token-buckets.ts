@@ -26,21 +26,21 @@ export class TokenBuckets {
     this.#intervalMs = intervalMs;
   }
 
-  /** The key's bucket with its tokens at `now`, in milliseconds. */
-  at(key: string, now: number): Bucket {
+  /** The key's bucket with its tokens at `now`, in milliseconds. Keys with a burst of their own always give it. */
+  at(key: string, now: number, burst = this.#burst): Bucket {
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
-      bucket = { tokens: this.#burst, reserved: 0, at: now };
+      bucket = { tokens: burst, reserved: 0, at: now };
       this.#buckets.set(key, bucket);
     }
-    const earned = (Math.max(0, now - bucket.at) * this.#burst) / this.#intervalMs;
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + earned);
+    const earned = (Math.max(0, now - bucket.at) * burst) / this.#intervalMs;
+    bucket.tokens = Math.min(burst, bucket.tokens + earned);
     bucket.at = now;
     return bucket;
   }
 
   /** Seconds until the bucket has a token. */
-  waitSeconds({ tokens }: Bucket): number {
-    return Math.max(1, Math.ceil(((1 - tokens) * this.#intervalMs) / this.#burst / 1000));
+  waitSeconds({ tokens }: Bucket, burst = this.#burst): number {
+    return Math.max(1, Math.ceil(((1 - tokens) * this.#intervalMs) / burst / 1000));
   }
 }

@@ -17,11 +17,22 @@ const LARGE_VALUE_BYTES = 32 * 1024;
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
+const CR = 0x0d;
+const LF = 0x0a;
+
 export interface SearchPattern {
   /** Without CR and LF. */
   readonly bytes: Uint8Array;
   /** Whether a match may contain line breaks. */
   readonly mayBreak: boolean;
+}
+
+const isLongEnough = (text: string): boolean =>
+  Buffer.byteLength(text.replaceAll(/[\r\n]/g, '')) >= SHORTEST_MASKED_BYTES;
+
+/** Whether every form is searched: neither too short to be masked, nor so large that only the likely ones are. */
+export function isFullyMasked(value: string): boolean {
+  return isLongEnough(value.trim()) && Buffer.byteLength(value) <= LARGE_VALUE_BYTES;
 }
 
 /** Patterns of the value and of its secret parts; none for a value that is too short to be masked. */
@@ -31,29 +42,26 @@ export function patternsOf(value: string): SearchPattern[] {
   const whole = value.toWellFormed();
   const isLarge = Buffer.byteLength(whole) > LARGE_VALUE_BYTES;
   for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
-    if (withoutNewlines(text).length < SHORTEST_MASKED_BYTES) continue;
-    for (const form of encodedVariants(text, isLarge)) add(patterns, form, /[\r\n]/.test(text));
-    for (const line of linesOf(text)) add(patterns, line, false);
+    if (!isLongEnough(text)) continue;
+    for (const form of encodedVariants(text, isLarge)) add(patterns, Buffer.from(form), /[\r\n]/.test(text));
+    if (!isLarge) for (const form of charsetForms(text)) add(patterns, form, /[\r\n]/.test(text));
+    for (const line of linesOf(text)) add(patterns, Buffer.from(line), false);
   }
   return [...patterns.values()];
 }
 
-function add(patterns: Map<string, SearchPattern>, form: string, hasBreaks: boolean): void {
-  const bytes = withoutNewlines(form);
+function add(patterns: Map<string, SearchPattern>, form: Buffer, hasBreaks: boolean): void {
+  // WHY: a pattern without line breaks also finds text that a terminal, `base64` or a mail wrapped at any column.
+  const bytes = form.filter((byte) => byte !== CR && byte !== LF);
   for (let from = 0; from < bytes.length; ) {
     const isLast = bytes.length - from <= LONGEST_PATTERN_BYTES;
     const piece = bytes.subarray(from, isLast ? bytes.length : from + PIECE_BYTES);
     from += piece.length;
     if (piece.length < SHORTEST_MASKED_BYTES) continue;
     const mayBreak = hasBreaks || piece.length >= SHORTEST_WRAPPED_BYTES;
-    const key = `${mayBreak} ${piece.toString('latin1')}`;
+    const key = `${mayBreak} ${Buffer.from(piece).toString('latin1')}`;
     patterns.set(key, { bytes: piece, mayBreak });
   }
-}
-
-/** WHY: a pattern without line breaks also finds text that a terminal, `base64` or a mail wrapped at any column. */
-function withoutNewlines(text: string): Buffer {
-  return Buffer.from(text.replaceAll(/[\r\n]/g, ''), 'utf8');
 }
 
 function linesOf(text: string): string[] {
@@ -93,40 +101,80 @@ function base64Forms(bytes: Buffer): string[] {
   });
 }
 
-/** JSON strings with the additional escapes of Python, PHP and Go. */
+/** UTF-16 in either order, and Latin-1. */
+function charsetForms(text: string): Buffer[] {
+  const little = Buffer.from(text.replaceAll(/[\r\n]/g, ''), 'utf16le');
+  // Both orders contain this, with a zero byte before or after it.
+  if (/^[\0-\x7f]*$/.test(text)) return [little.subarray(0, -1)];
+  const big = Buffer.from(little).swap16();
+  return /^[\0-\xff]*$/.test(text) ? [little, big, Buffer.from(text, 'latin1')] : [little, big];
+}
+
+/** JSON strings with the additional escapes of Python, PHP, Go, Gson and .NET, and JSON in JSON. */
 function jsonForms(text: string): string[] {
   const plain = JSON.stringify(text).slice(1, -1);
   const ascii = plain.replaceAll(/[\u0080-\uffff]/g, escapeUnit);
   const slashes = plain.replaceAll('/', String.raw`\/`);
   const html = plain.replaceAll(/[<>&]/g, escapeUnit);
-  return [ascii, slashes, ascii.replaceAll('/', String.raw`\/`), html, html.replaceAll("'", String.raw`\u0027`)];
+  const quoted = plain.replaceAll(String.raw`\"`, String.raw`\u0022`);
+  return [
+    ...[ascii, slashes, ascii.replaceAll('/', String.raw`\/`), html, html.replaceAll("'", String.raw`\u0027`)],
+    plain.replaceAll(/[<>&'=]/g, escapeUnit),
+    quoted.replaceAll(/[<>&']/g, escapeUnitUpper),
+    quoted.replaceAll(/[<>&'+`]/g, escapeUnitUpper),
+    JSON.stringify(plain).slice(1, -1),
+  ];
+}
+
+function escapeUnitUpper(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Percent-encoding by several conventions, with hex digits in both cases. */
+/** Percent-encoding by several conventions, with hex digits in both cases, and once more as a parameter of a URL. */
 function urlForms(text: string): string[] {
   const component = encodeURIComponent(text);
   const strict = component.replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
   const path = strict.replaceAll('%2F', '/');
   const form = new URLSearchParams([['', text]]).toString().slice(1);
   const upper = [component, strict, strict.replaceAll('%20', '+'), path, form, encodeURI(text)];
-  return [...upper, ...upper.map((form) => form.replaceAll(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()))];
+  const forms = [...upper, ...upper.map((form) => form.replaceAll(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()))];
+  return [...forms, ...forms.map((form) => form.replaceAll('%', '%25').replaceAll('+', '%2B'))];
 }
+
+/** How libraries escape in HTML, where it differs from the defaults below. */
+const HTML_ESCAPES: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { '"': '&quot;' },
+  { '"': '&quot;', "'": '&#39;' },
+  { '"': '&quot;', "'": '&#x27;' },
+  { '"': '&quot;', "'": '&#039;' },
+  // Go, and its templates.
+  { '"': '&#34;', "'": '&#39;' },
+  { '"': '&#34;', "'": '&#39;', '+': '&#43;' },
+  // Underscore, Handlebars, Mustache.
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;' },
+  { '"': '&quot;', "'": '&#x27;', '`': '&#x60;', '=': '&#x3D;' },
+  { '"': '&quot;', "'": '&#39;', '`': '&#x60;', '=': '&#x3D;', '/': '&#x2F;' },
+  // Numbers for all.
+  { '&': '&#38;', '<': '&#60;', '>': '&#62;', '"': '&#34;', "'": '&#39;' },
+  { '&': '&#x26;', '<': '&#x3c;', '>': '&#x3e;', '"': '&#x22;', "'": '&#x27;' },
+  { '&': '&#x26;', '<': '&#x3C;', '>': '&#x3E;', '"': '&#x22;', "'": '&#x27;' },
+];
+const HTML_DEFAULTS: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /** Quoting of shells, shell traces, inspected objects and HTML. */
 function quotedForms(text: string): string[] {
-  const html = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  const quoted = html.replaceAll('"', '&quot;');
   return [
     text.replaceAll("'", String.raw`'\''`),
     text.replaceAll(/[^\w@%+=:,./-]/g, String.raw`\$&`),
     text.replaceAll(/[\\']/g, String.raw`\$&`),
-    html,
-    quoted,
-    quoted.replaceAll("'", '&#39;'),
-    quoted.replaceAll("'", '&#x27;'),
+    ...HTML_ESCAPES.map((own) => {
+      const escapes = { ...HTML_DEFAULTS, ...own };
+      return text.replaceAll(/[&<>"'+`=/]/g, (mark) => escapes[mark] ?? mark);
+    }),
   ];
 }

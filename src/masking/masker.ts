@@ -22,11 +22,8 @@ interface Run {
 export class Masker {
   /** Tracks the bytes unchanged. */
   readonly #literal: MatchTracker;
-  /**
-   * Tracks the bytes without colour sequences, which highlighting inserts into a value. Used from a sequence inside a
-   * partial match on.
-   */
-  readonly #shown: MatchTracker;
+  readonly #newTracker: () => MatchTracker;
+  #shownTracker: MatchTracker | null = null;
   #isShownApart = false;
   /**
    * Since the trackers diverged: bytes of skipped sequences, number of consecutive sequences, and the incomplete
@@ -41,16 +38,31 @@ export class Masker {
   /** End of the last masked run; a run that continues there gets no second mask. */
   #maskedTo = -1;
   #runs: Run[] = [];
+  #maskCount = 0;
 
   /** `maxBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
   constructor(automaton: Automaton, maxBreaks: number) {
-    this.#literal = new MatchTracker(automaton, maxBreaks);
-    this.#shown = new MatchTracker(automaton, maxBreaks);
+    this.#newTracker = () => new MatchTracker(automaton, maxBreaks);
+    this.#literal = this.#newTracker();
+  }
+
+  /**
+   * Tracks the bytes without colour sequences, which highlighting inserts into a value. Used from a sequence inside a
+   * partial match on. WHY created only then: few streams have one, and its memory costs more than a short stream.
+   */
+  get #shown(): MatchTracker {
+    this.#shownTracker ??= this.#newTracker();
+    return this.#shownTracker;
   }
 
   /** Whether bytes are held back. */
   get isHolding(): boolean {
     return this.#held.length > 0;
+  }
+
+  /** Number of masks in the output so far. */
+  get maskCount(): number {
+    return this.#maskCount;
   }
 
   /** Reads the next bytes; returns the output that they decide. */
@@ -73,11 +85,13 @@ export class Masker {
     return this.#give(this.#isShownApart ? this.#shown.releasedTo(to - this.#sequence.length) : to);
   }
 
-  /** Ends the stream; held bytes can no longer become a match. */
+  /** Ends the stream; held bytes can no longer become a match. Then another stream may be written. */
   end(): Uint8Array {
     this.#literal.reset();
     this.#isShownApart = false;
-    return this.#give(this.#given + this.#held.length);
+    const rest = this.#give(this.#given + this.#held.length);
+    this.#maskedTo = -1;
+    return rest;
   }
 
   /** WHY: an escape sequence outside a partial match is text, since a value may contain one; this can mask too much. */
@@ -137,7 +151,10 @@ export class Masker {
     for (;;) {
       const run = this.#runs[index];
       if (run !== undefined && run.from <= at) {
-        if (this.#maskedTo !== at) pieces.push(MASK_BYTES);
+        if (this.#maskedTo !== at) {
+          pieces.push(MASK_BYTES);
+          this.#maskCount++;
+        }
         at = run.to;
         this.#maskedTo = at;
         index++;

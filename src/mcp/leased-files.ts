@@ -34,7 +34,7 @@ export class LeasedFiles {
   readonly #client: Leasehold;
   readonly #leases: HeldLeases;
   readonly #directory: FileDirectory;
-  readonly #outstanding: OutstandingValues | null;
+  readonly #outstanding: OutstandingValues;
   readonly #files = new Map<string, LeasedFile>();
   /** Names with an operation in progress; at most one for each name. */
   readonly #busy = new Set<string>();
@@ -44,8 +44,7 @@ export class LeasedFiles {
   readonly #stop = new AbortController();
   #querying: Promise<void> | null = null;
 
-  /** `outstanding`: null without commands, whose output could show a file. */
-  constructor(client: Leasehold, leases: HeldLeases, directory: FileDirectory, outstanding: OutstandingValues | null) {
+  constructor(client: Leasehold, leases: HeldLeases, directory: FileDirectory, outstanding: OutstandingValues) {
     this.#client = client;
     this.#leases = leases;
     this.#directory = directory;
@@ -76,7 +75,7 @@ export class LeasedFiles {
         // timestamps.
         const { issued_at, expires_at: expiresAt } = await this.#client.leases.read(leaseId);
         const end = new Expiry(asked, Date.parse(expiresAt) - Date.parse(issued_at));
-        unregister = this.#outstanding?.register(value, 'path') ?? unregister;
+        unregister = this.#outstanding.register(value, 'path');
         await this.#remove(name);
         await this.#removals.get(name);
         const file = await this.#directory.write(name, value);

@@ -1,6 +1,6 @@
 /**
- * A command's output: read up to a limit, masked after the command's end, when all values that it can contain are
- * known, then truncated.
+ * The output of a command or an upstream: read up to a limit, masked after its end, when all values that it can contain
+ * are known, then truncated.
  */
 import type { Readable } from 'node:stream';
 import { MASK } from '../masking/masker.ts';
@@ -44,12 +44,17 @@ export async function readRaw(stream: Readable, limitBytes: number): Promise<Cap
   return { bytes: bytes.subarray(0, length), isOver, isWhole: !isOver };
 }
 
+export function maskAndTruncate(captured: CapturedOutput, masking: Masking, limitBytes: number): ShownOutput {
+  const { bytes, isCut } = maskAndTruncateBytes(captured, masking, limitBytes);
+  return { text: bytes.toString('utf8'), isCut };
+}
+
 /** ORDER: masked, then truncated: half of a value that the limit divides would not be recognised. */
-export function maskAndTruncate(
+export function maskAndTruncateBytes(
   { bytes, isOver, isWhole }: CapturedOutput,
   masking: Masking,
   limitBytes: number,
-): ShownOutput {
+): { readonly bytes: Buffer; readonly isCut: boolean } {
   const masker = masking.masker();
   const kept: Uint8Array[] = [];
   let room = limitBytes;
@@ -66,5 +71,5 @@ export function maskAndTruncate(
   // nothing is.
   if (isWhole) keep(masker.release());
   if (masker.isHolding) keep(Buffer.from(MASK));
-  return { text: Buffer.concat(kept).toString('utf8'), isCut };
+  return { bytes: Buffer.concat(kept), isCut };
 }

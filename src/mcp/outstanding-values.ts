@@ -1,6 +1,6 @@
 /**
- * The values in files and in running commands, all of which a command's output can contain. The cost of masking them is
- * bounded when a value is registered, so that the output of every command can be masked after its end.
+ * The values in files and in running commands, all of which the output of a command or an upstream can contain. The
+ * cost of masking them is bounded when a value is registered, so that all output can be masked after its end.
  */
 import type { Secret } from '../core/secret.ts';
 import { patternBytesOf } from '../masking/masking.ts';
@@ -53,15 +53,15 @@ export class OutstandingValues {
     if (known !== undefined) return known;
     const patternBytes = patternBytesOf(value);
     if (patternBytes === 0) {
-      throw new ToolError('FAILED', `${field}: the value is too short to be masked in the output of commands`);
+      throw new ToolError('FAILED', `${field}: the value is too short to be masked in output`);
     }
     if (patternBytes > MAX_PATTERN_BYTES) {
-      throw new ToolError('FAILED', `${field}: the value is too large to be masked in the output of commands`);
+      throw new ToolError('FAILED', `${field}: the value is too large to be masked in output`);
     }
     if (entries.reduce((sum, entry) => sum + entry.patternBytes, patternBytes) > MAX_PATTERN_BYTES) {
       throw new ToolError(
         'BUSY',
-        `${field}: together with the values in use it is too large to be masked in the output of commands; remove a file with remove_file, or wait until running commands have ended`,
+        `${field}: together with the values in use it is too large to be masked in output; remove a file with remove_file, or wait until running commands have ended`,
       );
     }
     return { value, patternBytes };

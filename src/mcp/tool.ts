@@ -17,7 +17,7 @@ import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errno.ts';
-import { ToolError } from './errors.ts';
+import { ErrorWithAdvice, ToolError } from './errors.ts';
 
 /** For a tool that only reads from the vault. */
 export const ONLY_READS: ToolAnnotations = {
@@ -136,7 +136,9 @@ function sentenceOf(error: unknown, tool: string, log: (line: string) => void): 
   return 'INTERNAL_ERROR: the server failed; its log has the kind of the error';
 }
 
-function adviceFor({ code, retryAfterSeconds }: LeaseholdError): string {
+function adviceFor(error: LeaseholdError): string {
+  if (error instanceof ErrorWithAdvice) return ` ${error.advice}`;
+  const { code, retryAfterSeconds } = error;
   if (code === 'ACCESS_DENIED') return ' (explain_access shows why, and what an operator can do)';
   return retryAfterSeconds === null ? '' : ` (try again in ${retryAfterSeconds} s)`;
 }

@@ -1,6 +1,6 @@
 /**
- * Quotes untrusted text for a model: a description may contain instructions. The text is shortened, and characters are
- * escaped that are invisible, move a cursor or could end a message.
+ * Makes untrusted text visible to a model, because it may contain instructions. A description is quoted and shortened.
+ * In longer text only those characters are escaped that are invisible or move a cursor.
  */
 
 /**
@@ -9,9 +9,19 @@
  */
 const UNSAFE_CHARACTERS = /[\p{C}\p{Zl}\p{Zp}"\\<>`]/gu;
 
+/** The same without tabs and line ends, and without the joiners that scripts and emoji need. */
+const INVISIBLE_CHARACTERS = /[\p{Zl}\p{Zp}]|(?![\t\n\r\u200c\u200d])\p{C}/gu;
+
+const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** Returns the text with invisible characters as `\u{…}`. */
+export function escapeInvisible(text: string): string {
+  return text.replaceAll(INVISIBLE_CHARACTERS, escaped);
+}
+
 /** Returns at most `maxLength` characters in double quotes, with unsafe ones as `\u{…}`. */
 export function quote(text: string, maxLength = 200): string {
   const characters = Array.from(text);
   const kept = characters.length > maxLength ? `${characters.slice(0, maxLength - 1).join('')}…` : text;
-  return `"${kept.replaceAll(UNSAFE_CHARACTERS, (each) => `\\u{${(each.codePointAt(0) ?? 0).toString(16)}}`)}"`;
+  return `"${kept.replaceAll(UNSAFE_CHARACTERS, escaped)}"`;
 }

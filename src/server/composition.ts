@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
+import { BrokerClient } from '../broker/broker-client.ts';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
@@ -17,6 +18,8 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
+import { UseLimits } from '../vault/use-limits.ts';
+import { Uses } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
@@ -86,6 +89,7 @@ export async function startService(
     onDeregistered: (agents) => {
       for (const { id, name } of agents) void agentKeys.remove(id, name);
     },
+    onCommitted: (changes) => uses.committed(changes),
     onStorageFailure: stopOnStorageFailure,
     // The message of a StoreError contains no data of a request.
     onFailedBatch: (error) => {
@@ -101,6 +105,9 @@ export async function startService(
     onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
     onStorageFailure: stopOnStorageFailure,
   });
+  const broker = new BrokerClient();
+  resources.defer(() => broker.stop());
+  const uses = new Uses(ledger, broker, new UseLimits(ledger, () => clock.now()));
   const vault: Vault = {
     ledger,
     store,
@@ -110,6 +117,7 @@ export async function startService(
     loginThrottle: new LoginThrottle(),
     budgets: new AgentBudgets(configuration.budgets),
     verifier: new Verifier({ store, keys, clock }),
+    uses,
     adminTokenHash: hashToken(adminToken.token.reveal()),
   };
   let phase: 'starting' | 'running' | 'stopping' = 'starting';
@@ -153,12 +161,17 @@ export async function startService(
       }
       agentKeys.stop();
       await sweeping.stop();
-      const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
+      const cut = setTimeout(() => {
+        // WHY: the server no longer knows the connections of WebSockets.
+        void uses.stop();
+        server.server.closeAllConnections();
+      }, timeouts.stopMs);
       // A keep-alive connection becomes idle only after its last response.
       const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
       await server.close();
       clearInterval(closeIdle);
       clearTimeout(cut);
+      await uses.stop();
       denials.close();
       try {
         await recordStop(ledger);

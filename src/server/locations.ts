@@ -33,7 +33,7 @@ export interface Source {
 }
 
 /** An empty target. Until it is published, disposing of its resources leaves nothing. */
-export interface Target {
+export interface MigrationTarget {
   readonly writer: TransferTarget;
   /** Commits the copy, and opens it for verification. */
   commit(): Promise<Store>;
@@ -77,7 +77,7 @@ export async function openTarget(
   location: VaultLocation,
   metadata: VaultMetadata,
   resources: AsyncDisposableStack,
-): Promise<Target> {
+): Promise<MigrationTarget> {
   return location.kind === 'database'
     ? openDatabaseTarget(location.address, metadata, resources)
     : openDirectoryTarget(location.dir, metadata, resources);
@@ -88,7 +88,7 @@ async function openDatabaseTarget(
   address: PostgresAddress,
   metadata: VaultMetadata,
   resources: AsyncDisposableStack,
-): Promise<Target> {
+): Promise<MigrationTarget> {
   const store = resources.adopt(await PostgresStore.open(address), (each) => each.close());
   const writer = await PostgresTarget.open(address, metadata);
   if (writer === null) {
@@ -106,7 +106,7 @@ async function openDatabaseTarget(
 }
 
 /** A new file, which is renamed when it is complete and verified. */
-function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): Target {
+function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): MigrationTarget {
   openDataDir(dir);
   const { databaseFile } = dataDirPaths(dir);
   resources.adopt(lockDataDir(dir), (lock) => lock.release());

@@ -14,7 +14,14 @@ import type { Store } from '../store/sql-store.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';
-import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
+import {
+  describeLocation,
+  type MigrationTarget,
+  openSource,
+  openTarget,
+  type Source,
+  type VaultLocation,
+} from './locations.ts';
 import { checkRollback } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
 
@@ -77,7 +84,7 @@ export async function migrate(request: MigrationRequest, reporter: ProgressRepor
 /** Resolves to the numbers of rows, by table. @throws StartupError if they differ */
 async function copyTables(
   reader: TransferSource,
-  { writer }: Target,
+  { writer }: MigrationTarget,
   reporter: ProgressReporter,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();

@@ -1,5 +1,5 @@
 /** Reads the audit log and its head record. */
-import type { AuditEntry } from '../core/audit.ts';
+import { type AuditEntry, hasUse } from '../core/audit.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, Matches } from './queries.ts';
 import { AUDIT_ENTRIES } from './schema.ts';
@@ -37,7 +37,14 @@ export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | nu
 export function* readEntries(fromSeq: number, toSeq: number, limit: number): Procedure<AuditEntry[]> {
   const rows = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
     WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq LIMIT ${limit}`;
-  return rows.map((row) => AUDIT_ENTRIES.decode(row));
+  return rows.map((row) => withoutEmptyUse(AUDIT_ENTRIES.decode(row)));
+}
+
+/** An entry has the fields of a use only if any of them is set. */
+function withoutEmptyUse(entry: AuditEntry): AuditEntry {
+  if (hasUse(entry)) return entry;
+  const { method, host, target_path, status, bytes_in, bytes_out, redactions, ended, ...others } = entry;
+  return others;
 }
 
 export function* hasEntryBeforeFirst(): Procedure<boolean> {

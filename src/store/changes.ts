@@ -1,7 +1,10 @@
 /** Writes the changes that all stores write in the same way. */
-import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, type Table } from './schema.ts';
+
+import { addExposure } from './exposures.ts';
+import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
 import { type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
+import type { Table } from './table.ts';
 
 export interface ChangeTarget {
   write(statement: Statement): void;
@@ -15,9 +18,12 @@ type SharedKind =
   | 'removeSession'
   | 'consumeChallenge'
   | 'saveIdempotencyRecord'
+  | 'putUsage'
+  | 'removeUsage'
   | 'renewLease'
   | 'revokeLease'
-  | 'revokeMatching';
+  | 'revokeMatching'
+  | 'addExposure';
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
@@ -34,6 +40,13 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       // Replaces a record that expired or was altered outside.
       target.replace(IDEMPOTENCY_RECORDS, change.record);
       return;
+    case 'putUsage':
+      target.write(sql`DELETE FROM usages WHERE path = ${change.usage.path}`);
+      target.insert(USAGES, change.usage);
+      return;
+    case 'removeUsage':
+      target.write(sql`DELETE FROM usages WHERE path = ${change.path}`);
+      return;
     case 'renewLease':
       target.write(sql`UPDATE leases SET expires_at = ${change.expiresAt}, policy_name = ${change.policyName}
         WHERE id = ${change.id}`);
@@ -41,10 +54,18 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
     case 'revokeLease':
       target.write(sql`UPDATE leases SET revoked_at = ${change.revokedAt} WHERE id = ${change.id}`);
       return;
+    case 'addExposure':
+      target.write(addExposure(change.exposure));
+      return;
     // revokeMatching
     default: {
-      const { agentId, credentialId, ...revocation } = change.revocation;
-      target.insert(BULK_REVOCATIONS, { ...revocation, agentId: agentId ?? '', credentialId: credentialId ?? '' });
+      const { agentId, credentialId, kind, ...revocation } = change.revocation;
+      target.insert(BULK_REVOCATIONS, {
+        ...revocation,
+        agentId: agentId ?? '',
+        credentialId: credentialId ?? '',
+        kind: kind ?? '',
+      });
     }
   }
 }

@@ -45,21 +45,22 @@ export function countLeases(
   return count(dialect, toSelection(query), beforeSeq, atMost);
 }
 
-/** A lease was ended by the revocation if it was active, and no earlier revocation applied. */
+/** A lease was ended by the revocation if it was active and of its kind, and no earlier revocation applied. */
 export function countRevokedBy(
   dialect: Dialect,
   { revocation, agentName }: RevokedLeases,
   beforeSeq: number,
 ): Procedure<CountStep<number>> {
-  const { seq, agentId, credentialId, revokedAt } = revocation;
+  const { seq, agentId, credentialId, kind, revokedAt } = revocation;
   const notRevoked = (scope: string): Statement => sql`NOT EXISTS (SELECT 1 FROM bulk_revocations b
-    WHERE ${raw(scope)} AND b.seq > l.seq AND b.seq < ${seq})`;
+    WHERE ${raw(scope)} AND b.kind IN ('', l.kind) AND b.seq > l.seq AND b.seq < ${seq})`;
   const where = and(
     sql`l.revoked_at IS NULL AND l.expires_at > ${revokedAt}`,
-    ...equal({ agent_name: agentName, agent_id: agentId, credential_id: credentialId }),
+    ...equal({ agent_name: agentName, agent_id: agentId, credential_id: credentialId, kind }),
     notRevoked(`b.agent_id = l.agent_id AND b.credential_id = ''`),
     notRevoked('b.agent_id = l.agent_id AND b.credential_id = l.credential_id'),
     notRevoked(`b.agent_id = '' AND b.credential_id = l.credential_id`),
+    notRevoked(`b.agent_id = '' AND b.credential_id = ''`),
   );
   const before = Math.min(beforeSeq, seq);
   return count(dialect, { from: 'leases', agentName, where }, before, Number.MAX_SAFE_INTEGER);

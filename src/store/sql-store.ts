@@ -7,11 +7,20 @@
  */
 import type { ReadSet } from '../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './audit-log.ts';
 import { countCredentials, listCredentials } from './credential-lists.ts';
 import type { Dialect } from './dialect.ts';
+import {
+  type ExposureCursor,
+  type ExposureFilter,
+  listExposures,
+  listLeaseExposures,
+  readExposureProgress,
+} from './exposures.ts';
 import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
+import { listSessions, type SessionCursor } from './session-lists.ts';
 import type { Procedure } from './statement.ts';
 import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
 import {
@@ -20,9 +29,11 @@ import {
   readAgents,
   readEpoch,
   readHighWaterTime,
+  readLeaseOfToken,
   readPolicies,
   readRootKeyCheck,
   readSession,
+  readUsage,
 } from './vault-metadata.ts';
 
 export abstract class SqlStore {
@@ -84,6 +95,15 @@ export abstract class SqlStore {
     return this.run(readSession(tokenHash), true);
   }
 
+  /** The use lease with the token; null if none has it. */
+  readLeaseOfToken(tokenHash: TokenHash) {
+    return this.run(readLeaseOfToken(tokenHash), true);
+  }
+
+  readUsage(path: CredentialPath) {
+    return this.run(readUsage(path), true);
+  }
+
   /**
    * Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row.
    */
@@ -121,6 +141,28 @@ export abstract class SqlStore {
   /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
   countRevokedBy(revoked: RevokedLeases, beforeSeq: number) {
     return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
+  }
+
+  /** The sessions that end after the cursor, in that order; at most `limit` rows, at least 1. */
+  listSessions(after: SessionCursor, limit: number) {
+    return this.run(listSessions(after, limit));
+  }
+
+  /** Changes whenever a lease becomes part of the stored exposures, without which none is deleted. */
+  readExposureProgress() {
+    return this.run(readExposureProgress());
+  }
+
+  /**
+   * What is stored, in key order; at most `limit` rows, at least 1. Leases after `readExposureProgress` are not part.
+   */
+  listExposures(filter: ExposureFilter, after: ExposureCursor, limit: number) {
+    return this.run(listExposures(filter, after, limit));
+  }
+
+  /** The exposures that follow from leases before `beforeSeq`; counts those after `throughSeq`. */
+  listLeaseExposures(filter: ExposureFilter, throughSeq: number, now: number, beforeSeq: number) {
+    return this.run(listLeaseExposures(this.dialect, filter, throughSeq, now, beforeSeq));
   }
 
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */

@@ -8,6 +8,7 @@ import type { IdempotencyRecord } from '../core/idempotency.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName } from '../core/names.ts';
 import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
+import type { Usage } from '../core/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
@@ -29,6 +30,7 @@ export interface LoadedFromStore {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
+  readonly usages: readonly Authenticated<Usage>[];
   readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
 }
 
@@ -40,6 +42,8 @@ export type StoredChange =
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
+  /** Creates the row, or replaces the one of the path. */
+  | { readonly kind: 'putUsage'; readonly usage: Authenticated<Usage> }
   /** Replaces a record with the same id. */
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: Authenticated<IdempotencyRecord> }
   | {

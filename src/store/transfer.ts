@@ -5,9 +5,9 @@
 import { toHead } from './audit-log.ts';
 import { numberIn } from './dialect.ts';
 import { StoreError } from './errors.ts';
-import { type Table, toValue } from './schema.ts';
 import { type Procedure, type Row, raw, sql } from './statement.ts';
 import type { Head } from './store.ts';
+import { type Table, toValue } from './table.ts';
 
 /** The `vault` and `audit_head` rows. */
 export interface VaultMetadata {

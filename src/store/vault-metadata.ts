@@ -1,9 +1,12 @@
 /** Reads the `vault` row, the control state, and what a start checks. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { Lease } from '../core/lease.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
 import type { Policy } from '../core/policy.ts';
+import type { Usage } from '../core/target.ts';
 import { numberIn } from './dialect.ts';
-import { AGENTS, POLICIES, SESSIONS, TABLES } from './schema.ts';
+import { AGENTS, LEASES, POLICIES, SESSIONS, TABLES, USAGES } from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 
@@ -33,6 +36,16 @@ export function* readPolicies(): Procedure<Authenticated<Policy>[]> {
 export function* readSession(tokenHash: TokenHash): Procedure<Authenticated<Session> | null> {
   const [row] = yield sql`SELECT ${SESSIONS.list} FROM sessions WHERE token_hash = ${tokenHash}`;
   return row === undefined ? null : SESSIONS.decode(row);
+}
+
+export function* readLeaseOfToken(tokenHash: TokenHash): Procedure<Lease | null> {
+  const [row] = yield sql`SELECT ${LEASES.list} FROM effective_leases WHERE token_hash = ${tokenHash}`;
+  return row === undefined ? null : LEASES.decode(row);
+}
+
+export function* readUsage(path: CredentialPath): Procedure<Authenticated<Usage> | null> {
+  const [row] = yield sql`SELECT ${USAGES.list} FROM usages WHERE path = ${path}`;
+  return row === undefined ? null : USAGES.decode(row);
 }
 
 export function* isDeregistered(agentId: AgentId): Procedure<boolean> {

@@ -12,6 +12,7 @@ import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import { type Listing, type PageRequest, readListing } from './paging.ts';
+import type { OngoingUse, UseCall } from './uses.ts';
 import type { Vault } from './vault.ts';
 
 /** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */
@@ -30,6 +31,12 @@ export function storeCredential(vault: Vault, context: Context, request: NewValu
   const work = () => ledger.submit(store(context, request, CREDENTIAL_TYPES), bytes);
   const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
   return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
+}
+
+/** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
+export function startUse(vault: Vault, context: Context, call: UseCall): Promise<OngoingUse> {
+  const { uses, budgets, clock } = vault;
+  return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
 }
 
 export interface MetadataWithCount extends Metadata {

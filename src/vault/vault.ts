@@ -12,6 +12,7 @@ import type { Store } from '../store/sql-store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
+import type { Uses } from './uses.ts';
 import type { Verifier } from './verification/verifier.ts';
 
 export interface Vault {
@@ -23,6 +24,7 @@ export interface Vault {
   readonly loginThrottle: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
+  readonly uses: Uses;
   /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;
 }

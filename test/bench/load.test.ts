@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseArguments, USAGE } from '../../bench/arguments.ts';
 import { describeGenerator, findWrk } from '../../bench/generator.ts';
-import { runPaced, runRetrievals } from '../../bench/loads.ts';
+import { runPaced, runRetrievals, runUses } from '../../bench/loads.ts';
 import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken, sampleRetrievals } from '../../bench/targets.ts';
 import { parseWrk } from '../../bench/wrk.ts';
 import { parsePublicKey } from '../../src/crypto/ed25519.ts';
@@ -59,6 +59,9 @@ test('a load sends the requests it was asked for, and fails after another status
   assert.deepEqual([closed.answered, requests], [50, 50]);
   const paced = await runPaced({ kind: 'paced', ...job, perSecond: 1000, seconds: 0.05 });
   assert.deepEqual([paced.answered, requests], [50, 100]);
+  const call = { path: 'a', method: 'GET', url: 'https://127.0.0.1/' };
+  const uses = await runUses({ kind: 'uses', ...job, amount: 20, token: benchToken(0), call });
+  assert.deepEqual([uses.answered, requests], [20, 120]);
   status = 403;
   await assert.rejects(runRetrievals({ kind: 'retrievals', ...job, amount: 50 }), /status 403 instead of 200/);
 });

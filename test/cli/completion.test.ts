@@ -94,7 +94,7 @@ test('the words before the cursor decide what is offered', () => {
     const { offers: _, ...found } = { offers: null, ...target(line) };
     assert.deepEqual(found, wanted, line);
   }
-  assert.deepEqual(offers('policy explain a '), ['retrieve', 'list', 'store', 'delete']);
+  assert.deepEqual(offers('policy explain a '), ['retrieve', 'use', 'list', 'store', 'delete']);
   assert.deepEqual(offers('get --reveal --re'), [], 'a flag on the line is not offered again');
   assert.deepEqual(offers('run --env A=b --en'), ['--env', '--env-file'], 'unless it may be given again');
   assert.deepEqual(offers('nothing x '), []);

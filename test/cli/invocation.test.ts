@@ -95,7 +95,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['run', 'psql', '-e', 'A=b'], /^leasehold: Put the command after --: leasehold run -e NAME=PATH -- COMMAND\.\n/],
   [
     ['audit', 'list', '--action', 'get'],
-    /^leasehold: --action: must be one of retrieve, list, store, delete, create, /,
+    /^leasehold: --action: must be one of retrieve, list, store, delete, use, use_result, /,
   ],
   [['audit', 'list', '--event', 'x'], /^leasehold: --event: must be one of credential\.retrieve, /],
 ];

@@ -111,7 +111,7 @@ test('if only the path does not match, the nearest pattern is named with its pol
     parsePolicy({ name: 'other', principal: 'agent:else', resources: ['prod/db'], actions: ['retrieve'] }),
     parsePolicy({ name: 'lists', principal: 'agent:ci', resources: ['*'], actions: ['list'] }),
   ];
-  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
+  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db', request: null } as Asked;
   const explanation = await explained(drafts, question);
   assert.equal(explanation.nearest_pattern, 'prod/web/*');
   assert.deepEqual(
@@ -143,7 +143,7 @@ test('if only the path does not match, the nearest pattern is named with its pol
 });
 
 test('a caller that may not list policies receives the reason and is told who can see more', () => {
-  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
+  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db', request: null } as Asked;
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
   const explanation = explainAccess(question, null, denied);
   assert.deepEqual([explanation.policies, explanation.grant], [null, null]);
@@ -152,7 +152,7 @@ test('a caller that may not list policies receives the reason and is told who ca
 });
 
 test('a policy of a newer service with an unknown action is considered like others', () => {
-  const question = { agent: 'ci', action: 'retrieve', path: 'p' } as Asked;
+  const question = { agent: 'ci', action: 'retrieve', path: 'p', request: null } as Asked;
   const newer = { ...toListed(parsePolicy({ name: 'n', principal: 'agent:*', resources: ['*'], actions: ['list'] })) };
   const listed = [{ ...newer, actions: ['rotate', 'list'] as Action[] }];
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: '' };
@@ -163,7 +163,8 @@ test('a policy of a newer service with an unknown action is considered like othe
 });
 
 test('a suggested command line is parsed by a shell into the same words', () => {
-  const lineFor = (path: string) => grantCommand({ agent: 'a', action: 'list', path } as Asked, new Set(['a-list']));
+  const lineFor = (path: string) =>
+    grantCommand({ agent: 'a', action: 'list', path, request: null } as Asked, new Set(['a-list']));
   const rest = '--action list --max-ttl 300';
   assert.equal(lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
   assert.equal(lineFor('~root/x'), `leasehold policy put a-list-2 --principal agent:a --resource '~root/x' ${rest}`);

@@ -120,8 +120,9 @@ test('a replacement is marked exactly when it grants more', () => {
   );
   const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
   const marked = (fields: Partial<Fields>): string[] =>
-    makePlan([draftOf({ ...before, name: 'n', ...fields })], [before], false).steps.flatMap((step) =>
-      step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
+    makePlan([draftOf({ ...before, name: 'n', limits: undefined, ...fields })], [before], false).steps.flatMap(
+      (step) =>
+        step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
     );
   assert.deepEqual(marked({ resources: ['p/x', 'p/y/*'] }), ['resources']);
   assert.deepEqual(marked({ resources: ['p', 'q'] }), ['resources+']);
@@ -129,6 +130,33 @@ test('a replacement is marked exactly when it grants more', () => {
   assert.deepEqual(marked({ principal: 'agent:*' }), ['principal+']);
   assert.deepEqual(marked({ principal: 'agent:ab' }), ['principal+'], 'another agent');
   assert.deepEqual(marked({ resources: ['q', 'p/*'], actions: ['list', 'retrieve'] }), [], 'an order decides nothing');
+});
+
+test('limits are compared, marked and shown', () => {
+  const limited = draftOf({ name: 'n', actions: ['use'], limits: { uses_per_hour: 10, concurrent: 2 } });
+  const replaced = (limits: Fields['limits'], from = limited): string[] =>
+    planLines(makePlan([draftOf({ name: 'n', actions: ['use'], limits })], [from], false)).slice(0, -1);
+  const was = 'uses_per_hour 10, concurrent 2';
+  assert.deepEqual(replaced({ concurrent: 2, uses_per_hour: 10 }), []);
+  assert.deepEqual(replaced({ uses_per_hour: 9, concurrent: 2 }), [
+    '~ replace n',
+    `    limits: ${was} → uses_per_hour 9, concurrent 2`,
+  ]);
+  assert.deepEqual(replaced({ uses_per_hour: 10, concurrent: 2, bytes_per_hour: 1 }).length, 2);
+  assert.deepEqual(replaced({ uses_per_hour: 11, concurrent: 1 }), [
+    '~ replace n  WIDENS ACCESS',
+    `    limits: ${was} → uses_per_hour 11, concurrent 1  (wider)`,
+  ]);
+  assert.deepEqual(replaced({ uses_per_hour: 10 })[0], '~ replace n  WIDENS ACCESS');
+  assert.deepEqual(replaced(undefined)[1], `    limits: ${was} → none  (wider)`);
+  assert.deepEqual(replaced({ concurrent: 2 }, draftOf({ name: 'n', actions: ['use'] })), [
+    '~ replace n',
+    '    limits: none → concurrent 2',
+  ]);
+  assert.deepEqual(
+    planLines(makePlan([limited], [], false))[1],
+    `    agent:a may use p/* for up to 300 s, at most ${was}`,
+  );
 });
 
 test('a plan shows old and new to people, and is one record for programs', () => {

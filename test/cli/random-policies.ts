@@ -11,10 +11,11 @@ export interface Asked {
   readonly agent: AgentName;
   readonly action: Action;
   readonly path: CredentialPath;
+  readonly request: null;
 }
 
 export const QUESTIONS: readonly Asked[] = AGENTS.flatMap((agent) =>
-  ACTIONS.flatMap((action) => PATHS.map((path) => ({ agent, action, path }))),
+  ACTIONS.flatMap((action) => PATHS.map((path) => ({ agent, action, path, request: null }))),
 );
 
 const policy = fc

@@ -45,11 +45,22 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual([simulated.allowed, simulated.policy_name, simulated.lease_ttl], [true, 'ci', 40]);
   await vault.policies.delete('ci');
 
+  assert.equal((await vault.services()).length, 25);
+
   assert.equal((await vault.agents.register({ name: 'ci', description: 'builds' })).name, 'ci');
   assert.equal((await vault.agents.read('ci')).description, 'builds');
   assert.equal((await vault.agents.list()).data.length, 2);
   assert.equal((await collect(vault.agents.listAll())).length, 2);
   await vault.agents.deregister('ci');
+
+  const targets = [{ origin: 'https://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
+  await vault.targets.put('prod/a+b', { targets, placement: { kind: 'bearer' } });
+  assert.equal((await vault.targets.read('prod/a+b')).targets[0]?.origin, 'https://127.0.0.1:1');
+  const use = { path: 'prod/a+b', method: 'GET', url: 'https://127.0.0.1:1/' };
+  await assert.rejects(vault.use(use), withCode('UPSTREAM_FAILED', 502));
+  const issuing = vault.useLeases.issue({ path: 'prod/a+b' });
+  await assert.rejects(issuing, withCode('ACCESS_DENIED', 403));
+  await vault.targets.delete('prod/a+b');
 
   const agent = asAgent();
   assert.equal((await agent.logIn()).agent_name, AGENT);
@@ -63,6 +74,12 @@ test('every route in the table is called, and every response is returned', async
   assert.ok((await collect(vault.leases.listAll())).length >= 3);
   await vault.leases.revoke(own.lease_id);
   assert.deepEqual(await vault.leases.revokeAll({ path: 'prod/a+b' }), { revoked: 2 });
+  const [exposed] = (await vault.exposure.read('prod/a+b')).versions;
+  assert.deepEqual([exposed?.version, exposed?.seen_by[0]?.agent_name], [1, 'admin']);
+  assert.equal((await vault.exposure.list({ agent: AGENT, limit: 1 })).data[0]?.path, 'prod/db/password');
+  assert.equal((await collect(vault.exposure.listAll({ agent: 'admin' }))).length, 1);
+  const { rotate } = await vault.exposure.panic({ agent: AGENT });
+  assert.deepEqual(rotate, [{ path: 'prod/db/password', version: 1, current: true }]);
   await vault.credentials.delete('prod/a+b');
 
   const newest = await vault.audit.list({ limit: 2 });

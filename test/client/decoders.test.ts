@@ -1,12 +1,19 @@
 /** Every response is validated by its fields: a missing field is rejected, and an unknown one is accepted. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Leasehold } from '../../src/client/leasehold.ts';
-import { AGENT, collect, type Scene, setScene, withCode } from './fixture.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
+import { startUpstream } from '../broker/upstream.ts';
+import { AGENT, collect, setScene, withCode } from './fixture.ts';
 
 const path = 'prod/db/password';
 const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
 let made = 0;
+const upstream = await startUpstream({ after }, (_request, response) => response.end('{}'));
+const origin = `https://127.0.0.1:${upstream.port}`;
+const TARGETS = {
+  targets: [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }],
+  placement: { kind: 'bearer' as const },
+};
 
 /** Calls whose responses have data; each can be repeated. */
 const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Promise<unknown>>> = {
@@ -31,6 +38,14 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
   'leases.read': (vault, leaseId) => vault.leases.read(leaseId),
   'leases.renew': (vault, leaseId) => vault.leases.renew(leaseId),
   'leases.revokeAll': (vault) => vault.leases.revokeAll({ agent: 'nobody-yet' }),
+  'targets.put': (vault) => vault.targets.put(path, TARGETS),
+  'targets.read': (vault) => vault.targets.read(path),
+  use: (vault) => vault.use({ path, method: 'GET', url: `${origin}/` }),
+  'useLeases.issue': (vault) => vault.useLeases.issue({ path }),
+  'exposure.read': (vault) => vault.exposure.read(path),
+  'exposure.list': (vault) => vault.exposure.list({ agent: AGENT }),
+  'exposure.listAll': (vault) => collect(vault.exposure.listAll({ agent: AGENT })),
+  'exposure.panic': (vault) => vault.exposure.panic({ agent: AGENT }),
   'audit.list': (vault) => vault.audit.list({ limit: 3 }),
   'audit.verify': (vault) => vault.audit.verify(),
   'audit.readProgress': (vault) => vault.audit.readProgress(),
@@ -40,36 +55,51 @@ type Fields = Record<string, unknown>;
 type Change = (answer: { data: Fields; row: Fields; meta: Fields | undefined }) => void;
 
 /** The service's response, modified in transit. */
-function changing({ asAdmin }: Scene, change: Change): Leasehold {
+function changing(change: Change, token: string): Leasehold {
   const changed: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
     const body = JSON.parse(await answer.text());
     change({ data: body.data, row: Array.isArray(body.data) ? body.data[0] : body.data, meta: body.meta });
     return new Response(JSON.stringify(body), { status: answer.status, headers: answer.headers });
   };
-  return asAdmin({ fetch: changed, retries: 0 });
+  return new Leasehold({ address: scene.service.address, token, fetch: changed, retries: 0 });
 }
 
 const scene = await setScene({ after });
+await scene.admin.targets.put(path, TARGETS);
+await scene.admin.policies.create({
+  name: 'uses',
+  principal: `agent:${AGENT}`,
+  resources: ['prod/*'],
+  actions: ['use'],
+});
+/** Fields whose decoders name a field of theirs. */
+const NESTED: ReadonlySet<string> = new Set(['versions', 'targets', 'placement', 'rotate', 'used_only']);
 
 for (const [name, call] of Object.entries(CALLS)) {
   test(`${name}: each missing field is rejected, and an additional one is accepted`, async () => {
-    const leaseId = (await scene.asAgent().credentials.retrieve(path)).lease_id;
+    const agent = scene.asAgent();
+    const leaseId = (await agent.credentials.retrieve(path)).lease_id;
+    // Only an agent can have a use lease.
+    const isForAgents = name === 'useLeases.issue';
+    const token = isForAgents ? (await agent.logIn()).session_id.reveal() : scene.service.adminToken;
     const fields: string[] = [];
     const more: Change = ({ row }) => {
       fields.push(...Object.keys(row));
       row['added_later'] = { by: 'a newer service' };
     };
-    await call(changing(scene, more), leaseId);
+    await call(changing(more, token), leaseId);
     assert.ok(fields.length > 0);
     for (const field of fields) {
-      for (const wrong of [undefined, {}, [{}], [null]]) {
+      // An upstream may send no headers, and a service may have no variables.
+      const isMap = field === 'headers' || field === 'env';
+      for (const wrong of [undefined, isMap ? { name: 5 } : {}, [{}], [null]]) {
         const change: Change = ({ row }) => {
           row[field] = wrong; // undefined is left out on the wire
         };
-        const message = field === 'versions' ? /list|object|version/ : new RegExp(`: ${field} must be `);
+        const message = NESTED.has(field) ? /list|object|version|kind|origin|path/ : new RegExp(`: ${field} must be `);
         const error = { ...withCode('INVALID_RESPONSE', null), message };
-        await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
+        await assert.rejects(call(changing(change, token), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
       }
     }
     for (const data of [null, [null], [{}], {}, 5, 'text', [[]]]) {
@@ -87,6 +117,7 @@ test('a deletion succeeds with 204 only', async (t) => {
   const calls = [
     () => vault.credentials.delete(path),
     () => vault.policies.delete('reads'),
+    () => vault.targets.delete(path),
     () => vault.agents.deregister(AGENT),
     () => vault.leases.revoke('00000000-0000-4000-8000-000000000000'),
     () => vault.logOut(),

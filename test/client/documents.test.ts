@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { startUpstream } from '../broker/upstream.ts';
 import { ROOT } from '../conventions/source.ts';
 import { readBlocks } from '../e2e/markdown.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { openShop } from './programs.ts';
+import { AGENT, openShop } from './programs.ts';
 
 const page = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
 const program = readBlocks(page)
@@ -16,10 +17,18 @@ const program = readBlocks(page)
 const library = join(ROOT, 'src/client/leasehold.ts');
 
 test('the program prints what the page shows', async (t) => {
-  const { directory, run } = await openShop(t);
+  const { directory, run, service } = await openShop(t);
+  const upstream = await startUpstream(t, (_request, response) => response.end('{"models":["small"]}'));
+  const origin = `https://127.0.0.1:${upstream.port}`;
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'api/key', value: 'a key of the upstream' });
+  const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
+  await admin.put('/api/v1/targets/api/key', { targets, placement: { kind: 'bearer' } });
+  const grant = { name: 'uses', principal: `agent:${AGENT}`, resources: ['api/*'], actions: ['use'] };
+  await admin.post('/api/v1/policies', { ...grant, max_ttl: 60 });
   const file = join(directory, 'page.ts');
   writeFileSync(file, program.replaceAll("'leasehold/client'", JSON.stringify(library)));
-  const { code, stdout, stderr } = await run(process.execPath, [file]);
+  const { code, stdout, stderr } = await run(process.execPath, [file], { API_ORIGIN: origin });
   assert.deepEqual([code, stderr], [0, '']);
   const promised = [...program.matchAll(/^.*console\.log\(.*\/\/ → (.*)$/gm)].map(([, text = '']) => text);
   assert.ok(promised.length >= 8);
@@ -45,6 +54,6 @@ test('the page lists exactly the client’s own error codes', () => {
   const [, codes = ''] =
     /type ClientCode =([^;]*);/.exec(readFileSync(join(ROOT, 'src/client/errors.ts'), 'utf8')) ?? [];
   const named = [...codes.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);
-  assert.equal(named.length, 6);
+  assert.equal(named.length, 7);
   for (const code of named) assert.ok(page.includes(`\`${code}\``), code);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { format, inspect } from 'node:util';
 import { Leasehold, Secret } from '../../src/client/leasehold.ts';
-import { setScene } from './fixture.ts';
+import { AGENT, setScene } from './fixture.ts';
 
 const VALUE = 'correct horse';
 const path = 'prod/db/password';
@@ -42,6 +42,17 @@ test('a retrieval, a session and the client itself print no value and no token',
   for (const hidden of [VALUE, service.adminToken, session.session_id.reveal()]) {
     assert.equal(printed.includes(hidden), false);
   }
+});
+
+test('a use lease prints neither its token nor the variables that contain it', async (t) => {
+  const { admin, asAgent } = await setScene(t);
+  await admin.targets.put(path, { service: 'openai' });
+  await admin.policies.create({ name: 'uses', principal: `agent:${AGENT}`, resources: [path], actions: ['use'] });
+  const lease = await asAgent().useLeases.issue({ path });
+  assert.match(lease.token.reveal(), /lhu_[\w-]{43}$/);
+  assert.equal(lease.env['OPENAI_API_KEY']?.reveal(), lease.token.reveal());
+  assert.equal(lease.env['OPENAI_BASE_URL']?.reveal(), `${lease.base_url}/v1`);
+  assert.equal(everyWayToPrint(lease).includes(lease.token.reveal()), false);
 });
 
 test('console.log shows a Secret as [secret]', () => {

@@ -5,7 +5,7 @@ import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import type { Store } from '../../src/store/sql-store.ts';
-import { aCredential, anEntry, commit, retrievals, stored } from './rows.ts';
+import { aCredential, aLease, anEntry, commit, leased, retrievals, stored, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
 const [A, B] = [aCredential('a'), aCredential('b')];
@@ -31,6 +31,18 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await store.readAccessCount('gone' as CredentialId), 0);
     await commit(store, retrievals(4, [A], [stored({ ...A, version: 2 })]));
     assert.deepEqual(await countsOf(store), { a: 3, b: 1 });
+  });
+
+  test(`${name}: leases for uses are not counted, before and after a sweep`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: [stored(A), stored(B)] });
+    await commit(store, retrievals(1, [A, B]));
+    const used = (seq: number) => leased(aLease(seq, { credentialId: A.id, path: A.path, kind: 'use' }));
+    const entries = [3, 4].map((seq) => anEntry(seq, { resource: 'a', event_type: 'credential.use', action: 'use' }));
+    await commit(store, { entries, changes: [used(3), used(4)] });
+    assert.deepEqual(await countsOf(store), { a: 1, b: 1 });
+    await store.sweep(T0, 10);
+    assert.deepEqual(await countsOf(store), { a: 1, b: 1 });
   });
 
   test(`${name}: a credential created again at a path counts from zero, in the same batch and later`, async (t) => {

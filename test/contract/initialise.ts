@@ -13,6 +13,7 @@ import {
   anEntry,
   aPolicy,
   aSession,
+  asPath,
   commit,
   headAt,
   KEY_CHECK,
@@ -121,6 +122,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       aPolicy(1, { resources: ['a/b' as Pattern, '*' as Pattern], actions: ['delete', 'list'] }),
       aPolicy(2, { resources: many, maxTtlSeconds: 31_536_000 as TtlSeconds }),
       aPolicy(3, { name: 'Policy-1' as PolicyName }),
+      aPolicy(4, { limits: { usesPerHour: 1, bytesPerHour: 1_000_000_000_000, concurrent: null } }),
     ];
     const sessions = [aSession(1), aSession(2)];
     await commit(store, {
@@ -134,6 +136,31 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(byName(await store.readPolicies()), byName(policies));
     for (const session of sessions) assert.deepEqual(await store.readSession(session.tokenHash), session);
     assert.equal(await store.readSession(aSession(3).tokenHash), null);
+  });
+
+  test(`${name}: a use lease is found by its token, with the revocations that apply to it, and targets by path`, async (t) => {
+    const store = await newVault(t);
+    const tokenHash = aSession(1).tokenHash;
+    const lease = aLease(1, { kind: 'use', tokenHash });
+    const usage = {
+      credentialId: lease.credentialId,
+      path: lease.path,
+      service: null,
+      targets: [],
+      placement: { kind: 'query' as const, name: 'key' },
+      updatedAt: T0,
+      mac: 'of the targets',
+    };
+    await commit(store, {
+      changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), { kind: 'putUsage', usage }],
+    });
+    assert.deepEqual(await store.readLeaseOfToken(tokenHash), lease);
+    assert.equal(await store.readLeaseOfToken(aSession(2).tokenHash), null);
+    assert.deepEqual(await store.readUsage(lease.path), usage);
+    assert.equal(await store.readUsage(asPath('prod/other')), null);
+    await commit(store, { changes: [marked(3, lease.agentId, null), { kind: 'removeUsage', path: lease.path }] });
+    assert.deepEqual(await store.readLeaseOfToken(tokenHash), { ...lease, revokedAt: T0 + 3 });
+    assert.equal(await store.readUsage(lease.path), null);
   });
 
   test(`${name}: a stored row replaces the previous one, a removed row is deleted, and other rows stay`, async (t) => {

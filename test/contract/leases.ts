@@ -80,7 +80,7 @@ function play(events: readonly Event[]): {
     if (happened.kind === 'mark') {
       const agentId = happened.agent === null ? null : idOfAgent(happened.agent);
       const credentialId = happened.path === null ? null : idOfPath(happened.path);
-      const mark = { seq, agentId, credentialId, revokedAt: now };
+      const mark = { seq, agentId, credentialId, kind: null, revokedAt: now };
       const before = leases;
       leases = before.map((lease) => underMark(lease, mark));
       ended.set(mark, leases.filter((lease, at) => lease !== before[at]).length);
@@ -162,7 +162,7 @@ export function leaseContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     const ends = T0 + 100_000;
     const leases = [1, 2, 3].map((seq) => aLease(seq, { expiresAt: ends, agentId: idOfAgent(String(seq)) }));
-    const mark = { seq: 4, agentId: idOfAgent('3'), credentialId: null, revokedAt: T0 + 20 };
+    const mark = { seq: 4, agentId: idOfAgent('3'), credentialId: null, kind: null, revokedAt: T0 + 20 };
     await commit(store, {
       changes: [
         ...leases.map(leased),

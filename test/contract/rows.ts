@@ -62,6 +62,7 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   description: '',
   publicKey: base64(`key ${n}`) as PublicKey,
   registeredAt: T0 + n,
+  sessionsEndedAt: null,
   mac: base64(`mac of agent ${n}`),
   ...fields,
 });
@@ -72,6 +73,7 @@ export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<
   resources: ['prod/*' as Pattern],
   actions: ['retrieve'],
   maxTtlSeconds: 300 as TtlSeconds,
+  limits: null,
   createdAt: T0 + n,
   mac: base64(`mac of policy ${n}`),
   ...fields,
@@ -125,6 +127,8 @@ export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
   issuedAt: T0 + seq,
   expiresAt: T0 + seq + 300_000,
   revokedAt: null,
+  kind: 'retrieve',
+  tokenHash: null,
   seq,
   ...fields,
 });
@@ -143,7 +147,7 @@ export const keptReply = (record: Authenticated<IdempotencyRecord>): StoredChang
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'revokeMatching',
-  revocation: { seq, agentId, credentialId, revokedAt: T0 + seq },
+  revocation: { seq, agentId, credentialId, kind: null, revokedAt: T0 + seq },
 });
 
 /** A batch in which the credentials are retrieved, in that order, behind the changes. */

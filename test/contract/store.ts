@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/sql-store.ts';
 import type { Scope } from '../kit/directory.ts';
 import { commitContract } from './commit.ts';
 import { countContract } from './counts.ts';
+import { exposureContract } from './exposures.ts';
 import { keptReplyContract } from './idempotency-records.ts';
 import { beginningContract } from './initialise.ts';
 import { leaseContract } from './leases.ts';
@@ -53,4 +54,5 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   logContract(subject);
   sweepContract(subject);
   sweepLeaseContract(subject);
+  exposureContract(subject);
 }

@@ -142,7 +142,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     );
     const mark = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null, revokedAt: number) => ({
       kind: 'revokeMatching' as const,
-      revocation: { seq, agentId, credentialId, revokedAt },
+      revocation: { seq, agentId, credentialId, kind: null, revokedAt },
     });
     await commit(store, {
       changes: [
@@ -178,7 +178,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const revokedAt = T0 + 10;
     const lease = aLease(1, { issuedAt: T0, expiresAt: T0 + YEAR_MS });
     const { id } = anAgent(1);
-    const mark = { seq: 2, agentId: id, credentialId: null, revokedAt };
+    const mark = { seq: 2, agentId: id, credentialId: null, kind: null, revokedAt };
     await commit(store, { changes: [leased(lease), { kind: 'revokeMatching', revocation: mark }] });
     await store.sweep(lease.expiresAt, 10);
     assert.equal(await store.isDeregistered(id), true);

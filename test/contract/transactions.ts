@@ -31,6 +31,7 @@ export function turnContract({ name, newVault }: Subject): void {
       sessions: [],
       leases: [],
       spentChallenges: [],
+      usages: [],
       idempotencyRecords: [],
     });
   });

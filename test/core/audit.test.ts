@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { actionOf, canonicalEntry, canonicalHead, type EntryWithoutMac, EVENT_TYPES } from '../../src/core/audit.ts';
+import {
+  actionOf,
+  canonicalEntry,
+  canonicalHead,
+  type EntryWithoutMac,
+  EVENT_TYPES,
+  USE_FIELDS,
+} from '../../src/core/audit.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [
@@ -71,6 +78,52 @@ test('an entry can be restored from its canonical bytes, so different entries ha
     }),
     runs(2000),
   );
+});
+
+const number = fc.oneof(fc.nat(3), fc.maxSafeNat());
+const uses: fc.Arbitrary<EntryWithoutMac> = fc
+  .tuple(
+    entries,
+    fc.record({
+      ...{ method: textsOrNull, host: textsOrNull, target_path: textsOrNull },
+      ...{ status: fc.option(number), bytes_in: fc.option(number), bytes_out: fc.option(number) },
+      ...{ redactions: fc.option(number), ended: fc.constantFrom(null, 'complete', 'failed') },
+    }),
+  )
+  .map(([entry, use]) => ({ ...entry, ...use }));
+
+test('an entry with any field of a use has the second format, in which every field is covered', () => {
+  fc.assert(
+    fc.property(uses, (entry) => {
+      const [format, ...values] = JSON.parse(Buffer.from(canonicalEntry(entry)).toString('utf8'));
+      const isUse = USE_FIELDS.some((field) => entry[field] !== null);
+      assert.equal(format, isUse ? 'leasehold-audit-v2' : 'leasehold-audit-v1');
+      const fields = isUse ? [...FIELDS, ...USE_FIELDS] : FIELDS;
+      assert.deepEqual(
+        values,
+        fields.map((field) => entry[field]),
+      );
+    }),
+    runs(1000),
+  );
+});
+
+test('entries that differ in a single field of a use have different bytes, for every field', () => {
+  fc.assert(
+    fc.property(uses, uses, fc.constantFrom(...USE_FIELDS), (entry, other, field) => {
+      const changed = { ...entry, [field]: other[field] };
+      assert.equal(bytesOf(changed) === bytesOf(entry), entry[field] === other[field]);
+    }),
+    runs(1000),
+  );
+});
+
+test('a field of a use that is left out counts as null', () => {
+  const [entry] = fc.sample(entries, { numRuns: 1, seed: 1 });
+  assert.ok(entry);
+  const none = Object.fromEntries(USE_FIELDS.map((field) => [field, null]));
+  assert.equal(bytesOf({ ...entry, ...none }), bytesOf(entry));
+  assert.equal(bytesOf({ ...entry, ...none, host: 'a' }), bytesOf({ ...entry, host: 'a' }));
 });
 
 test('entries that differ in a single field have different bytes, for every field', () => {

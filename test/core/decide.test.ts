@@ -91,7 +91,7 @@ const REASONS: readonly [what: string, action: string, path: string, reason: str
     'the actions that there are',
     'destroy',
     'prod/db/x',
-    'The action does not exist; the actions are retrieve, list, store, delete.',
+    'The action does not exist; the actions are retrieve, use, list, store, delete.',
   ],
 ];
 

@@ -20,6 +20,7 @@ const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   429: ['RATE_LIMITED'],
   431: ['HEADERS_TOO_LARGE'],
   500: ['INTERNAL_ERROR', 'INTEGRITY_FAILURE'],
+  502: ['UPSTREAM_FAILED'],
   503: ['VAULT_LOCKED', 'UNAVAILABLE'],
 };
 

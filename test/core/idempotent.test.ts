@@ -32,6 +32,7 @@ const anAgent = (id: string): Agent => ({
   description: '',
   publicKey: 'key' as PublicKey,
   registeredAt: 0,
+  sessionsEndedAt: null,
 });
 
 const admin = (idempotency?: Idempotency): Context => ({

@@ -29,6 +29,8 @@ const LEASE: Lease = {
   issuedAt: ISSUED,
   expiresAt: EXPIRES,
   revokedAt: null,
+  kind: 'retrieve',
+  tokenHash: null,
   seq: 7,
 };
 
@@ -52,6 +54,7 @@ for (const [revokedAt, now, status] of STATUSES) {
 const mark = (fields: Partial<BulkRevocation>): BulkRevocation => ({
   agentId: null,
   credentialId: null,
+  kind: null,
   revokedAt: ISSUED + 5000,
   seq: 8,
   ...fields,

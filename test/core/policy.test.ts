@@ -110,12 +110,13 @@ test('a policy keeps the given fields, each pattern and action once', () => {
       resources: ['b/*', 'a', '*'],
       actions: ['delete', 'retrieve', 'list', 'store'],
       maxTtlSeconds: 7,
+      limits: null,
     },
   );
 });
 
-test('the actions are retrieve, list, store and delete, and no property of Object.prototype', () => {
-  for (const action of ['retrieve', 'list', 'store', 'delete']) assert.equal(isAction(action), true);
+test('the actions are retrieve, use, list, store and delete, and no property of Object.prototype', () => {
+  for (const action of ['retrieve', 'use', 'list', 'store', 'delete']) assert.equal(isAction(action), true);
   for (const action of ['', '*', 'Retrieve', 'retrieve ', 'read', 'constructor', '__proto__', 'length', '0']) {
     assert.equal(isAction(action), false, action);
     refusal('actions[1]', () => parsePolicy({ ...FIELDS, actions: ['retrieve', action] }));

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { runs } from '../kit/property.ts';
-import { AUDIT, arbitraryEntry, chained } from './audit-vectors.ts';
+import { AUDIT, AUDIT_OF_USES, arbitraryEntry, arbitraryUse, chained, FROZEN_LOGS } from './audit-vectors.ts';
 import { type Evidence, runVerifier, runVerifierOnMany, toExport } from './python-verifier.ts';
 import { keysFrom, keysOf } from './vectors.ts';
 
@@ -14,23 +14,26 @@ const auditKey = AUDIT.audit_key;
 const intact = toExport(AUDIT.entries);
 const { head } = AUDIT;
 
-test('the frozen log is valid, with and without its head record', async (t) => {
-  for (const given of [head, null]) {
-    const { status, result } = await runVerifier(t, { text: intact, head: given, auditKey });
-    assert.equal(status, 0);
-    assert.deepEqual(result, {
-      valid: true,
-      entries: AUDIT.entries.length,
-      first_entry: AUDIT.entries[0]?.timestamp,
-      last_entry: AUDIT.entries.at(-1)?.timestamp,
-    });
+test('the frozen logs are valid, with and without its head record', async (t) => {
+  for (const log of FROZEN_LOGS) {
+    for (const given of [log.head, null]) {
+      const { status, result } = await runVerifier(t, { text: toExport(log.entries), head: given, auditKey });
+      assert.equal(status, 0);
+      assert.deepEqual(result, {
+        valid: true,
+        entries: log.entries.length,
+        first_entry: log.entries[0]?.timestamp,
+        last_entry: log.entries.at(-1)?.timestamp,
+      });
+    }
   }
 });
 
 test('the verifier finds the break of each tampered log where the service does', async (t) => {
-  const evidence = AUDIT.tampered.map((twin) => ({ text: toExport(twin.entries), head: twin.head, auditKey }));
+  const tampered = FROZEN_LOGS.flatMap((log) => log.tampered);
+  const evidence = tampered.map((twin) => ({ text: toExport(twin.entries), head: twin.head, auditKey }));
   const verdicts = await runVerifierOnMany(t, evidence);
-  for (const [index, { name, break_at_entry, break_at_timestamp }] of AUDIT.tampered.entries()) {
+  for (const [index, { name, break_at_entry, break_at_timestamp }] of tampered.entries()) {
     const verdict = verdicts[index];
     assert.equal(verdict?.status, 1, `${name}: ${verdict?.errors}`);
     const { valid, break_at_entry: entry, break_at_timestamp: timestamp, message } = verdict.result;
@@ -49,6 +52,7 @@ test('the exit code is 1 for a broken log, and 2 if the verifier cannot decide',
 });
 
 const line = AUDIT.entries.map((entry) => JSON.stringify(entry));
+const use = JSON.stringify(AUDIT_OF_USES.entries[2]);
 const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>])[] = [
   ['the export is empty and there is no head record', { text: '', head: null }],
   ['the last line has no end', { text: intact.slice(0, -1) }],
@@ -57,6 +61,10 @@ const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>
   ['a line lacks a field', { text: `${line[0]?.replace('"reason":null,', '')}\n` }],
   ['a line has a key twice', { text: `${line[0]?.replace('{', '{"seq":1,')}\n` }],
   ['a field has another type', { text: `${line[0]?.replace('"seq":1', '"seq":"1"')}\n` }],
+  ['an entry about a use lacks one of its fields', { text: `${use.replace('"ended":null', '"more":null')}\n` }],
+  ['the status of a use is a text', { text: `${use.replace('"status":null', '"status":"200"')}\n` }],
+  ['the host of a use is a number', { text: `${use.replace('"host":"api.openai.com"', '"host":1')}\n` }],
+  ['the redactions of a use are a truth value', { text: `${use.replace('"redactions":null', '"redactions":true')}\n` }],
   ['the key is too short', { auditKey: Buffer.alloc(31).toString('base64') }],
   ['the key is in another spelling', { auditKey: auditKey.slice(0, -1) }],
   ['the head record is malformed', { head: 'six' }],
@@ -80,7 +88,7 @@ test('with the key of another vault the first entry is broken', async (t) => {
 
 test('logs with any text are valid, and broken when one of their fields is altered', async (t) => {
   const keys = keysOf(AUDIT.root_key);
-  const drafts = fc.array(arbitraryEntry, { minLength: 60, maxLength: 60 });
+  const drafts = fc.array(fc.oneof(arbitraryEntry, arbitraryUse), { minLength: 60, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(drafts, fc.nat(59), async (list, at) => {
       const { entries, head: end } = chained(keys, list);

@@ -6,6 +6,7 @@ import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
+import type { Usage } from '../../src/core/target.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -14,6 +15,7 @@ type RowVector = { readonly mac: string } & (
   | { readonly kind: 'policy'; readonly row: Policy }
   | { readonly kind: 'session'; readonly row: Session }
   | { readonly kind: 'credential'; readonly row: Credential }
+  | { readonly kind: 'targets'; readonly row: Usage }
   | { readonly kind: 'reply'; readonly row: IdempotencyRecord }
 );
 
@@ -34,6 +36,8 @@ function sign(vector: RowVector, key = keys.row): string {
       return AUTHENTICATED_ROWS.session.withMac(key, vector.row).mac;
     case 'credential':
       return AUTHENTICATED_ROWS.credential.withMac(key, vector.row).mac;
+    case 'targets':
+      return AUTHENTICATED_ROWS.usage.withMac(key, vector.row).mac;
     case 'reply':
       return AUTHENTICATED_ROWS.reply.withMac(key, vector.row).mac;
   }
@@ -50,13 +54,15 @@ function isAuthentic(vector: RowVector, key = keys.row): boolean {
       return AUTHENTICATED_ROWS.session.isAuthentic(key, { ...vector.row, mac });
     case 'credential':
       return AUTHENTICATED_ROWS.credential.isAuthentic(key, { ...vector.row, mac });
+    case 'targets':
+      return AUTHENTICATED_ROWS.usage.isAuthentic(key, { ...vector.row, mac });
     case 'reply':
       return AUTHENTICATED_ROWS.reply.isAuthentic(key, { ...vector.row, mac });
   }
 }
 
 test('the frozen rows have their frozen MACs', () => {
-  const kinds = ['agent', 'policy', 'session', 'credential', 'reply'] as const;
+  const kinds = ['agent', 'policy', 'session', 'credential', 'targets', 'reply'] as const;
   assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(kinds));
   for (const vector of vectors.rows) {
     assert.equal(sign(vector), vector.mac);

@@ -4,11 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
-import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
 import type { AssociatedData, Credential } from '../../src/core/credential.ts';
 import { type IdempotencyRecord, parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
+import type { Usage } from '../../src/core/target.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { decodeChallengeId, deriveNonce } from '../../src/crypto/challenges.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
@@ -72,11 +73,15 @@ test('the row MACs on the page match the code', () => {
     | { kind: 'policy'; row: Policy }
     | { kind: 'session'; row: Session }
     | { kind: 'credential'; row: Credential }
+    | { kind: 'targets'; row: Usage }
     | { kind: 'reply'; row: IdempotencyRecord };
   const { rows } = readVectors<{ rows: readonly Row[] }>('rows-v1.json');
   const shown = rows.map((example) => {
     const { row } = example;
-    const fields = Object.values(row);
+    // Targets and placement are JSON in a text column.
+    const fields = Object.values({ ...row }).map((field) =>
+      example.kind === 'targets' && typeof field === 'object' ? JSON.stringify(field) : field,
+    );
     const { mac } =
       example.kind === 'agent'
         ? AUTHENTICATED_ROWS.agent.withMac(keys.row, example.row)
@@ -86,11 +91,13 @@ test('the row MACs on the page match the code', () => {
             ? AUTHENTICATED_ROWS.session.withMac(keys.row, example.row)
             : example.kind === 'credential'
               ? AUTHENTICATED_ROWS.credential.withMac(keys.row, example.row)
-              : AUTHENTICATED_ROWS.reply.withMac(keys.row, example.row);
+              : example.kind === 'targets'
+                ? AUTHENTICATED_ROWS.usage.withMac(keys.row, example.row)
+                : AUTHENTICATED_ROWS.reply.withMac(keys.row, example.row);
     const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
     return page.includes(text) ? example.kind : null;
   });
-  const kinds = ['agent', 'policy', 'session', 'credential', 'reply'] as const;
+  const kinds = ['agent', 'policy', 'session', 'credential', 'targets', 'reply'] as const;
   assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(kinds));
 });
 
@@ -144,12 +151,21 @@ test('the entries, the head record and its header on the page have the documente
   const mac = headMac(keys.audit, head.seq, head.hmac);
   shows(canonicalHead(head.seq, head.hmac), '\n', mac, '\n');
   shows(`Leasehold-Audit-Head: ${head.seq} ${head.hmac} ${mac}\n`);
+  const uses = readVectors<Log>('audit-v2.json').entries;
+  for (const seq of [3, 5]) {
+    const entry = uses[seq - 1];
+    assert.ok(entry);
+    const previous = uses[seq - 2]?.hmac ?? '';
+    shows(canonicalEntry(entry), '\n', entryMac(keys.audit, previous, entry), '\n');
+    shows(`\`${previous}\``);
+  }
   const [first] = entries;
-  const order = /the keys (`.*), in this order/s.exec(page)?.[1] ?? '';
-  assert.deepEqual(
-    [...order.matchAll(/`(\w+)`/g)].map(([, key]) => key),
-    Object.keys(first ?? {}),
-  );
+  const keysNamed = (end: string): string[] => {
+    const [, list = ''] = new RegExp(`the keys ([\`\\w,\\s]*), ${end}`).exec(page) ?? [];
+    return [...list.matchAll(/`(\w+)`/g)].map(([, key = '']) => key);
+  };
+  assert.deepEqual(keysNamed('in this order'), Object.keys(first ?? {}));
+  assert.deepEqual(keysNamed('behind them'), [...USE_FIELDS]);
 });
 
 test('the data directory of a running service holds the files that the page lists', async (t) => {

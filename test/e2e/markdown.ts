@@ -32,8 +32,10 @@ export function withPlaceholders(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
-    .replaceAll(/\blh([as])_(?:…|[\w-]{43})/g, '<lh$1 token>')
+    .replaceAll(/\blh([asu])_(?:…|[\w-]{43})/g, '<lh$1 token>')
     .replaceAll(/"request_id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"request_id":"<request>"')
+    .replaceAll(/"x-request-id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"x-request-id":"<request>"')
+    .replaceAll(/"date":"[^"]+"/g, '"date":"<date>"')
     .replaceAll(/"[A-Za-z0-9+/]{43}="/g, '"<32 bytes>"')
     .replaceAll(/^(\w+ +)[A-Za-z0-9+/]{43}=$/gm, '$1<32 bytes>')
     .replaceAll(/\brequest [0-9a-f]{8}-[0-9a-z]+\b/g, 'request <request>');

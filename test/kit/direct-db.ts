@@ -8,6 +8,14 @@ import { DatabaseSync } from 'node:sqlite';
 import postgres from 'postgres';
 import { databaseUrlOf, STORE } from './stores.ts';
 
+/** The columns of an entry that is not about a use, for direct inserts. */
+export const ENTRY_COLUMNS =
+  'seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name, lease_id, reason, request_id, ' +
+  'remote_addr, hmac';
+/** The columns of a lease that came with a value. */
+export const LEASE_COLUMNS =
+  'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at';
+
 export type DatabaseRow = Readonly<Record<string, unknown>>;
 
 /** A direct connection to the database of a data directory. */

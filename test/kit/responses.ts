@@ -61,10 +61,10 @@ export function assertRejected(answer: TestResponse, code: ApiErrorCode): string
   return answer.body.error.message;
 }
 
-/** Asserts a 400 whose message names the field, or one item of it as `field[2]`. */
+/** Asserts a 400 whose message names the field, or a part of it such as `field[2]` or `field.name`. */
 export function assertInvalid(answer: TestResponse, field: string): void {
   const message = assertRejected(answer, 'INVALID_REQUEST');
-  const named = /^(.*?)(?:\[\d+\])?: /.exec(message)?.[1];
+  const named = /^(.*?)(?:\[\d+\]|\.\w+)*: /.exec(message)?.[1];
   assert.equal(named, field, `"${message}" does not name ${field}`);
 }
 

@@ -48,6 +48,7 @@ const draft = (name: string): PolicyDraft => ({
   resources: ['prod/*' as Pattern],
   actions: ['retrieve'],
   maxTtlSeconds: 300 as TtlSeconds,
+  limits: null,
 });
 
 async function register(vault: OpenedVault, name: string, context = admin()) {

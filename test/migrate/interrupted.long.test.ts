@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { newDatabase } from '../kit/database.ts';
+import { LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
@@ -42,7 +43,8 @@ const store = new SqliteStore(join(vaultDir, 'leasehold.db'));
 await lengthenLog(store, deriveKeys(rootKey), ENTRIES);
 await store.close();
 const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
-database.exec(`INSERT OR IGNORE INTO leases SELECT seq, id, 'admin', 'none', 'admin', 'a/b', 1, 'p', 1, 2000000000000, NULL
+database.exec(`INSERT OR IGNORE INTO leases (${LEASE_COLUMNS})
+    SELECT seq, id, 'admin', 'none', 'admin', 'a/b', 1, 'p', 1, 2000000000000, NULL
     FROM audit_entries WHERE seq % 2 = 0;
   INSERT OR IGNORE INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;
   UPDATE audit_head SET counted_through_seq = seq`);

@@ -127,6 +127,8 @@ const CONTENT: Readonly<Record<string, string>> = {
   leases: 'SELECT * FROM leases ORDER BY seq',
   lease_spans: 'SELECT * FROM lease_spans ORDER BY agent_name, span',
   bulk_revocations: 'SELECT * FROM bulk_revocations ORDER BY seq',
+  exposures: 'SELECT * FROM exposures ORDER BY path, credential_id, version, kind, agent_name',
+  exposure_progress: 'SELECT * FROM exposure_progress',
 };
 
 /** Every row except the access counts, which the service returns. */

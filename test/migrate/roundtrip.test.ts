@@ -19,8 +19,20 @@ const scope = { after };
 const vaultDir = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], vaultDir);
 const filled = await fillVault(service);
+// An agent whose sessions a panic ended.
+await service.admin.post('/api/v1/agents', { name: 'suspect' });
+await service.admin.post('/api/v1/panic', { agent: 'suspect' });
 const told = await tellAll(service);
 await service.stop();
+addOldExposure();
+
+/** As leases of more than six days ago leave it. */
+function addOldExposure(): void {
+  const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
+  database.exec(`INSERT INTO exposures VALUES ('prod/old', 'of prod/old', 3, 'retrieve', 'gone', 1, 2, 7);
+    INSERT INTO exposure_progress VALUES (1, 1)`);
+  database.close();
+}
 
 /** The data directory of a node: a copy of the vault's, without the database. */
 function homeOf(t: typeof scope): string {
@@ -45,7 +57,12 @@ test('a node serves the migrated vault unchanged, adds to it, and the vault is t
 
   const node = await startTestService(t, ['--database-file', urlFile(t, url)], home);
   assert.deepEqual(node.warnings, []);
+  const [old] = (await node.admin.get('/api/v1/exposure/prod/old')).body.data.versions;
+  assert.deepEqual([old.version, old.seen_by[0].agent_name, old.seen_by[0].times], [3, 'gone', 7]);
   assertTellsSame(told, await tellAll(node));
+  // A use on the node is not a retrieval: the access counts that are migrated back do not include it.
+  const use = { path: 'never/asked', method: 'GET', url: 'http://127.0.0.1:1/' };
+  assert.equal((await node.admin.post('/api/v1/use', use)).status, 502);
   const agent = node.as(filled.session);
   assert.equal((await agent.get('/api/v1/credentials/prod/grows')).body.data.value, LARGE.slice(1));
   assert.equal((await agent.get('/api/v1/credentials/prod/large?version=1')).body.data.value, LARGE);

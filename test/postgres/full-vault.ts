@@ -1,6 +1,7 @@
 /** Every call of the interface, once: a service with its required privileges must accept each one. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { foldExposures } from '../../src/store/exposures.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
@@ -47,11 +48,16 @@ export async function useEverything(service: TestService): Promise<void> {
   const revoked = await told(admin.post('/api/v1/leases/revoke', { agent: name }), 200);
   assert.deepEqual(revoked.body.data, { revoked: 1 });
 
+  await told(admin.get(`/api/v1/exposure/${path}`), 200);
+  await told(admin.get(`/api/v1/exposure?agent=${name}`), 200);
+  await told(admin.post('/api/v1/panic', { agent: name }), 200);
+  const again = await told(verifyAs(service.address, name, readAgentKey(service.dataDir, name)), 200);
+
   await told(admin.get('/api/v1/audit?limit=5&resource=all/*&since=2020-01-01'), 200);
   await told(admin.get('/api/v1/audit/export'), 200);
   assert.equal((await told(admin.get('/api/v1/audit/verify'), 200)).body.data.valid, true);
 
-  await told(agent.delete('/auth/session'), 204);
+  await told(service.as(again.body.data.session_id).delete('/auth/session'), 204);
   await told(admin.delete(`/api/v1/policies/${name}`), 204);
   await told(admin.delete(`/api/v1/agents/${name}`), 204);
   await told(admin.delete(`/api/v1/credentials/${path}`), 204);
@@ -76,4 +82,6 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   await assert.rejects(store.initialise('', head, Date.now()), /pkey \(23505\)/);
   const { isDone } = await store.sweep(Date.now(), 100);
   assert.equal(isDone, true);
+  const writer = await Connection.open(parseAddress(url), 'writing');
+  await writer.run(foldExposures(Date.now() + 8 * 24 * 3_600_000, 100)).finally(() => writer.close());
 }

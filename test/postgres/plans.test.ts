@@ -22,7 +22,16 @@ const TIMES = 12;
 /** The number of rows that a step may read. */
 const STEP_ROWS = 5000;
 /** With one row, or read whole when a node starts. */
-const SMALL = ['vault', 'audit_head', 'access_count_progress', 'migrations', 'agents', 'policies', 'control_removals'];
+const SMALL = [
+  'vault',
+  'audit_head',
+  'access_count_progress',
+  'exposure_progress',
+  'migrations',
+  'agents',
+  'policies',
+  'control_removals',
+];
 
 const many = (table: string, columns: string, values: string): string =>
   `INSERT INTO leasehold.${table} (${columns}) SELECT ${values} FROM generate_series(1, ${ROWS}) AS i;`;
@@ -143,7 +152,13 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
     'the leases that a bulk revocation ended',
     4000,
     (store) => {
-      const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
+      const mark = {
+        seq: ROWS,
+        kind: null,
+        revokedAt: T0,
+        agentId: 'a1' as AgentId,
+        credentialId: 'c1' as CredentialId,
+      };
       return store.countRevokedBy({ revocation: mark, agentName: CI }, NEWEST_LEASE);
     },
   ],

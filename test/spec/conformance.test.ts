@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
+import { startUpstream } from '../broker/upstream.ts';
 import { readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument, resolveReferences } from './document.ts';
@@ -11,6 +12,10 @@ const service = await startTestService({ after });
 const { admin, anonymous } = service;
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
+const upstream = await startUpstream({ after }, (_, response) => {
+  response.setHeader('set-cookie', ['a=1', 'b=2']).end('ok');
+});
+const origin = `https://127.0.0.1:${upstream.port}`;
 
 /** Asserts that the response conforms to the document and has no keys besides `data` and `meta`. */
 function assertConforms(answer: TestResponse, name: string): void {
@@ -33,11 +38,32 @@ function assertConforms(answer: TestResponse, name: string): void {
 suite('responses conform to the document', () => {
   const policy = { principal: 'agent:ci', resources: ['a'], actions: ['retrieve'] };
   const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
+  const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
+  const usable = (placement: object) => admin.put('/api/v1/targets/a', { targets, placement });
+  const use = (url: string) => admin.post('/api/v1/use', { path: 'a', method: 'GET', url });
+  const useLease = async () => {
+    await admin.post('/api/v1/credentials', { path: 'used', value: 'a value' });
+    await admin.put('/api/v1/targets/used', {
+      service: 'openai',
+      targets: [{ origin: 'https://api.example.com' }],
+      placement: { kind: 'bearer' },
+    });
+    await admin.post('/api/v1/policies', { ...policy, name: 'uses', resources: ['used'], actions: ['use'] });
+    return agent.post('/api/v1/leases/use', { path: 'used', ttl: 60, purpose: 'a report' });
+  };
   let lease = '';
 
   /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
-    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
+    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'a value' }), 201],
+    ['put /api/v1/targets/{path}', () => usable({ kind: 'basic' }), 200],
+    ['put /api/v1/targets/{path}', () => usable({ kind: 'header', name: 'x-key', template: 'k {value}' }), 200],
+    ['put /api/v1/targets/{path}', () => usable({ kind: 'basic', username: 'me' }), 200],
+    ['get /api/v1/targets/{path}', () => admin.get('/api/v1/targets/a'), 200],
+    ['post /api/v1/use', () => use(`${origin}/v1?a=1`), 200],
+    ['post /api/v1/use', () => use('https://api.example.com/v1'), 403],
+    ['delete /api/v1/targets/{path}', () => admin.delete('/api/v1/targets/a'), 204],
+    ['get /api/v1/targets/{path}', () => admin.get('/api/v1/targets/a'), 404],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],
     ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 200],
@@ -68,15 +94,22 @@ suite('responses conform to the document', () => {
     ],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 200],
+    ['post /api/v1/leases/use', () => agent.post('/api/v1/leases/use', { path: 'a' }), 403],
+    ['post /api/v1/leases/use', () => useLease(), 201],
     ['post /api/v1/leases/revoke', () => admin.post('/api/v1/leases/revoke', { path: 'a' }), 200],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 409],
     ['delete /api/v1/leases/{lease_id}', () => agent.delete(`/api/v1/leases/${lease}`), 204],
+    ['get /api/v1/exposure', () => admin.get('/api/v1/exposure?agent=ci'), 200],
+    ['get /api/v1/exposure', () => admin.get('/api/v1/exposure?agent=ci&limit=1'), 200],
+    ['get /api/v1/exposure/{path}', () => admin.get('/api/v1/exposure/a'), 200],
+    ['post /api/v1/panic', () => admin.post('/api/v1/panic', { agent: 'other' }), 200],
     ['get /api/v1/audit', () => admin.get('/api/v1/audit'), 200],
     ['get /api/v1/audit', () => admin.get('/api/v1/audit?result=denied'), 200],
     ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
     ['get /api/v1/audit/verify/progress', () => admin.get('/api/v1/audit/verify/progress'), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
+    ['get /api/v1/services', () => admin.get('/api/v1/services'), 200],
     ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
     ['get /openapi.json', () => anonymous.get('/openapi.json'), 200],
     ['delete /auth/session', () => agent.delete('/auth/session'), 204],

@@ -9,6 +9,7 @@ import { makeCertificate } from '../kit/certificate.ts';
 import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
+import { storeWithTargets } from '../kit/use.ts';
 
 const HEALTH = ['GET /api/v1/health HTTP/1.1', 'Host: localhost'];
 
@@ -70,6 +71,23 @@ test('at the limit unauthenticated connections are closed, the longest idle one 
   while (closed.size < 20) await new Promise((resolve) => setImmediate(resolve));
   const others = [...closed].filter((socket) => !sockets.slice(0, silent).includes(socket));
   assert.deepEqual(others, [], 'only connections that never asked were closed');
+});
+
+test('connections with the token of a use lease count as those of its agent', async (t) => {
+  const service = await startTestService(t);
+  await storeWithTargets(service, 'api/key', [{ origin: 'https://api.example.com' }]);
+  const agent = await service.agent('agent', { 'api/*': ['use'] });
+  const { token } = (await agent.post('/api/v1/leases/use', { path: 'api/key' })).body.data;
+  const sockets = await openMany(service.address, '127.0.0.1', 500);
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const denied = ['GET /use/api/other/-/ HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${token}`];
+  const answers = await Promise.all(sockets.map((socket) => ask(socket, denied)));
+  assert.equal(answers.filter((answer) => answer.startsWith('HTTP/1.1 403')).length, 500);
+  const fresh = await open(service.address, '127.0.0.1');
+  sockets.push(fresh);
+  assert.equal(isServed(await ask(fresh)), true);
 });
 
 test('an authenticated connection is not closed for a new one, within TLS too', async (t) => {

@@ -196,6 +196,27 @@ test('view must be metadata, and excludes version and ttl', async () => {
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&ttl=5`), 'ttl');
 });
 
+test('a use, and a lease for uses, leave access_count as it is', async () => {
+  await store('count/used', 'a value');
+  const agent = await service.agent('counted-user', { 'count/used': ['use', 'retrieve', 'list'] });
+  const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
+  const put = await admin.put('/api/v1/targets/count/used', { targets, placement: { kind: 'bearer' } });
+  assert.equal(put.status, 200, put.text);
+  const counts = async (): Promise<unknown[]> => {
+    const { data } = (await agent.get(CREDENTIALS)).body;
+    const listed = data.find(({ path }: { path: string }) => path === 'count/used');
+    return [listed.access_count, (await metadata('count/used')).access_count];
+  };
+  const use = { path: 'count/used', method: 'GET', url: 'http://127.0.0.1:1/' };
+  for (const expected of [0, 1]) {
+    for (const user of [admin, agent]) assert.equal((await user.post('/api/v1/use', use)).status, 502);
+    assert.equal((await agent.post('/api/v1/leases/use', { path: 'count/used' })).status, 201);
+    assert.deepEqual(await counts(), [expected, expected]);
+    await agent.get(`${CREDENTIALS}/count/used`);
+  }
+  assert.deepEqual(await counts(), [2, 2]);
+});
+
 test('access_count equals the number of successful retrievals', async () => {
   await store('count/one');
   const stranger = await service.agent('not-counted');

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { keysOf } from '../crypto/vectors.ts';
@@ -14,8 +15,16 @@ import { startTestService } from '../kit/service.ts';
 test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
   const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
-  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'a value' });
   for (const path of ['prod/key', 'prod/none', 'dev/key']) await agent.get(`/api/v1/credentials/${path}`);
+  // A use that no upstream answers has an intent and a result.
+  const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
+  await service.admin.put('/api/v1/targets/prod/key', { targets, placement: { kind: 'bearer' } });
+  const use = { path: 'prod/key', method: 'GET', url: 'http://127.0.0.1:1/a', purpose: 'März' };
+  assert.equal((await service.admin.post('/api/v1/use', use)).status, 502);
+  const results = () => selectRows(service.dataDir, 'SELECT ended FROM audit_entries WHERE ended IS NOT NULL');
+  while ((await results()).length === 0) await sleep(10);
+  assert.deepEqual(JSON.parse(JSON.stringify(await results())), [{ ended: 'failed' }]);
   const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
   const compare = async () => {
     const exported = await service.admin.get('/api/v1/audit/export');
@@ -30,7 +39,12 @@ test('the independent verifier agrees with the service about an intact and an al
   };
   const good = await compare();
   assert.equal(good.status, 0);
-  assert.ok(good.found.entries >= 7);
+  assert.ok(good.found.entries >= 10);
+
+  const [result] = await selectRows(service.dataDir, "SELECT seq FROM audit_entries WHERE ended = 'failed'");
+  await executeSql(service.dataDir, "UPDATE audit_entries SET ended = 'complete' WHERE ended = 'failed'");
+  const altered = await compare();
+  assert.deepEqual([altered.status, altered.found.break_at_entry], [1, result?.['seq']]);
 
   await executeSql(service.dataDir, "UPDATE audit_entries SET result = 'allowed' WHERE result = 'denied'");
   const [denied] = await selectRows(service.dataDir, "SELECT seq FROM audit_entries WHERE resource = 'dev/key'");

@@ -5,13 +5,17 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const ALL = ['retrieve', 'list', 'store', 'delete'];
+const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
+
+const upstream = await startUpstream({ after }, (_, response) => response.end('ok'));
+const ORIGIN = `https://127.0.0.1:${upstream.port}`;
 
 const clock = startTestClock({ after });
 const service = await startTestService({ after });
@@ -41,12 +45,27 @@ let made = 0;
 const fresh = () => `fresh-${++made}`;
 const storeFresh = async () => {
   const path = `matrix/${fresh()}`;
-  await admin.post(CREDENTIALS, { path, value: 'v' });
+  await admin.post(CREDENTIALS, { path, value: 'a value' });
+  return path;
+};
+const TARGETS = {
+  targets: [{ origin: ORIGIN, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }],
+  placement: { kind: 'bearer' },
+};
+const storeUsable = async () => {
+  const path = await storeFresh();
+  await admin.put(`/api/v1/targets/${path}`, TARGETS);
   return path;
 };
 const policyOf = (name: string) => ({ name, principal: 'agent:nobody', resources: ['a'], actions: ['list'] });
 const makePolicy = async () => (await admin.post('/api/v1/policies', policyOf(fresh()))).body.data.name;
 const makeAgent = async () => (await admin.post('/api/v1/agents', { name: fresh() })).body.data.name;
+const leasable = async () => {
+  const path = await storeFresh();
+  const targets = [{ origin: 'https://api.example.com' }];
+  await admin.put(`/api/v1/targets/${path}`, { targets, placement: { kind: 'bearer' } });
+  return { path };
+};
 /** A lease that the agent `with` holds. */
 const lendToWith = async () => {
   const { body } = await (await enter('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
@@ -66,6 +85,7 @@ interface Expected {
   /** The value of the path parameter, created for each cell. */
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
+  readonly query?: string;
 }
 
 const FORBIDDEN = [403, 403, 403] as const;
@@ -85,6 +105,19 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     cells: [403, 204, 403, 204],
     event: 'credential.delete',
     parameter: storeFresh,
+  },
+  'PUT /api/v1/targets/{path}': {
+    cells: [403, 200, 403, 200],
+    event: 'target.put',
+    parameter: storeFresh,
+    body: async () => TARGETS,
+  },
+  'GET /api/v1/targets/{path}': { cells: [403, 200, 403, 200], event: 'target.read', parameter: storeUsable },
+  'DELETE /api/v1/targets/{path}': { cells: [403, 204, 403, 204], event: 'target.delete', parameter: storeUsable },
+  'POST /api/v1/use': {
+    cells: [403, 200, 403, 200],
+    event: 'credential.use',
+    body: async () => ({ path: await storeUsable(), method: 'GET', url: `${ORIGIN}/` }),
   },
   'GET /api/v1/policies': { cells: [...FORBIDDEN, 200], event: 'policy.list' },
   'POST /api/v1/policies': { cells: [...FORBIDDEN, 201], event: 'policy.create', body: async () => policyOf(fresh()) },
@@ -110,6 +143,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /auth/session': { cells: [200, 200, 200, 404], event: 'session.read' },
   'DELETE /auth/session': { cells: [204, 204, 204, 404], event: 'session.end' },
   'GET /api/v1/leases': { cells: [200, 200, 200, 200], event: 'lease.list' },
+  'POST /api/v1/leases/use': { cells: [403, 201, 403, 403], event: 'lease.use', body: leasable },
   'POST /api/v1/leases/revoke': {
     cells: [403, 200, 403, 200],
     event: 'lease.revoke',
@@ -118,10 +152,18 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/leases/{lease_id}': { cells: [404, 200, 404, 200], event: 'lease.read', parameter: lendToWith },
   'POST /api/v1/leases/{lease_id}/renew': { cells: [404, 200, 404, 200], event: 'lease.renew', parameter: lendToWith },
   'DELETE /api/v1/leases/{lease_id}': { cells: [404, 204, 404, 204], event: 'lease.revoke', parameter: lendToWith },
+  'GET /api/v1/exposure': { cells: [...FORBIDDEN, 200], event: 'exposure.read', query: '?agent=with' },
+  'GET /api/v1/exposure/{path}': { cells: [...FORBIDDEN, 200], event: 'exposure.read', parameter: storeFresh },
+  'POST /api/v1/panic': {
+    cells: [...FORBIDDEN, 200],
+    event: 'service.panic',
+    body: async () => ({ agent: await makeAgent() }),
+  },
   'GET /api/v1/audit': { cells: [...FORBIDDEN, 200], event: 'audit.list' },
   'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/verify/progress': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], event: 'audit.export' },
+  'GET /api/v1/services': { cells: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/health': { cells: [200, 200, 200, 200], event: null },
   'GET /openapi.json': { cells: [200, 200, 200, 200], event: null },
 };
@@ -151,7 +193,7 @@ for (const { method, path: canonical, aliases } of ROUTES) {
           const client = await enterAs();
           let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
           const entries = await auditEntriesOf(service, async () => {
-            answer = await client.call(method, path.replace(/\{\w+\}/, parameter), body);
+            answer = await client.call(method, path.replace(/\{\w+\}/, parameter) + (expected.query ?? ''), body);
           });
           assert.equal(answer.status, status, answer.text);
           if (status === 401) {

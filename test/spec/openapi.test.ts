@@ -34,6 +34,7 @@ const KEYWORDS = [
   'minItems',
   'maxItems',
   'minProperties',
+  'patternProperties',
   'contentEncoding',
   '$ref',
 ];
@@ -55,6 +56,7 @@ function schemasIn(value: Json, at: string): { at: string; schema: Json }[] {
 function nested(schema: Json, at: string): { at: string; schema: Json }[] {
   const inner = [
     ...Object.entries<Json>(schema.properties ?? {}).map(([name, one]) => [`properties/${name}`, one]),
+    ...Object.entries<Json>(schema.patternProperties ?? {}).map(([, one]) => ['patternProperties', one]),
     ...(schema.items === undefined ? [] : [['items', schema.items]]),
     ...(schema.anyOf ?? []).map((one: Json, index: number) => [`anyOf/${index}`, one]),
   ];
@@ -108,6 +110,9 @@ test('every operation has the required fields and a unique id', () => {
   }
 });
 
+/** Query parameters that a request needs. */
+const REQUIRED = ['get /api/v1/exposure agent'];
+
 test('every parameter is named once with its location and schema, and every path parameter is declared', () => {
   for (const { name, path, operation } of operations) {
     const parameters: Json[] = operation.parameters ?? [];
@@ -115,7 +120,8 @@ test('every parameter is named once with its location and schema, and every path
     assert.equal(new Set(places).size, places.length, name);
     for (const parameter of parameters) {
       assert.equal(['path', 'query', 'header'].includes(parameter.in), true, name);
-      assert.equal(parameter.required, parameter.in === 'path', name);
+      const isRequired = parameter.in === 'path' || REQUIRED.includes(`${name} ${parameter.name}`);
+      assert.equal(parameter.required, isRequired, `${name} ${parameter.name}`);
       assert.equal(typeof parameter.schema, 'object', name);
     }
     const inPath = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);
@@ -154,7 +160,7 @@ const UNBOUND = ['SimulateRequest/properties/action'];
 
 test('request schemas bound every string, number and array', () => {
   const inRequests = schemasIn(document, '').filter(({ at }) =>
-    /\/parameters\/|schemas\/\w+Re(?:quest|placement)\b/.test(at),
+    /\/parameters\/|schemas\/(?:\w+Re(?:quest|placement)|Placement|TargetFields|RequestHeaders)\b/.test(at),
   );
   assert.equal(inRequests.length > 50, true);
   for (const { at, schema } of inRequests) {

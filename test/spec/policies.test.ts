@@ -95,7 +95,7 @@ test('resources and actions must not be empty', async () => {
   assertInvalid(await create('empty', { actions: [] }), 'actions');
 });
 
-test('an action must be one of retrieve, list, store, delete', async () => {
+test('an action must be one of retrieve, use, list, store, delete', async () => {
   const all = ['retrieve', 'list', 'store', 'delete'];
   assert.deepEqual(dataOf(await create('actions', { actions: all }), 201, POLICY).actions, all);
   for (const action of ['read', 'Retrieve', '*', '', 'retrieve ', 'simulate']) {
@@ -148,7 +148,10 @@ test('an error about a list item names its index', async () => {
     admin.post('/api/v1/policies', { name: 'x', principal: 'agent:x', resources: ['a'], actions: ['list'], ...more });
   const messageOf = async (more: object): Promise<string> => assertRejected(await create(more), 'INVALID_REQUEST');
   assert.match(await messageOf({ resources: ['a', 'b', 'c//d'] }), /^resources\[2\]: a pattern's path must not/);
-  assert.equal(await messageOf({ actions: ['list', 'x'] }), 'actions[1]: must be one of retrieve, list, store, delete');
+  assert.equal(
+    await messageOf({ actions: ['list', 'x'] }),
+    'actions[1]: must be one of retrieve, use, list, store, delete',
+  );
   assert.equal(await messageOf({ resources: [] }), 'resources: must be an array of 1 to 256 patterns');
   assert.equal(await messageOf({ resources: 'a' }), 'resources: must be an array of 1 to 256 patterns');
 });

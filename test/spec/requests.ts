@@ -13,19 +13,38 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   name: 'some-name',
   principal: 'agent:some-name',
   resources: ['some/*'],
-  actions: ['retrieve'],
+  actions: ['use'],
   max_ttl: 60,
+  limits: { concurrent: 1 },
+  request: { method: 'GET', url: 'https://api.example.com/v1' },
   agent: 'some-name',
   resource: 'some/path',
-  action: 'retrieve',
+  action: 'use',
   public_key: 'cHVibGlj',
   agent_name: 'some-name',
   challenge_id: '0190a000-0000-8000-8000-000000000000',
   signature: 'c2ln',
+  service: 'openai',
+  targets: [{ origin: 'https://api.example.com' }],
+  placement: { kind: 'bearer' },
+  method: 'GET',
+  url: 'https://api.example.com/v1',
+  headers: { accept: '*/*' },
+  body: 'b',
+  body_encoding: 'utf8',
+  ttl: 60,
+  purpose: 'p',
 };
 
 export const addressOf = (path: string) =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));
+
+/** The row's required query parameters, except `without`, to be followed by others. */
+export const queryOf = ({ query }: Route, without = '') =>
+  (query.required ?? [])
+    .filter((name) => name !== without)
+    .map((name) => `${name}=${FIELDS[name] ?? assert.fail(name)}&`)
+    .join('');
 
 export const bodyOf = ({ body }: Route): Record<string, unknown> =>
   Object.fromEntries(Object.keys(body?.properties ?? {}).map((name) => [name, FIELDS[name] ?? assert.fail(name)]));

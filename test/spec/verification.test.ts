@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
+import { type AuditEntry, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
-import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
+import { ENTRY_COLUMNS, executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
@@ -68,6 +68,8 @@ test('an intact log is valid, with its number of entries and the times of the fi
 const COLUMNS = ['id', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'] as const;
 const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
 
+const isNumeric = (column: string) => /^(?:status|bytes_\w+|redactions)$/.test(column);
+
 interface Alteration {
   readonly sql: string;
   /** The first broken entry and its stored time. */
@@ -93,6 +95,12 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
       },
     ]),
   ),
+  ...Object.fromEntries(
+    USE_FIELDS.map((column) => [
+      `${column} set in an entry that is not about a use`,
+      { sql: `UPDATE audit_entries SET ${column} = ${isNumeric(column) ? 0 : "''"} WHERE seq = 4`, seq: 4 },
+    ]),
+  ),
   'timestamp moved on': {
     sql: `UPDATE audit_entries SET timestamp = '2999-01-01T00:00:00.000Z' WHERE seq = ${last}`,
     seq: last,
@@ -113,7 +121,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
     seq: 4,
   },
   'an entry written once more at the end': {
-    sql: `INSERT INTO audit_entries SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
+    sql: `INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
             policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
     seq: last + 1,
     timestamp: timeOf(last),

@@ -94,7 +94,7 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
     'the leases that a bulk revocation ended',
     (database) => {
       const dialect = sqliteDialect(new AccessCounts(database));
-      const mark = { seq: 9, revokedAt: T0 };
+      const mark = { seq: 9, kind: null, revokedAt: T0 };
       run(
         database,
         countRevokedBy(dialect, { revocation: { ...mark, agentId, credentialId }, agentName }, 9),

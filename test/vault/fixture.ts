@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BrokerClient } from '../../src/broker/broker-client.ts';
 import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import type { VaultSettings } from '../../src/core/batch-state.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
@@ -25,6 +26,8 @@ import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
+import { UseLimits } from '../../src/vault/use-limits.ts';
+import { Uses } from '../../src/vault/uses.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
@@ -101,6 +104,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onDeregistered: () => undefined,
+    onCommitted: (changes) => uses.committed(changes),
     onStorageFailure: (failure) => broken.push(failure),
     onFailedBatch: (error) => failures.push(error),
   });
@@ -117,7 +121,10 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const loginThrottle = new LoginThrottle();
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, adminTokenHash };
+  const brokerClient = new BrokerClient();
+  scope.after(() => brokerClient.stop());
+  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()));
+  const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, uses, adminTokenHash };
   return { ...vault, denials, directory, real, failures, broken };
 }
 

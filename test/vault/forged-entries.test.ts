@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openDirectDb } from '../kit/direct-db.ts';
+import { ENTRY_COLUMNS, openDirectDb } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
 const insertAt = (seq: string): string =>
-  `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
+  `INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
      policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`;
 
 /** Runs SQL as the owner of the database. */

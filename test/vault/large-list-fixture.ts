@@ -4,7 +4,7 @@ import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
-import { executeSql } from '../kit/direct-db.ts';
+import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault, toPath } from './fixture.ts';
 
@@ -47,11 +47,11 @@ function fill(directory: string, now: number): Promise<void> {
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
-    ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
+    ${numbers(LEASES)} INSERT INTO leases (${LEASE_COLUMNS}) SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
       'credential-' || (${credential}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(credential, 6)}, 1, 'policy-1',
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
-    ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
+    ${numbers(ENTRIES)} INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
       '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
     ${OWN[STORE]}
     COMMIT`,

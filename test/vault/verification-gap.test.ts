@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
-import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { ENTRY_COLUMNS, executeSql, selectRows } from '../kit/direct-db.ts';
 import { openVault, put, verify } from './fixture.ts';
 
 /** Around the limits of 32-bit counters, of entries and of ranges; and the largest number that the service reads. */
@@ -15,7 +15,7 @@ for (const seq of ORDINALS) {
     await put(vault, 'prod/key');
     await executeSql(
       vault.directory,
-      `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
+      `INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
     );
     const verification = await verify(vault);
@@ -29,7 +29,7 @@ test('a foreign entry that is removed again leaves the log unchanged, and batche
   await put(vault, 'prod/key');
   await executeSql(
     vault.directory,
-    `INSERT INTO audit_entries SELECT 1000, id, '2999-01-01T00:00:00.000Z', event_type, agent_name, resource, action, result,
+    `INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT 1000, id, '2999-01-01T00:00:00.000Z', event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
   );
   await put(vault, 'prod/key', 'a second time');

@@ -1,12 +1,17 @@
 /** The commands `put`, `list` and `history`. */
 import { resolve } from 'node:path';
+import { LeaseholdError } from '../../client/errors.ts';
+import type { PutTargetsRequest } from '../../client/types.ts';
+import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { parseCredentialType } from '../../core/names.ts';
-import { parsePath } from '../../core/path.ts';
+import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand } from '../command.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { valueInArguments } from '../errors.ts';
-import { withDenialHint } from '../explain-denial.ts';
+import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { parsed, text, toggle } from '../flags.ts';
 import { decodeUtf8, readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
@@ -29,6 +34,7 @@ const put = defineCommand({
   about: [
     'The value comes from a hidden prompt, from standard input (-) or from a file (@FILE), byte for byte. It is never an argument: shells record arguments, and every user of the machine can see them.',
     'Earlier versions are kept, up to the configured number; leasehold get --version N retrieves one.',
+    'With --service, agents can use the credential at that service without seeing the value: the catalogue says where and how. For other services see leasehold target put.',
   ],
   arguments: [
     PATH,
@@ -47,6 +53,8 @@ const put = defineCommand({
     ),
     description: text('TEXT', 'description, shown in lists'),
     'if-new': toggle('fail if the path exists'),
+    service: SERVICE,
+    origin: text('URL', 'with --service: your own host, for a service where each customer has one'),
   },
   examples: [
     { line: 'leasehold put prod/db/password', does: 'prompt for the value' },
@@ -55,12 +63,15 @@ const put = defineCommand({
       does: 'store the output of a program',
     },
     { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
+    { line: 'leasehold put openai/key --service openai', does: 'store a key that agents can use at OpenAI' },
   ],
   takesValue: true,
-  async run(invocation, { type, description, 'if-new': onlyIfNew }, pathText, from) {
+  async run(invocation, { type, description, 'if-new': onlyIfNew, service, origin }, pathText, from) {
     const { signal } = invocation;
     const path = parsePath(pathText, 'PATH');
     if (from !== null && from !== '-' && !from.startsWith('@')) throw valueInArguments();
+    // ORDER: before the value is stored.
+    const targets = toTargetsRequest(service, origin);
     const vault = invocation.connect();
     const value = from === null ? await askValue(invocation) : await readValue(invocation, from);
     const request = {
@@ -71,10 +82,39 @@ const put = defineCommand({
     };
     const storing = vault.credentials.store(request, { onlyIfNew, signal });
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
+    const warning = service === null ? null : keyWarning(service, value.reveal());
+    if (warning !== null) printNotice(invocation.terminal, warning);
+    if (targets !== null) await putTargets(invocation, path, targets);
+    const used = service === null ? {} : { service: service.name };
     // WHY no created_at: it is the time of the first version.
-    await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
+    await invocation.output.record({ ...stored, ...used }, ['path', 'type', 'version', ...Object.keys(used)]);
   },
 });
+
+/** Null without a service. @throws UsageError */
+function toTargetsRequest(service: ServiceDefinition | null, origin: string | null): PutTargetsRequest | null {
+  if (service === null) {
+    if (origin === null) return null;
+    throw new UsageError('--origin: needs --service', 'For any other service: leasehold target put PATH --origin URL');
+  }
+  if (origin !== null && !service.needsHost) {
+    throw new UsageError(`--origin: ${service.name} has the same hosts for each customer`);
+  }
+  const targets = targetsAt(service, origin === null ? [] : [origin]);
+  return { service: service.name, ...(targets === null ? {} : { targets }) };
+}
+
+/** @throws ErrorWithHint, which says that the value is stored */
+async function putTargets(invocation: Invocation, path: CredentialPath, body: PutTargetsRequest): Promise<void> {
+  try {
+    await invocation.connect().targets.put(path, body, { signal: invocation.signal });
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    const host = body.targets?.[0] === undefined ? '' : ` --origin ${body.targets[0].origin}`;
+    const again = `leasehold target put ${quoteWord(path)} --service ${body.service}${host}`;
+    throw new ErrorWithHint(error, `To set them: ${again}`, 'The value is stored, but its targets are not set: ');
+  }
+}
 
 async function askValue(question: Question): Promise<Secret> {
   const value = await askHidden(question, 'Value');

@@ -3,36 +3,36 @@ import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { isPrivate } from '../../platform/ownership.ts';
 import { defineCommand, type Invocation } from '../command.ts';
+import { type CheckResult, ok, warning, wrong } from '../doctor/check-result.ts';
+import { checkSdks } from '../doctor/sdk-checks.ts';
 import { EXIT } from '../errors.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { readVersion } from '../version.ts';
 import { identify } from './sessions.ts';
 
-type Finding = {
-  readonly check: string;
-  readonly result: 'ok' | 'warning' | 'wrong';
-  readonly found: string;
-};
-
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 export const doctor = defineCommand({
   name: 'doctor',
   summary: 'Show the settings in effect, where each comes from, and whether they work',
-  about: ['The exit code is 2 if a check fails.'],
+  about: [
+    'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
+    'The exit code is 2 if a check fails; warnings do not change it.',
+  ],
   async run(invocation) {
-    const findings = [...settingsOf(invocation), ...filesOf(invocation), ...(await serviceOf(invocation))];
+    const findings = [
+      ...settingsOf(invocation),
+      ...filesOf(invocation),
+      ...(await serviceOf(invocation)),
+      ...(await checkSdks(invocation)),
+    ];
     await invocation.output.records(findings, ['check', 'result', 'found'], null);
     return findings.some(({ result }) => result === 'wrong') ? EXIT.ERROR : EXIT.OK;
   },
 });
 
-const ok = (check: string, found: string): Finding => ({ check, result: 'ok', found });
-const warning = (check: string, found: string): Finding => ({ check, result: 'warning', found });
-const wrong = (check: string, found: string): Finding => ({ check, result: 'wrong', found });
-
-function settingsOf({ settings }: Invocation): Finding[] {
+function settingsOf({ settings }: Invocation): CheckResult[] {
   const { address, identity, dataDir, caFile, format, timeoutSeconds, profile } = settings;
   const who = identity.value;
   const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
@@ -50,7 +50,7 @@ function settingsOf({ settings }: Invocation): Finding[] {
   ];
 }
 
-function filesOf({ settings, terminal }: Invocation): Finding[] {
+function filesOf({ settings, terminal }: Invocation): CheckResult[] {
   const who = settings.identity.value;
   const keyFile =
     who.kind === 'agent'
@@ -60,16 +60,16 @@ function filesOf({ settings, terminal }: Invocation): Finding[] {
   return logins === null ? keyFile : [...keyFile, logins];
 }
 
-function checkMode(check: string, file: string): Finding | null {
+function checkMode(check: string, file: string): CheckResult | null {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (isPrivate(found)) return ok(check, file);
   return warning(check, `${file} is accessible to other users: run chmod 600 on it`);
 }
 
-async function serviceOf(invocation: Invocation): Promise<Finding[]> {
+async function serviceOf(invocation: Invocation): Promise<CheckResult[]> {
   const { settings, signal } = invocation;
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   const vault = invocation.connect(true);
   let check = 'service';
   try {

@@ -23,12 +23,13 @@ export const mcp = defineCommand({
   summary: 'Serve credentials to a model over MCP without showing it the values',
   about: [
     'The server acts as one agent: give --agent NAME. It rejects an administrator’s token.',
-    'It serves standard input and output, or with --http streamable HTTP on loopback. The model can always list the credentials that the agent may list, show its leases, and ask why access is denied. Flags enable the rest: writing values to private files, running allowed commands, and reading bare values.',
+    'It serves standard input and output, or with --http streamable HTTP on loopback. The model can always make HTTP requests with credentials that the agent may use, without seeing them; list the credentials that the agent may list; show its leases; and ask why access is denied. Flags enable what gives away values: running allowed commands, writing values to private files, and reading bare values.',
     'When the server stops, it ends running commands, deletes the files and revokes the leases. docs/mcp.md has configurations for common clients and describes the commands file.',
   ],
   flags: FLAGS,
   examples: [
-    { line: 'leasehold mcp --agent coder --commands commands.toml', does: 'serve standard input and output' },
+    { line: 'leasehold mcp --agent coder', does: 'serve standard input and output; no tool gives away a value' },
+    { line: 'leasehold mcp --agent coder --commands commands.toml', does: 'also let the model run allowed commands' },
     { line: 'leasehold mcp --agent coder --http 127.0.0.1:7800', does: 'serve HTTP and print the address and token' },
   ],
   printsNoRecords: true,

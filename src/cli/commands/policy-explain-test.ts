@@ -1,12 +1,13 @@
 /** The commands `policy explain` and `policy test`. */
 import { ACTIONS } from '../../core/policy.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { text, toggle } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
 import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
-import { holdExpectations, readExpectations } from '../policy/expectations.ts';
+import { type Expectation, holdExpectations, readExpectations } from '../policy/expectations.ts';
 import {
   consideredRows,
   EXPLANATION_COLUMNS,
@@ -31,14 +32,21 @@ export const explain = defineCommand({
     { name: 'ACTION', help: ACTIONS.join(', '), count: 'one', completes: ACTIONS },
     { name: 'PATH', help: 'path of a credential; it need not exist', count: 'one', completes: 'path' },
   ],
-  flags: { all: toggle('also show policies that do not name the agent') },
+  flags: {
+    all: toggle('also show policies that do not name the agent'),
+    request: text('METHOD URL', 'with the action use: a request such as "GET https://api.openai.com/v1/models"'),
+  },
   examples: [
     { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
+    {
+      line: "leasehold policy explain ci use openai/key --request 'GET https://api.openai.com/v1/models'",
+      does: 'also check the targets of the credential',
+    },
     { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
   ],
-  async run(invocation, { all: showsAll }, agent, action, path) {
+  async run(invocation, { all: showsAll, request }, agent, action, path) {
     const { signal, output } = invocation;
-    const read = readQuestion(agent, action, path);
+    const read = readQuestion(agent, action, path, request);
     if ('problems' in read) throw problemsError(read.problems.map(toProblem), 'leasehold policy explain --help');
     const { policies } = invocation.connect();
     // WHY: an agent may not list policies, and the attempt would be recorded as a denial.
@@ -68,8 +76,8 @@ export const test = defineCommand({
   name: 'policy test',
   summary: 'Test policies against a file of expected decisions',
   about: [
-    'Each line is allow|deny AGENT ACTION PATH; allow can be followed by ttl SECONDS, the exact lease duration. Text after # is a comment. If an expectation fails, it is printed and the exit code is 3.',
-    'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied.',
+    'Each line is allow|deny AGENT ACTION PATH. With the action use, METHOD and URL of a request may follow. An allow can end with ttl SECONDS, the exact lease duration. Text after # is a comment. If an expectation fails, it is printed and the exit code is 3.',
+    'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied. Targets are not in policy files, so a line with a request needs a vault.',
   ],
   arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one', completes: 'file' }],
   flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault', 'directory') },
@@ -81,7 +89,7 @@ export const test = defineCommand({
     const { terminal, output } = invocation;
     const label = file === '-' ? 'standard input' : file;
     const expectations = readExpectations(await readTextInput(invocation, file), label);
-    const held = await holdExpectations(expectations, await asker(invocation, directory));
+    const held = await holdExpectations(expectations, await asker(invocation, directory, expectations, label));
     const failed = held.filter(({ holds }) => !holds);
     if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
     else if (failed.length > 0)
@@ -97,7 +105,18 @@ export const test = defineCommand({
 
 const toRecord = (held: object) => ({ ...held });
 
-async function asker(invocation: Invocation, directory: string | null): Promise<Ask> {
+async function asker(
+  invocation: Invocation,
+  directory: string | null,
+  expectations: readonly Expectation[],
+  label: string,
+): Promise<Ask> {
+  const withRequest = expectations.find(({ question }) => question.request !== null);
+  if (directory !== null && withRequest !== undefined)
+    throw new UsageError(
+      `${label}:${withRequest.line}: a request can be tested only without --policies`,
+      'Policy files contain no targets.',
+    );
   if (directory !== null)
     return localSimulator(
       (await readPolicyDirectory(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),

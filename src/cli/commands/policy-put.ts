@@ -1,6 +1,7 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
+import { LIMIT_FIELDS } from '../../core/policy-limits.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { nullIfMissing } from '../errors.ts';
@@ -19,6 +20,9 @@ const FLAGS = {
   resource: list('PATTERN', 'paths it grants; separate several with commas', { completes: 'path' }),
   action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas', { completes: ACTIONS }),
   'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
+  'uses-per-hour': text('NUMBER', 'maximum number of uses of each agent in an hour'),
+  'bytes-per-hour': text('NUMBER', 'maximum number of bytes that each agent may send and receive in an hour'),
+  concurrent: text('NUMBER', 'maximum number of uses of each agent at the same time'),
   file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
   ...CONFIRMATION_FLAGS,
 };
@@ -72,22 +76,43 @@ export const put = defineCommand({
   },
 });
 
+const LIMIT_FLAGS = {
+  uses_per_hour: 'uses-per-hour',
+  bytes_per_hour: 'bytes-per-hour',
+  concurrent: 'concurrent',
+} as const;
+
 const FLAG_OF: Readonly<Record<string, string>> = {
   principal: '--principal',
   resources: '--resource',
   actions: '--action',
   max_ttl: '--max-ttl',
+  limits: '--uses-per-hour',
+  'limits.uses_per_hour': '--uses-per-hour',
+  'limits.bytes_per_hour': '--bytes-per-hour',
+  'limits.concurrent': '--concurrent',
 };
 
 /** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
+/** Null if no flag sets a limit. */
+function limitsOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, number>> | null {
+  const given = LIMIT_FIELDS.flatMap((field) => {
+    const text = flags[LIMIT_FLAGS[field]];
+    // The rule for limits rejects NaN.
+    return text === null ? [] : [[field, /^\d+$/.test(text) ? Number(text) : Number.NaN] as const];
+  });
+  return given.length === 0 ? null : Object.fromEntries(given);
+}
+
 /** @throws UsageError */
 async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
   const { file, principal, 'max-ttl': maxTtl } = flags;
+  const limits = limitsOf(flags);
   const [resources, actions] = [listOf(flags.resource), listOf(flags.action)];
   if (file !== null) {
-    if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
+    if (principal !== null || maxTtl !== null || limits !== null || resources.length + actions.length > 0)
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
     return readPolicyFile(invocation, file, name);
   }
@@ -96,11 +121,12 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     ...(resources.length === 0 ? {} : { resources }),
     ...(actions.length === 0 ? {} : { actions }),
     ...(maxTtl === null ? {} : { max_ttl: parseDuration(maxTtl) ?? maxTtl }),
+    ...(limits === null ? {} : { limits }),
   };
   const read = readFields(fields, name);
   if ('draft' in read) return read.draft;
   const problems = read.problems.map((problem) => {
-    const [, field = '', rule = problem] = /^(\w+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
+    const [, field = '', rule = problem] = /^([\w.]+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
     return { where: FLAG_OF[field] ?? 'NAME', what: rule };
   });
   throw problemsError(problems, 'leasehold policy put --help');

@@ -8,6 +8,8 @@ import { type AgentName, parseAgentName } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import type { Action, Policy, PolicyDraft } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { parseMethod } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
 import { actionRule } from './fields.ts';
 import { ruleBroken } from './problems.ts';
 
@@ -15,29 +17,45 @@ export interface AccessQuery {
   readonly agent: AgentName;
   readonly action: Action;
   readonly path: CredentialPath;
+  /** With the action `use`, as it was written. */
+  readonly request: { readonly method: string; readonly url: string } | null;
 }
 
 type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: readonly string[] };
 
-/** Returns a problem for each invalid field. */
-export function readQuestion(agent: string, action: string, path: string): ReadQuestion {
+/** Returns a problem for each invalid field. `request` is such as `GET https://api.example.com/v1/models`. */
+export function readQuestion(agent: string, action: string, path: string, request: string | null = null): ReadQuestion {
+  const [method = '', url = '', ...others] = request?.trim().split(/\s+/) ?? [];
   const problems = [
     ruleBroken(() => parseAgentName(agent, 'AGENT')),
     actionRule(action, 'ACTION'),
     ruleBroken(() => parsePath(path, 'PATH')),
+    ...(request === null
+      ? []
+      : [
+          action === 'use' ? null : 'REQUEST: is only for the action use',
+          others.length === 0 ? null : 'REQUEST: must be a method and a URL',
+          ruleBroken(() => parseMethod(method, 'METHOD')),
+          ruleBroken(() => parseUrl(url, 'URL')),
+        ]),
   ].filter((problem) => problem !== null);
   if (problems.length > 0) return { problems };
-  return { question: { agent, action, path } as AccessQuery };
+  return { question: { agent, action, path, request: request === null ? null : { method, url } } as AccessQuery };
 }
 
-export function toSimulation({ agent, action, path }: AccessQuery): SimulateRequest {
-  return { agent, action, resource: path };
+export function toSimulation({ agent, action, path, request }: AccessQuery): SimulateRequest {
+  return { agent, action, resource: path, ...(request === null ? {} : { request }) };
 }
+
+/** The request after a space; empty without one. */
+export const requestSuffix = ({ request }: Pick<AccessQuery, 'request'>): string =>
+  request === null ? '' : ` ${request.method} ${request.url}`;
 
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
 /**
  * Evaluates policies that are only in files, by the decision function of the service. Every agent counts as registered.
+ * Targets are in a vault only, so a question about a request needs one.
  */
 export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
   const policies = new PolicyIndex();

@@ -1,12 +1,13 @@
 /** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
 import type { Pattern } from '../../core/pattern.ts';
 import type { PolicyDraft, Principal } from '../../core/policy.ts';
+import { LIMIT_FIELDS, type PolicyLimits, toLimitFields } from '../../core/policy-limits.ts';
 
 export interface FieldChange {
-  readonly field: 'principal' | 'resources' | 'actions' | 'max_ttl';
+  readonly field: 'principal' | 'resources' | 'actions' | 'max_ttl' | 'limits';
   readonly from: string | number | readonly string[];
   readonly to: string | number | readonly string[];
-  /** Whether it adds agents, paths or actions, or allows longer leases. */
+  /** Whether it adds agents, paths or actions, or allows longer leases or more uses. */
   readonly widens: boolean;
 }
 
@@ -17,10 +18,24 @@ export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] 
     ['resources', before.resources, after.resources, !resourcesCover(before.resources, after.resources)],
     ['actions', before.actions, after.actions, !after.actions.every((action) => before.actions.includes(action))],
     ['max_ttl', before.maxTtlSeconds, after.maxTtlSeconds, after.maxTtlSeconds > before.maxTtlSeconds],
+    ['limits', limitTexts(before), limitTexts(after), !limitsCover(before.limits, after.limits)],
   ] as const;
   return changes
     .filter(([, from, to]) => new Set<unknown>([from].flat()).symmetricDifference(new Set([to].flat())).size > 0)
     .map(([field, from, to, widens]) => ({ field, from, to, widens }));
+}
+
+/** Such as `uses_per_hour 100`; empty without limits. */
+export function limitTexts({ limits }: PolicyDraft): readonly string[] {
+  return limits === null ? [] : Object.entries(toLimitFields(limits)).map(([field, limit]) => `${field} ${limit}`);
+}
+
+/** Whether `outer` allows every use that `inner` allows. */
+function limitsCover(outer: PolicyLimits | null, inner: PolicyLimits | null): boolean {
+  const [wide, narrow] = [outer, inner].map((limits) => (limits === null ? {} : toLimitFields(limits)));
+  return LIMIT_FIELDS.every(
+    (field) => (wide?.[field] ?? Number.POSITIVE_INFINITY) >= (narrow?.[field] ?? Number.POSITIVE_INFINITY),
+  );
 }
 
 /**

@@ -1,11 +1,13 @@
-/** Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [ttl SECONDS]`, and comments after `#`. */
+/**
+ * Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]`, and comments after `#`.
+ */
 
 import type { Simulation } from '../../client/types.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';
 import { parseDuration } from '../flags.ts';
-import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
+import { type AccessQuery, type Ask, readQuestion, requestSuffix } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, problemsError, ruleBroken } from './problems.ts';
 
@@ -18,15 +20,15 @@ export interface Expectation {
   readonly ttlSeconds: TtlSeconds | null;
 }
 
-const RULE = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
-const ROW = /^(allow|deny)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+ttl\s+(\S+))?$/;
+const RULE = 'a row is: allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]';
+const ROW = /^(allow|deny)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+([A-Z]+\s+\S+))?(?:\s+ttl\s+(\S+))?$/;
 
 /** `file` is its name, for messages. @throws UsageError with all problems and their lines */
 export function readExpectations(text: string, file: string): Expectation[] {
   const expectations: Expectation[] = [];
   const problems: Problem[] = [];
   for (const [at, line] of text.split('\n').entries()) {
-    // Neither a name nor a path can contain a #.
+    // No name, path or URL can contain a #.
     const row = line.replace(/#.*/, '').trim();
     if (row === '') continue;
     const read = readRow(row, at + 1);
@@ -42,10 +44,10 @@ export function readExpectations(text: string, file: string): Expectation[] {
 type ReadRow = { readonly expectation: Expectation } | { readonly problems: readonly string[] };
 
 function readRow(row: string, line: number): ReadRow {
-  const [, verdict, agent = '', action = '', path = '', ttlText] = ROW.exec(row) ?? [];
+  const [, verdict, agent = '', action = '', path = '', request = null, ttlText] = ROW.exec(row) ?? [];
   if (verdict === undefined) return { problems: [RULE] };
   const allows = verdict === 'allow';
-  const read = readQuestion(agent, action, path);
+  const read = readQuestion(agent, action, path, request);
   const seconds = ttlText === undefined ? null : parseDuration(ttlText);
   const problems = [
     ...('problems' in read ? read.problems : []),
@@ -58,8 +60,9 @@ function readRow(row: string, line: number): ReadRow {
 }
 
 /** The row in its file format, with single spaces. */
-export function toRow({ allows, question: { agent, action, path }, ttlSeconds }: Expectation): string {
-  return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
+export function toRow({ allows, question, ttlSeconds }: Expectation): string {
+  const { agent, action, path } = question;
+  return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${requestSuffix(question)}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
 }
 
 const MAX_CONCURRENT = 8;

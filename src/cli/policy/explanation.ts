@@ -4,10 +4,13 @@ import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { nearestPattern } from '../../core/decision.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
+import { type HostPattern, originOf, parseTargets } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { toCell } from '../output/cells.ts';
-import type { AccessQuery } from './access-query.ts';
+import { type AccessQuery, requestSuffix } from './access-query.ts';
 import { toPolicy } from './fields.ts';
+import { ruleBroken } from './problems.ts';
 
 /** In the order of evaluation. */
 type Test = 'principal' | 'action' | 'pattern';
@@ -27,6 +30,7 @@ export interface Explanation {
   readonly agent: string;
   readonly action: string;
   readonly path: string;
+  readonly request: AccessQuery['request'];
   /** This field and the next three are from the service. */
   readonly allowed: boolean;
   readonly policy_name: string | null;
@@ -36,8 +40,17 @@ export interface Explanation {
   readonly policies: readonly Considered[] | null;
   /** The nearest pattern that is granted for the action; null when one matches or none exists. */
   readonly nearest_pattern: string | null;
-  /** The command that would grant it; null when it is granted. */
+  /** The command that would grant it; null when a policy grants it. */
   readonly grant: string | null;
+  /** The target that would allow the request, when a policy grants it and the targets do not. */
+  readonly target: ExactTarget | null;
+}
+
+/** As `PUT /api/v1/targets` takes it. */
+interface ExactTarget {
+  readonly origin: string;
+  readonly paths: readonly string[];
+  readonly methods: readonly string[];
 }
 
 /** `listed` is null when the caller may not list policies. */
@@ -47,16 +60,27 @@ export function explainAccess(
   { allowed, policy_name, lease_ttl, reason }: Simulation,
 ): Explanation {
   const answer = { ...question, allowed, policy_name, lease_ttl, reason };
-  if (listed === null) return { ...answer, policies: null, nearest_pattern: null, grant: null };
+  if (listed === null) return { ...answer, policies: null, nearest_pattern: null, grant: null, target: null };
   const policies = listed.map(toPolicy);
   const considered = policies.map((policy) => consider(question, policy, policy_name)).sort(nearestFirst);
   const near = considered.flatMap(({ failed, pattern }) => (failed === 'pattern' && pattern !== null ? [pattern] : []));
+  const isGranted = considered.some(({ failed }) => failed === null);
   return {
     ...answer,
     policies: considered,
-    nearest_pattern: allowed ? null : nearestPattern(near, question.path),
-    grant: allowed ? null : grantCommand(question, new Set(listed.map(({ name }) => name))),
+    nearest_pattern: isGranted ? null : nearestPattern(near, question.path),
+    grant: allowed || isGranted ? null : grantCommand(question, new Set(listed.map(({ name }) => name))),
+    target: allowed || !isGranted ? null : exactTarget(question),
   };
+}
+
+/** Null if no target can have exactly the path, because it is outside the grammar of patterns. */
+function exactTarget({ request }: AccessQuery): ExactTarget | null {
+  if (request === null) return null;
+  const { scheme, host, port, path } = parseUrl(request.url);
+  const origin = originOf({ scheme, host: host as string as HostPattern, port });
+  const target = { origin, paths: [path], methods: [request.method] };
+  return ruleBroken(() => parseTargets([target])) === null ? target : null;
 }
 
 function consider({ agent, action, path }: AccessQuery, policy: Policy, decider: string | null): Considered {
@@ -87,7 +111,7 @@ type Row = Readonly<Record<(typeof EXPLANATION_COLUMNS)[number], string | number
 export function verdictLines(explanation: Explanation): string[] {
   const { agent, action, path, allowed, policy_name, lease_ttl, reason } = explanation;
   const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
-  return [`${agent} ${action} ${path}: ${answer}`, toCell(reason)];
+  return [`${agent} ${action} ${path}${requestSuffix(explanation)}: ${answer}`, toCell(reason)];
 }
 
 /** A row for each policy; policies that do not name the agent only with `showsAll`. */
@@ -108,7 +132,7 @@ function resultOf({ failed, pattern, decides }: Considered, action: string): str
 }
 
 /** The number of omitted policies, and the command that would grant the access. */
-export function remedyLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
+export function remedyLines({ policies, grant, target, agent, path }: Explanation, showsAll: boolean): string[] {
   if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
   const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;
   const lines =
@@ -116,6 +140,10 @@ export function remedyLines({ policies, grant, agent }: Explanation, showsAll: b
       ? []
       : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
   if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
+  if (target !== null) {
+    lines.push('This target would allow it, and nothing else:', `  ${JSON.stringify(target)}`);
+    lines.push(`Add it to the others in PUT /api/v1/targets/${path}, which replaces them all.`);
+  }
   return lines;
 }
 

@@ -4,6 +4,13 @@ import type { PolicyReplacement, Policy as PolicyText } from '../../client/types
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
+import {
+  fromLimitFields,
+  LIMIT_FIELDS,
+  type LimitFields,
+  parseLimits,
+  toLimitFields,
+} from '../../core/policy-limits.ts';
 import { parseDuration } from '../flags.ts';
 import { ruleBroken } from './problems.ts';
 
@@ -25,6 +32,7 @@ const RULES: Readonly<Record<string, Rules>> = {
     const seconds = toSeconds(value);
     return [Number.isNaN(seconds) ? `max_ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'max_ttl'))];
   },
+  limits: limitRules,
 };
 const FIELDS = Object.keys(RULES);
 
@@ -44,19 +52,30 @@ export function readFields(value: unknown, name: string): Read {
   ].filter((problem) => problem !== null);
   if (problems.length > 0) return { problems };
   const { principal, resources, actions } = fields as unknown as PolicyReplacement;
+  const limits = has('limits') ? (fields['limits'] as LimitFields) : undefined;
   const maxTtlSeconds = has('max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
   // The parser of the service, so both accept the same policies.
   const rule = ruleBroken(() => {
-    draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds });
+    draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds, limits });
   });
   return draft === null ? { problems: [rule ?? 'is not a policy'] } : { draft };
 }
 
-function unknownField(field: string): string {
-  const meant = nearest(field.toLowerCase(), FIELDS);
-  const hint = meant === null ? `must be one of ${FIELDS.join(', ')}` : `did you mean ${meant}?`;
-  return `${SHOWN_NAME.test(field) ? field : 'a field'}: unknown field; ${hint}`;
+function unknownField(field: string, known = FIELDS, where = ''): string {
+  const meant = nearest(field.toLowerCase(), known);
+  const hint = meant === null ? `must be one of ${known.join(', ')}` : `did you mean ${meant}?`;
+  return `${where}${SHOWN_NAME.test(field) ? field : 'a field'}: unknown field; ${hint}`;
+}
+
+function limitRules(value: unknown): (string | null)[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [`limits: must contain one or more of ${LIMIT_FIELDS.join(', ')}`];
+  }
+  const known: readonly string[] = LIMIT_FIELDS;
+  const unknown = Object.keys(value).filter((field) => !known.includes(field));
+  if (unknown.length > 0) return unknown.map((field) => unknownField(field, [...known], 'limits.'));
+  return [ruleBroken(() => parseLimits(value))];
 }
 
 export const DURATION_RULE = 'must be a whole number of seconds, or a duration such as 15m';
@@ -86,11 +105,19 @@ export function actionRule(text: string, where: string): string | null {
  * A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not
  * know.
  */
-export function toPolicy({ name, principal, resources, actions, max_ttl, created_at }: PolicyText): Policy {
-  const fields = { name, principal, resources, actions, maxTtlSeconds: max_ttl, createdAt: Date.parse(created_at) };
+export function toPolicy({ max_ttl: maxTtlSeconds, created_at, limits: given, ...policy }: PolicyText): Policy {
+  const limits = given === undefined ? null : fromLimitFields(given);
+  const fields = { ...policy, maxTtlSeconds, limits, createdAt: Date.parse(created_at) };
   return fields as unknown as Policy;
 }
 
-export function toReplacement({ principal, resources, actions, maxTtlSeconds }: PolicyDraft): PolicyReplacement {
-  return { principal, resources: [...resources], actions: [...actions], max_ttl: maxTtlSeconds };
+export function toReplacement({
+  principal,
+  resources,
+  actions,
+  maxTtlSeconds,
+  limits,
+}: PolicyDraft): PolicyReplacement {
+  const fields = { principal, resources: [...resources], actions: [...actions], max_ttl: maxTtlSeconds };
+  return limits === null ? fields : { ...fields, limits: toLimitFields(limits) };
 }

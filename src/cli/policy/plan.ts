@@ -6,7 +6,7 @@
 import type { PolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { type Printable, toCell } from '../output/cells.ts';
-import { compare, directionOf, type FieldChange } from './comparison.ts';
+import { compare, directionOf, type FieldChange, limitTexts } from './comparison.ts';
 
 export interface Step {
   readonly change: 'create' | 'replace' | 'delete';
@@ -85,13 +85,21 @@ export function planLines(plan: Plan): string[] {
 export function stepLines(step: Step): string[] {
   const head = `${SIGNS[step.change]} ${step.change} ${step.name}${widens(step) ? '  WIDENS ACCESS' : ''}`;
   if (step.change === 'replace') return [head, ...step.fields.map(fieldLine)];
-  const { principal, actions, resources, maxTtlSeconds } = step.after ?? step.before ?? {};
-  return [head, `    ${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s`];
+  const policy = step.after ?? step.before;
+  if (policy === null) return [head];
+  const { principal, actions, resources, maxTtlSeconds } = policy;
+  const limits = limitTexts(policy);
+  const within = limits.length === 0 ? '' : `, at most ${limits.join(', ')}`;
+  return [head, `    ${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s${within}`];
 }
 
 function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
-  return `    ${field}: ${toCell(from)} → ${toCell(to)}${isWider ? '  (wider)' : ''}`;
+  return `    ${field}: ${toShown(from)} → ${toShown(to)}${isWider ? '  (wider)' : ''}`;
 }
+
+/** Only limits can be empty. */
+const toShown = (value: FieldChange['from']): string =>
+  Array.isArray(value) && value.length === 0 ? 'none' : toCell(value);
 
 /** One sentence with the number of changes of each kind. */
 function summary({ steps, unchanged, kept }: Plan): string {

@@ -20,7 +20,7 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
       return rejected('ALREADY_EXISTS', message, denied);
     }
-    const agent: Agent = { ...request, registeredAt: moment.now };
+    const agent: Agent = { ...request, registeredAt: moment.now, sessionsEndedAt: null };
     return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
   }),
 );
@@ -38,7 +38,7 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
       { kind: 'removeAgent', id, name },
       {
         kind: 'revokeMatching',
-        revocation: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq },
+        revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
       },
     ]);
   }),

@@ -80,9 +80,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
+        { kind: 'removeUsage', path },
         {
           kind: 'revokeMatching',
-          revocation: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq },
+          revocation: { agentId: null, credentialId: id, kind: null, revokedAt: moment.now, seq: moment.seq },
         },
       ]);
     },

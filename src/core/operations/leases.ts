@@ -54,7 +54,7 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
       const decision =
         holder.kind === 'admin'
           ? retrievalAccess(state, holder, lease.path)
-          : agentAccess(state, holder.name, 'retrieve', lease.path);
+          : agentAccess(state, holder.name, lease.kind, lease.path);
       if (!decision.allowed) return accessDenied(input, decision, id);
       const { policyName } = decision;
       const expiresAt = now + decision.ttlSeconds * 1000;
@@ -122,7 +122,7 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
         return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
       }
       const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-      const revocation: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
+      const revocation: BulkRevocation = { agentId, credentialId, kind: null, revokedAt: moment.now, seq: moment.seq };
       const reason = `all active leases${whose} revoked`;
       return succeeded(revocation, entry('allowed', { reason }), [{ kind: 'revokeMatching', revocation }]);
     },

@@ -3,6 +3,7 @@
  * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
 
+import type { Caller } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
 import { ApiError } from '../errors.ts';
@@ -10,6 +11,9 @@ import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
+import type { UseRequest } from '../target.ts';
+import { decideTarget } from '../use-decision.ts';
+import { access } from './access.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
 
 export const createPolicy = adminOperation('policy.create', (spec, draft: PolicyDraft) =>
@@ -62,14 +66,23 @@ export interface Simulated {
   readonly reason: string;
 }
 
-/** Calls the decision function, changes nothing and is not recorded. An agent may simulate only for itself. */
-export function simulate(
-  context: Context,
-  question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },
-): Operation<Simulated> {
-  const { agent, path, action } = question;
+export interface SimulatedQuestion {
+  readonly agent: AgentName;
+  readonly path: CredentialPath;
+  readonly action: string;
+  /** Of a use; null to decide by the policies only. */
+  readonly request: UseRequest | null;
+}
+
+/**
+ * Calls the decision functions, changes nothing and is not recorded. An agent may simulate only for itself. The value
+ * and the limits are not looked at.
+ */
+export function simulate(context: Context, question: SimulatedQuestion): Operation<Simulated> {
+  const { agent, path, action, request } = question;
+  const reads = request === null ? {} : { credential: path, usage: true as const };
   return operation(
-    { context, event: 'policy.simulate', resource: path, requiredRole: 'authenticated' },
+    { context, event: 'policy.simulate', resource: path, requiredRole: 'authenticated', reads },
     ({ caller, state, entry }) => {
       if (caller.kind === 'agent' && caller.agent.name !== agent) {
         const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
@@ -78,13 +91,25 @@ export function simulate(
       const { policies } = state.control;
       const decision = decide(policies, agent, action, path);
       const isRegistered = state.control.agentByName(agent) !== null;
-      const simulated: Simulated = {
-        allowed: decision.allowed,
-        policyName: decision.allowed ? decision.policyName : null,
-        leaseTtlSeconds: decision.allowed ? decision.ttlSeconds : null,
-        reason: explain(decision, { policies, agent, isRegistered, action, path }),
-      };
-      return succeeded(simulated, null);
+      const reason = explain(decision, { policies, agent, isRegistered, action, path });
+      if (!decision.allowed) return succeeded({ ...DENIED, reason }, null);
+      const lack = request === null ? null : lackOfTargets(state, caller, path, request);
+      if (lack !== null) return succeeded({ ...DENIED, reason: `${reason} But ${lack}.` }, null);
+      const { policyName, ttlSeconds } = decision;
+      const allowed: Simulated = { allowed: true, policyName, leaseTtlSeconds: ttlSeconds, reason };
+      return succeeded(allowed, null);
     },
   );
+}
+
+const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
+
+/** Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts. */
+function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
+  const credential = state.credential(path);
+  const usage = credential === null ? null : state.usage(credential);
+  if (usage === null) return 'the credential has no targets, or does not exist';
+  const byTargets = decideTarget(usage, request);
+  if (byTargets.allowed) return null;
+  return access(state, caller, 'list', path).allowed ? byTargets.explanation : byTargets.reason;
 }

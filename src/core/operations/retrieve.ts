@@ -3,11 +3,19 @@
  * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
 import { actorId, actorName } from '../agent.ts';
-import { isKept } from '../credential.ts';
+import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
 import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
-import { type Context, type Operation, operation, type PendingUnseal, rejected } from '../operation.ts';
+import {
+  type Context,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  type PendingUnseal,
+  rejected,
+} from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
@@ -28,6 +36,62 @@ export interface RetrievalResult {
   readonly expiresAt: number;
 }
 
+/** A version of a credential that the store has. */
+export interface FoundVersion {
+  readonly credential: Credential;
+  readonly version: CredentialVersion;
+}
+
+/** The version with the number, or the newest for null; or the outcome for a caller with a grant on the path. */
+export function findVersion(
+  input: OperationInput,
+  path: CredentialPath,
+  number: number | null,
+  policyName: string,
+): FoundVersion | Outcome<never> {
+  const { state, entry } = input;
+  if (state.isAltered(path)) return credentialAltered(input, policyName);
+  const credential = state.credential(path);
+  if (credential === null) return notFound(input, policyName, 'credential');
+  const wanted = number ?? credential.version;
+  const version = isKept(wanted, credential, state.settings.versionsKept)
+    ? state.loaded.version(credential.id, wanted)
+    : null;
+  if (version !== null) return { credential, version };
+  if (number !== null) return notFound(input, policyName, 'version');
+  const reason = 'the newest value is missing from the store';
+  const message = 'The stored value is missing: it was removed.';
+  return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
+}
+
+/**
+ * Unseals the version and replies with what the credential's type makes of it, unless `reject` has an outcome for that.
+ */
+export function unsealVersion<R>(
+  { entry, moment }: OperationInput,
+  { credential, version }: FoundVersion,
+  policyName: string,
+  types: CredentialTypes,
+  reply: (value: Secret) => R,
+  reject: ((value: Secret) => Outcome<never> | null) | null = null,
+): PendingUnseal<R> {
+  // The newest version's type is read from the credential's row, so that an edit of that row is detected.
+  const type = version.version === credential.version ? credential.type : version.type;
+  const render = (stored: Secret): Secret => behaviourOf(types, type).render(stored, moment.now);
+  return {
+    content: version.content,
+    associatedData: { credentialId: credential.id, path: credential.path, type, version: version.version },
+    onFailure: () =>
+      rejected(
+        'INTEGRITY_FAILURE',
+        'The stored value does not authenticate: it was altered, or sealed under another key.',
+        entry('error', { policyName, reason: 'the stored value does not authenticate' }),
+      ),
+    ...(reject === null ? {} : { reject: (stored: Secret) => reject(render(stored)) }),
+    reply: (stored) => reply(render(stored)),
+  };
+}
+
 export function retrieve(
   context: Context,
   request: RetrieveRequest,
@@ -42,65 +106,31 @@ export function retrieve(
       const decision = retrievalAccess(state, caller, path);
       if (!decision.allowed) return accessDenied(input, decision);
       const { policyName } = decision;
-      if (state.isAltered(path)) return credentialAltered(input, policyName);
-      const credential = state.credential(path);
-      const number = request.version ?? credential?.version ?? 0;
-      const version =
-        credential !== null && isKept(number, credential, state.settings.versionsKept)
-          ? state.loaded.version(credential.id, number)
-          : null;
-      if (credential !== null && version === null && request.version === null) {
-        const reason = 'the newest value is missing from the store';
-        return rejected(
-          'INTEGRITY_FAILURE',
-          'The stored value is missing: it was removed.',
-          entry('error', { policyName, reason }),
-        );
-      }
-      if (credential === null || version === null) {
-        return notFound(input, policyName, credential === null ? 'credential' : 'version');
-      }
+      const found = findVersion(input, path, request.version, policyName);
+      if ('response' in found) return found;
+      const { credential, version } = found;
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const leaseId = moment.newId() as LeaseId;
       const expiresAt = moment.now + ttlSeconds * 1000;
       const lease: Lease = {
         id: leaseId,
+        kind: 'retrieve',
         agentId: actorId(caller),
         credentialId: credential.id,
         agentName: actorName(caller),
         path,
-        version: number,
+        version: version.version,
         policyName,
         issuedAt: moment.now,
         expiresAt,
         revokedAt: null,
+        tokenHash: null,
         seq: moment.seq,
       };
-      // The newest version's type is read from the credential's row, so that an edit of that row is detected.
-      const type = number === credential.version ? credential.type : version.type;
-      const unseal: PendingUnseal<RetrievalResult> = {
-        content: version.content,
-        associatedData: {
-          credentialId: credential.id,
-          path,
-          type,
-          version: number,
-        },
-        onFailure: () =>
-          rejected(
-            'INTEGRITY_FAILURE',
-            'The stored value does not authenticate: it was altered, or sealed under another key.',
-            entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-          ),
-        reply: (stored) => ({
-          path,
-          value: behaviourOf(types, type).render(stored, moment.now),
-          leaseId,
-          expiresAt,
-        }),
-      };
       return {
-        response: { unseal },
+        response: {
+          unseal: unsealVersion(input, found, policyName, types, (value) => ({ path, value, leaseId, expiresAt })),
+        },
         entry: entry('allowed', { policyName, leaseId }),
         changes: [
           { kind: 'addLease', lease },

@@ -103,12 +103,12 @@ export interface CurrentSession {
   readonly expiresAt: number;
 }
 
-const NO_SESSION = 'The administrator has no session.';
+const NO_SESSION = 'This token is not that of a session.';
 
 /** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
   return operation({ context, event: 'session.read', resource: '*', requiredRole: 'authenticated' }, ({ caller }) => {
-    if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, null);
+    if (caller.kind !== 'agent') return rejected('NOT_FOUND', NO_SESSION, null);
     return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
   });
 }
@@ -117,7 +117,7 @@ export function endSession(context: Context): Operation<null> {
   return operation(
     { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'authenticated' },
     ({ caller, entry }) => {
-      if (caller.kind === 'admin') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
+      if (caller.kind !== 'agent') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
       const resource = `agent:${caller.agent.name}`;
       return succeeded(null, entry('allowed', { resource }), [
         { kind: 'removeSession', tokenHash: caller.session.tokenHash },

@@ -1,16 +1,20 @@
 /** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
-import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
-import { Lease, RevokeResponse } from '../../api/responses.ts';
+import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
+import { Lease, RevokeResponse, UseLease } from '../../api/responses.ts';
+import { baseUrlOf } from '../../core/base-url.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { readLease, renewLease, revokeLease } from '../../core/operations/leases.ts';
 import { parsePath } from '../../core/path.ts';
+import { parseTtl } from '../../core/policy.ts';
+import { parsePurpose } from '../../core/use-text.ts';
 import { listLeases, revokeLeases } from '../../vault/leases.ts';
+import { newUseLease } from '../../vault/use-leases.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { toLeaseResponse, toListedLeaseResponse } from '../serialize.ts';
+import { toLeaseResponse, toListedLeaseResponse, toUseLeaseResponse } from '../serialize.ts';
 import { streamList } from '../streaming.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
@@ -34,6 +38,24 @@ export const leaseRoutes: readonly Route[] = [
       const filter = { ...parseHolder(query), status: query.status ?? null };
       const listing = await listLeases(vault, context, filter, toOptionalPage(query));
       return streamList(listing, toListedLeaseResponse(listing.now));
+    },
+  }),
+  route({
+    id: 'issueUseLease',
+    method: 'POST',
+    path: '/api/v1/leases/use',
+    summary: 'Issue a use lease, whose token is accepted at the base URL of the credential.',
+    who: 'authenticated',
+    body: UseLeaseRequest,
+    status: 201,
+    data: UseLease,
+    async handle({ vault, context, body, serviceUrl }) {
+      const path = parsePath(body.path);
+      const url = `${baseUrlOf(serviceUrl(), path)}/-`;
+      const ttlSeconds = body.ttl === undefined ? null : parseTtl(body.ttl, 'ttl');
+      const purpose = body.purpose === undefined ? null : parsePurpose(body.purpose);
+      const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose });
+      return { data: toUseLeaseResponse(issued, url) };
     },
   }),
   route({

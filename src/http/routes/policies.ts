@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
+import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../../core/names.ts';
 import {
@@ -15,6 +16,9 @@ import {
 } from '../../core/operations/policies.ts';
 import { parsePath } from '../../core/path.ts';
 import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
+import type { LimitFields } from '../../core/policy-limits.ts';
+import { parseMethod, type UseRequest } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
@@ -26,10 +30,18 @@ interface PolicyFields {
   readonly resources: readonly string[];
   readonly actions: readonly string[];
   readonly max_ttl?: number | undefined;
+  readonly limits?: LimitFields | undefined;
 }
 
-function toDraft(name: string, { principal, resources, actions, max_ttl }: PolicyFields): PolicyDraft {
-  return parsePolicy({ name, principal, resources, actions, maxTtlSeconds: max_ttl });
+function toDraft(name: string, { max_ttl: maxTtlSeconds, ...fields }: PolicyFields): PolicyDraft {
+  return parsePolicy({ ...fields, name, maxTtlSeconds });
+}
+
+/** @throws INVALID_REQUEST */
+function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | null {
+  if (request === undefined) return null;
+  if (action !== 'use') throw invalidRequest('request', 'is only for the action use');
+  return { method: parseMethod(request.method, 'request.method'), url: parseUrl(request.url, 'request.url') };
 }
 
 export const policyRoutes: readonly Route[] = [
@@ -76,6 +88,7 @@ export const policyRoutes: readonly Route[] = [
         agent: parseAgentName(body.agent, 'agent'),
         path: parsePath(body.resource, 'resource'),
         action: body.action,
+        request: toUseRequest(body),
       };
       const simulated = await vault.ledger.submit(simulate(context, question));
       const { allowed, policyName, leaseTtlSeconds, reason } = simulated;

@@ -4,16 +4,22 @@ import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
 import { auditRoutes } from './audit.ts';
 import { credentialRoutes } from './credentials.ts';
+import { exposureRoutes } from './exposure.ts';
 import { leaseRoutes } from './leases.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
+import { targetRoutes } from './targets.ts';
+import { useRoutes } from './use.ts';
 
 const GROUPS: readonly RouteGroup[] = [
   { tag: 'Credentials', description: 'Store values, and retrieve them with a lease.', routes: credentialRoutes },
+  { tag: 'Targets', description: 'Say where a credential may be used, and how.', routes: targetRoutes },
+  { tag: 'Use', description: 'Use credentials without seeing them.', routes: useRoutes },
   { tag: 'Policies', description: 'Grant agents actions on paths, and simulate decisions.', routes: policyRoutes },
   { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
   { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },
   { tag: 'Leases', description: 'List, read, renew and revoke leases.', routes: leaseRoutes },
+  { tag: 'Exposure', description: 'Find out who has seen values, and end everything.', routes: exposureRoutes },
   { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },
   { tag: 'Service', description: 'The service itself.', routes: aboutRoutes(() => GROUPS) },
 ];

@@ -8,7 +8,12 @@ import { quote } from '../untrusted.ts';
 
 const input = strict({
   path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
-  action: Type.Optional(oneOf(ACTIONS, 'The action; `retrieve` by default.')),
+  action: Type.Optional(
+    oneOf(
+      ACTIONS,
+      'The action: `use` for http_request, `retrieve` for tools that need the value; `retrieve` by default.',
+    ),
+  ),
 });
 const output = strict({
   is_allowed: Type.Boolean(),

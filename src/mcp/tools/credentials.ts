@@ -35,7 +35,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
     name: 'list_credentials',
     title: 'List credentials',
     description:
-      'Lists the credentials that this agent may list: path, type and a description, never a value. The other tools take such a path.',
+      'Lists the credentials that this agent may list: path, type and a description, never a value. http_request makes a request with one, by its path; the other tools take such a path too.',
     input,
     output,
     annotations: ONLY_READS,

@@ -21,7 +21,7 @@ export function writeCredentialToFile(files: LeasedFiles): Tool<typeof writeInpu
     name: 'write_credential_to_file',
     title: 'Write a credential into a private file',
     description:
-      'Writes the value of a credential into a new private file, for a program that reads it from there, and returns its path, never the value. Pass the path to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
+      'Writes the value of a credential into a new private file, for a program that reads it from there, and returns its path, never the value. For an HTTP API use http_request instead, which writes no value anywhere. Pass the path to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
     input: writeInput,
     output: writeOutput,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },

@@ -16,7 +16,7 @@ export function retrieveCredential(leases: HeldLeases): Tool<typeof input, typeo
     name: 'retrieve_credential',
     title: 'Retrieve a value into the conversation',
     description:
-      'Returns the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of every copy of them. Prefer run_with_credential or write_credential_to_file.',
+      'Returns the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of every copy of them. For an HTTP API use http_request, which needs no value; for a program prefer run_with_credential or write_credential_to_file.',
     input,
     output,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },

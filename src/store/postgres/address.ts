@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { UsageError } from '../../platform/errors.ts';
 
-export type Host =
+export type DatabaseHost =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly socket: string };
 
@@ -18,7 +18,7 @@ export type SslMode = (typeof SSL_MODES)[number];
 /** Plain data, so that it can be passed to a thread. May contain a password: never print it. */
 export interface PostgresAddress {
   /** At least one host; they are tried in order. */
-  readonly hosts: readonly Host[];
+  readonly hosts: readonly DatabaseHost[];
   readonly database: string;
   readonly user: string;
   readonly password: string | null;
@@ -90,7 +90,7 @@ function parseParameters(query: string): Map<string, string> {
   return parameters;
 }
 
-function parseHost(text: string): Host {
+function parseHost(text: string): DatabaseHost {
   if (text.startsWith('/')) return { kind: 'unix', socket: `${text}/.s.PGSQL.${DEFAULT_PORT}` };
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
   const port = Number(match?.[3] ?? DEFAULT_PORT);
@@ -118,7 +118,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** The mode for this host. Without a configured mode, only loopback and Unix sockets are trusted. */
-export function sslModeFor({ sslMode }: PostgresAddress, host: Host): SslMode {
+export function sslModeFor({ sslMode }: PostgresAddress, host: DatabaseHost): SslMode {
   if (host.kind === 'unix') return 'disable';
   return sslMode ?? (isLoopback(host.host) ? 'disable' : 'verify-full');
 }

@@ -6,7 +6,7 @@
 import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
 import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
-import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
+import { type DatabaseHost, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
@@ -30,7 +30,7 @@ export class Connection {
   /** Notices of the server since the last `takeNotices`. */
   #notices: string[] = [];
 
-  private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
+  private constructor(address: PostgresAddress, host: DatabaseHost, purpose: Purpose) {
     const { signal } = this.#ending;
     this.#pool = connect(
       { address, host, purpose, signal },
@@ -62,7 +62,7 @@ export class Connection {
     }
   }
 
-  static async #openTo(address: PostgresAddress, host: Host, purpose: Purpose): Promise<Connection> {
+  static async #openTo(address: PostgresAddress, host: DatabaseHost, purpose: Purpose): Promise<Connection> {
     const connection = new Connection(address, host, purpose);
     try {
       await connection.#begin(address);

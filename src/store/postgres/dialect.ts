@@ -25,14 +25,14 @@ export const POSTGRES_DIALECT: Dialect = {
     return { from, before, next: numberIn(chunk, 'n') === CHUNK_ROWS ? from : null };
   },
   matchesGlob: (glob) => sql`resource LIKE ${toLike(glob)}`,
-  // A count is the stored count plus the leases since.
+  // A count is the stored count plus the retrievals since.
   *selectCredentials(where, limit) {
     const rows = yield sql`
       WITH page AS (
         SELECT ${CREDENTIALS.list} FROM credentials WHERE ${where} ORDER BY path LIMIT ${limit}
       ), since AS (
         SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
-        AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
+        AND kind = 'retrieve' AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
       )
       SELECT ${CREDENTIALS.listOf('page.')}, coalesce(access_counts.count, 0) + coalesce(since.n, 0) AS access_count FROM page
       LEFT JOIN access_counts ON access_counts.credential_id = page.id

@@ -2,7 +2,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
-import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
+import { type DatabaseHost, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
 
 /** Session settings. They are explicit, so that defaults of the role or the database cannot weaken them. */
 const SETTINGS = {
@@ -39,7 +39,7 @@ type Listeners = Required<Pick<postgres.Options<Types>, 'onnotice' | 'onclose'>>
 
 interface ConnectRequest {
   readonly address: PostgresAddress;
-  readonly host: Host;
+  readonly host: DatabaseHost;
   readonly purpose: Purpose;
   readonly signal: AbortSignal;
 }
@@ -89,7 +89,7 @@ function untypedOptions({ host, signal }: ConnectRequest): object {
 }
 
 /** @throws system errors */
-function openSocket(host: Host, signal: AbortSignal): Promise<Socket> {
+function openSocket(host: DatabaseHost, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
   // The buffer holds a whole batch, so that its rows are sent without waiting for the socket.
   const options = { ...target, noDelay: true, writableHighWaterMark: MAX_BUFFERED_BYTES };
@@ -106,7 +106,11 @@ function openSocket(host: Host, signal: AbortSignal): Promise<Socket> {
   });
 }
 
-function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {
+function tlsOptions(
+  mode: SslMode,
+  host: DatabaseHost,
+  { rootCertificates }: PostgresAddress,
+): ConnectionOptions | false {
   const roots = rootCertificates === null ? {} : { ca: rootCertificates };
   switch (mode) {
     case 'disable':

@@ -1,9 +1,16 @@
 /** Inserts any number of rows with one statement, whose text does not depend on it: the rows are a JSON parameter. */
-import type { ColumnType, Table } from '../schema.ts';
+
 import { raw, type Statement, sql } from '../statement.ts';
+import type { ColumnType, Table } from '../table.ts';
 
 /** In the JSON: bytes are base64, and a list becomes its JSON text. */
-const TYPES: Readonly<Record<ColumnType, string>> = { text: 'text', number: 'bigint', bytes: 'text', list: 'text' };
+const TYPES: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
+  number: 'bigint',
+  bytes: 'text',
+  list: 'text',
+  json: 'text',
+};
 
 interface TableText {
   readonly target: string;

@@ -1,7 +1,7 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
-import { CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
+import { CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import { type Row, raw, type Statement } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
 import { numberArray, textArray } from './array-literals.ts';
@@ -13,18 +13,25 @@ const NONE = -1;
 
 /** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
 export async function loadRows(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedFromStore> {
-  const find = async (key: 'session' | 'lease' | 'challenge' | 'idempotency', list: Statement, where: string) => {
+  const find = async (
+    key: 'session' | 'lease' | 'leaseToken' | 'challenge' | 'idempotency',
+    list: Statement,
+    where: string,
+  ) => {
     const keys = new Set(reads.flatMap((read) => read[key] ?? []));
     return keys.size === 0 ? [] : connection.query`SELECT ${list} FROM ${raw(where)} = ANY(${textArray(keys)}::text[])`;
   };
-  const [credentials, histories, sessions, leases, challenges, idempotencyRecords] = await Promise.all([
-    loadCredentials(connection, reads),
-    loadHistories(connection, reads),
-    find('session', SESSIONS.list, 'sessions WHERE token_hash'),
-    find('lease', LEASES.list, 'effective_leases WHERE id'),
-    find('challenge', raw('id'), 'spent_challenges WHERE id'),
-    find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
-  ]);
+  const [credentials, histories, usages, sessions, leases, leasesOfTokens, challenges, idempotencyRecords] =
+    await Promise.all([
+      loadCredentials(connection, reads),
+      loadHistories(connection, reads),
+      loadUsages(connection, reads),
+      find('session', SESSIONS.list, 'sessions WHERE token_hash'),
+      find('lease', LEASES.list, 'effective_leases WHERE id'),
+      find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
+      find('challenge', raw('id'), 'spent_challenges WHERE id'),
+      find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
+    ]);
   const byId = new Map(credentials.map((row) => [row['id'], row]));
   const versions = new Map(
     credentials.flatMap((row) => (row['sealed'] === null ? [] : [[`${row['number']} ${row['id']}`, row]])),
@@ -34,7 +41,8 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     versions: Array.from(versions.values(), toLoadedVersion),
     histories: gatherHistories(histories),
     sessions: sessions.map((row) => SESSIONS.decode(row)),
-    leases: leases.map((row) => LEASES.decode(row)),
+    leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
+    usages: usages.map((row) => USAGES.decode(row)),
     idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
@@ -57,6 +65,12 @@ async function loadCredentials(connection: Connection, reads: readonly ReadSet[]
     JOIN credentials c ON c.path = w.path COLLATE "C"
     LEFT JOIN credential_versions v ON v.credential_id = c.id
       AND v.version = CASE w.version WHEN ${NEWEST}::bigint THEN c.version ELSE w.version END`;
+}
+
+async function loadUsages(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
+  const paths = new Set(reads.flatMap(({ credential, usage }) => (usage && credential ? [credential] : [])));
+  if (paths.size === 0) return [];
+  return connection.query`SELECT ${USAGES.list} FROM usages WHERE path = ANY(${textArray(paths)}::text[])`;
 }
 
 async function loadHistories(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {

@@ -21,7 +21,10 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
   effective_leases: 'SELECT',
+  usages: 'SELECT, INSERT, DELETE',
   bulk_revocations: 'SELECT, INSERT, DELETE',
+  exposures: 'SELECT, INSERT, UPDATE',
+  exposure_progress: 'SELECT, INSERT, UPDATE',
 };
 
 /** PostgreSQL truncates longer names, which could then name another role. */

@@ -1,8 +1,9 @@
 /** Deletes rows that ended long ago, in bounded steps, on one node at a time, concurrently with batches. */
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
-import { sql } from '../statement.ts';
+import { foldExposures } from '../exposures.ts';
+import { type Procedure, sql } from '../statement.ts';
 import type { SweepResult } from '../store.ts';
-import { deleteRows, type Removal, sweepRows } from '../sweep.ts';
+import { deleteRows, type Removal, type SweepBounds, sweepRows } from '../sweep.ts';
 import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
 import { EPOCHS_RETAINED } from './control-changes.ts';
@@ -11,6 +12,8 @@ import { EPOCHS_RETAINED } from './control-changes.ts';
 const SWEEP_LOCK = 0x73776565;
 /** A deletion of all rows of a sweep takes a few milliseconds of the server; the network may take longer. */
 const TIME_MS = 100;
+/** Leases that one step folds into the exposures: a few tens of milliseconds of the server. */
+const CHUNK_FOLDED = 5000;
 
 /** Deletes nothing while another node sweeps. */
 export async function sweep(connection: Connection, now: number, limit: number): Promise<SweepResult> {
@@ -23,15 +26,20 @@ export async function sweep(connection: Connection, now: number, limit: number):
     ]);
     const isMine = lock?.['is_mine'] === true;
     const bounds = { limit, chunkRows: limit, timeMs: TIME_MS };
-    const swept = isMine
-      ? await connection.run(sweepRows(now, bounds, [removeLeases, pruneRemovals]))
-      : { removed: 0, isDone: true };
+    const swept = isMine ? await connection.run(foldAndSweep(now, bounds)) : { removed: 0, isDone: true };
     await connection.query`COMMIT`;
     return { ...swept, isDone: swept.isDone && isCounted };
   } catch (error) {
     await connection.query`ROLLBACK`.catch(() => connection.close());
     throw error;
   }
+}
+
+/** ORDER: a lease is deleted only after it has become part of the stored exposures. */
+function* foldAndSweep(now: number, bounds: SweepBounds): Procedure<SweepResult> {
+  const isFolded = yield* foldExposures(now, CHUNK_FOLDED);
+  const swept = yield* sweepRows(now, bounds, isFolded ? [removeLeases, pruneRemovals] : [pruneRemovals]);
+  return { ...swept, isDone: swept.isDone && isFolded };
 }
 
 /** Keeps leases that are not yet in the access counts. */

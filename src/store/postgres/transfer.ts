@@ -1,7 +1,8 @@
 /** Copies a vault from PostgreSQL, without changing it, or into an empty database. */
 import { StoreError } from '../errors.ts';
-import { AGENTS, POLICIES, type Table } from '../schema.ts';
+import { AGENTS, POLICIES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
+import type { Table } from '../table.ts';
 import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import type { PostgresAddress } from './address.ts';
@@ -67,12 +68,12 @@ function* execute(statement: Statement): Procedure<void> {
 
 /** Reads one snapshot. */
 export class PostgresSource extends Transaction implements TransferSource {
-  /** A count is the stored count plus the leases since. */
+  /** A count is the stored count plus the retrievals since. */
   readonly views = {
     access_counts: `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
       LEFT JOIN access_counts a ON a.credential_id = c.id
       LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
-        GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`,
+        AND kind = 'retrieve' GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`,
   };
 
   /** @throws StoreError */

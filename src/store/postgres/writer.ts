@@ -11,10 +11,10 @@ import {
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,
-  type Table,
 } from '../schema.ts';
 import { type Row, type Statement, sql } from '../statement.ts';
 import type { Head, StoredChange, WriteSet } from '../store.ts';
+import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
 

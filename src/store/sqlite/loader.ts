@@ -4,7 +4,7 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS } from '../schema.ts';
+import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CachedCredential, CredentialCache } from './credential-cache.ts';
@@ -34,6 +34,8 @@ export class RowLoader {
   readonly #history: StatementSync;
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
+  readonly #leaseOfToken: StatementSync;
+  readonly #usage: StatementSync;
   readonly #spent: StatementSync;
   readonly #idempotencyRecord: StatementSync;
 
@@ -46,6 +48,8 @@ export class RowLoader {
     this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
+    this.#leaseOfToken = database.prepare('SELECT * FROM effective_leases WHERE token_hash = ?');
+    this.#usage = database.prepare('SELECT * FROM usages WHERE path = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
     this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
   }
@@ -71,6 +75,7 @@ export class RowLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
+      usages: [],
       idempotencyRecords: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
@@ -85,6 +90,14 @@ export class RowLoader {
       if (read.lease !== undefined && isNew(`lease ${read.lease}`)) {
         const row = this.#lease.get(read.lease);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
+      }
+      if (read.leaseToken !== undefined && isNew(`token ${read.leaseToken}`)) {
+        const row = this.#leaseOfToken.get(read.leaseToken);
+        if (row !== undefined) found.leases.push(LEASES.decode(row));
+      }
+      if (read.usage && read.credential !== undefined && isNew(`usage ${read.credential}`)) {
+        const row = this.#usage.get(read.credential);
+        if (row !== undefined) found.usages.push(USAGES.decode(row));
       }
       if (read.challenge !== undefined && this.#spent.get(read.challenge) !== undefined) {
         found.spentChallenges.push(read.challenge);

@@ -2,7 +2,7 @@
  * The frequent queries. SQLite returns their rows as arrays, which cost half as much as objects; decoding them here by
  * position costs a tenth of `Table.decode`.
  */
-import type { AuditEntry } from '../../core/audit.ts';
+import { type AuditEntry, hasUse, USE_FIELDS } from '../../core/audit.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { AUDIT_ENTRIES } from '../schema.ts';
@@ -69,12 +69,16 @@ type EntryRow = [
   string | null,
   string | null,
   string,
+  ...(string | number | null)[],
 ];
+
+/** The position of the first field of a use in a row. */
+const FIRST_USE_FIELD = AUDIT_ENTRIES.columns.findIndex(({ name }) => name === USE_FIELDS[0]);
 
 /** From an array in the order of `AUDIT_ENTRIES`. */
 export function toEntry(row: unknown): AuditEntry {
   const values = row as EntryRow;
-  return {
+  const entry: AuditEntry = {
     seq: values[0],
     id: values[1],
     timestamp: values[2],
@@ -90,4 +94,6 @@ export function toEntry(row: unknown): AuditEntry {
     remote_addr: values[12],
     hmac: values[13],
   };
+  const use = Object.fromEntries(USE_FIELDS.map((field, index) => [field, values[FIRST_USE_FIELD + index] ?? null]));
+  return hasUse(use) ? { ...entry, ...use } : entry;
 }

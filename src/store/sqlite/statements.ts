@@ -1,8 +1,8 @@
 /** Prepared statements by text, and procedures that run on them. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ChangeTarget } from '../changes.ts';
-import type { Table } from '../schema.ts';
 import type { Procedure, Row, Statement } from '../statement.ts';
+import type { Table } from '../table.ts';
 
 export class Statements implements ChangeTarget {
   readonly #database: DatabaseSync;

@@ -1,7 +1,8 @@
 /** Copies a vault from a private copy of a SQLite file, or into a new file. */
 import type { DatabaseSync } from 'node:sqlite';
-import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES, type Table } from '../schema.ts';
+import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../schema.ts';
 import { type Procedure, type Row, sql } from '../statement.ts';
+import type { Table } from '../table.ts';
 import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';

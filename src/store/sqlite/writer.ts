@@ -1,6 +1,6 @@
 /** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { AuditEntry } from '../../core/audit.ts';
+import { type AuditEntry, hasUse, USE_FIELDS } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { writeChange } from '../changes.ts';
@@ -12,6 +12,9 @@ import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { insertText, Statements } from './statements.ts';
+
+/** Of an entry that is not about a use. */
+const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !USE_FIELDS.some((field) => field === name));
 
 export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
@@ -27,7 +30,7 @@ export class SqliteBatchWriter {
     this.#counts = counts;
     this.#statements = new Statements(database);
     this.#credentials = new CredentialWriter(this.#statements, counts);
-    this.#insertEntry = database.prepare(insertText(AUDIT_ENTRIES));
+    this.#insertEntry = database.prepare(insertText({ name: AUDIT_ENTRIES.name, columns: PLAIN_COLUMNS }));
     this.#insertLease = database.prepare(insertText(LEASES));
     this.leaseBlocks = new LeaseBlockWriter(database);
   }
@@ -58,6 +61,10 @@ export class SqliteBatchWriter {
   }
 
   #addEntry(entry: AuditEntry): void {
+    if (hasUse(entry)) {
+      this.#statements.insert(AUDIT_ENTRIES, entry);
+      return;
+    }
     this.#insertEntry.run(
       entry.seq,
       entry.id,
@@ -80,6 +87,7 @@ export class SqliteBatchWriter {
     this.#insertLease.run(
       lease.seq,
       lease.id,
+      lease.kind,
       lease.agentId,
       lease.credentialId,
       lease.agentName,
@@ -89,6 +97,7 @@ export class SqliteBatchWriter {
       lease.issuedAt,
       lease.expiresAt,
       lease.revokedAt,
+      lease.tokenHash,
     );
   }
 

@@ -56,7 +56,7 @@ export class Model extends Records {
       case 'createPolicy':
       case 'replacePolicy': {
         if (policy !== undefined && command.kind === 'createPolicy') return say('ALREADY_EXISTS');
-        const made = { ...command.policy, createdAt: policy?.createdAt ?? now };
+        const made = { ...command.policy, limits: null, createdAt: policy?.createdAt ?? now };
         this.policies = [...this.policies.filter((each) => each !== policy), made];
         return say('OK', made);
       }
@@ -67,7 +67,13 @@ export class Model extends Records {
         return policy === undefined ? unrecorded('NOT_FOUND') : unrecorded('OK', policy);
       case 'register': {
         if (this.agents.some((each) => each.name.toLowerCase() === name?.toLowerCase())) return say('ALREADY_EXISTS');
-        const made = { id: fresh, name: command.name, description: command.description, registeredAt: now };
+        const made = {
+          id: fresh,
+          name: command.name,
+          description: command.description,
+          registeredAt: now,
+          sessionsEndedAt: null,
+        };
         this.agents.push(made);
         return say('OK', made);
       }

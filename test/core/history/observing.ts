@@ -22,7 +22,7 @@ export function plainEntry(entry: EntryDraft | null) {
 
 const plainCredential = ({ id, version, ...rest }: Credential) => ({ ...rest, newest: version });
 
-function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number) {
+function plainLease({ seq, agentId, credentialId, kind, tokenHash, ...lease }: Lease, now: number) {
   return { ...lease, status: statusOf(lease as Lease, now) };
 }
 

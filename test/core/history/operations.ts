@@ -70,7 +70,8 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'readAudit':
       return listAudit(context);
     case 'simulate': {
-      const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action: command.action };
+      const { action } = command;
+      const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action, request: null };
       return policies.simulate(context, question);
     }
     case 'register': {

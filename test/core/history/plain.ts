@@ -6,6 +6,7 @@ export interface Agent {
   readonly name: string;
   readonly description: string;
   readonly registeredAt: number;
+  readonly sessionsEndedAt: null;
 }
 
 interface Version {

@@ -119,6 +119,11 @@ export class Shelf {
       case 'revokeMatching':
         this.#marks.push(change.revocation);
         return;
+      case 'putUsage':
+      case 'removeUsage':
+      case 'addExposure':
+        // No operation of a history uses a credential.
+        return;
       case 'putAgent':
       case 'removeAgent':
       case 'putPolicy':

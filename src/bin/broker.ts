@@ -1,0 +1,14 @@
+/**
+ * The broker's process: makes the requests of brokered use for the service that started it. It has no root key, no
+ * database and no data directory, and Node's permission model denies it files, processes and threads.
+ */
+import { Socket } from 'node:net';
+import { serveBroker } from '../broker/endpoint.ts';
+
+/** The socket that the service opened for it. */
+const SERVICE_FD = 3;
+
+// WHY ignored: a signal to the process group ends the service in order, which needs its open uses. The end of the
+// service closes the socket.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+serveBroker(new Socket({ fd: SERVICE_FD, readable: true, writable: true }), () => process.exit(0));

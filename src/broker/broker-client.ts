@@ -1,0 +1,118 @@
+/**
+ * The service's side of the broker: starts its process, sends it orders, and starts another when it dies. Uses in
+ * flight then end with `failed`, and are not repeated: the upstream may have received them.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { extname } from 'node:path';
+import { Duplex, type Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { BrokerUse } from './broker-use.ts';
+import { type Order, SESSION_OPTIONS } from './protocol.ts';
+
+const SERVICE_FD = 3;
+/** A process that dies sooner is replaced at the next use, not immediately. */
+const MIN_LIFETIME_MS = 1000;
+const STOP_TIMEOUT_MS = 2000;
+/** What the process gets of the service's environment. */
+const PASSED_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'TZ'];
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly session: ClientHttp2Session;
+  readonly startedAt: number;
+}
+
+export class BrokerClient {
+  #running: Running | null = null;
+  #isStopped = false;
+
+  /** The process id; null while none runs. */
+  get pid(): number | null {
+    return this.#running?.child.pid ?? null;
+  }
+
+  /** Starts the process before the first use needs it. */
+  start(): void {
+    this.#ensureRunning();
+  }
+
+  /**
+   * Sends an order that was decided and recorded. `body`: the request's body, or what the caller sends after the
+   * handshake of an upgrade. An abort of the signal cuts the use.
+   */
+  use(order: Order, body: Readable | null, signal?: AbortSignal): BrokerUse {
+    const session = this.#ensureRunning()?.session;
+    const isOpen = session !== undefined && !session.closed && !session.destroyed;
+    const stream = isOpen ? session.request({ ':method': 'POST', ':path': '/' }) : null;
+    return new BrokerUse(stream, order, body, signal);
+  }
+
+  /** Ends the process and every use. No use may follow. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const running = this.#running;
+    if (running === null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.child.once('exit', () => resolve());
+    const timer = setTimeout(() => running.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    running.session.destroy();
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #ensureRunning(): Running | null {
+    if (this.#isStopped) return null;
+    this.#running ??= this.#spawn();
+    return this.#running;
+  }
+
+  #spawn(): Running | null {
+    const child = spawn(process.execPath, programWords(), {
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+      env: passedEnvironment(),
+    });
+    child.on('error', () => this.#forget(child));
+    child.on('exit', () => this.#forget(child));
+    const socket = child.stdio[SERVICE_FD];
+    if (!(socket instanceof Duplex)) return null;
+    const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => socket });
+    session.on('error', () => undefined);
+    // A process whose connection is lost is of no use.
+    session.on('close', () => {
+      socket.destroy();
+      if (!this.#isStopped) child.kill('SIGKILL');
+      if (this.#running?.child === child && !this.#isStopped) this.#forget(child);
+    });
+    return { child, session, startedAt: performance.now() };
+  }
+
+  #forget(child: ChildProcess): void {
+    const running = this.#running;
+    if (running?.child !== child) return;
+    this.#running = null;
+    running.session.destroy();
+    if (performance.now() - running.startedAt >= MIN_LIFETIME_MS) this.#ensureRunning();
+  }
+}
+
+/** Node's options and the program. INVARIANT: the process may use the network and read its own code, nothing else. */
+function programWords(): string[] {
+  const extension = extname(import.meta.url);
+  const pathOf = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+  const readable = [pathOf('../'), pathOf('../../package.json')];
+  return [
+    '--permission',
+    '--allow-net',
+    ...readable.map((path) => `--allow-fs-read=${path}`),
+    '--disable-warning=ExperimentalWarning',
+    '--disable-sigusr1',
+    '--disable-proto=throw',
+    pathOf(`../bin/broker${extension}`),
+  ];
+}
+
+function passedEnvironment(): Record<string, string> {
+  const entries = PASSED_VARIABLES.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}

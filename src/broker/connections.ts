@@ -1,0 +1,110 @@
+/**
+ * Connections to upstreams. INVARIANT: a name is resolved by the lookup that dials, every address of it is checked,
+ * and a connection is used again only for the rules under which it was checked.
+ */
+import { lookup as lookupName } from 'node:dns';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { AddressRules, checkHost } from './addresses.ts';
+import type { Order } from './protocol.ts';
+import { UpstreamError } from './upstream-error.ts';
+
+export interface Address {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** Returns every address of a name. */
+export type Resolve = (name: string) => Promise<readonly Address[]>;
+
+export interface Connector {
+  readonly agent: http.Agent | https.Agent;
+  /** Without brackets. */
+  readonly host: string;
+  /** For the handshake: the name, or empty for an address. */
+  readonly servername: string;
+}
+
+/** The connections to one host under the same rules. */
+interface Route {
+  readonly agent: http.Agent | https.Agent;
+  readonly rules: AddressRules;
+}
+
+/** WHY less than 5 s: that is how long common servers keep an idle connection, and a request may meet its end. */
+const IDLE_MS = 4000;
+const MAX_FREE_SOCKETS = 256;
+const MAX_AGENTS = 512;
+
+const resolveBySystem: Resolve = (name) => {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly Address[]>();
+  lookupName(name, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)));
+  return promise;
+};
+
+export class ConnectionPool {
+  readonly #routes = new Map<string, Route>();
+  readonly #resolve: Resolve;
+
+  constructor(resolve: Resolve = resolveBySystem) {
+    this.#resolve = resolve;
+  }
+
+  /** @throws UpstreamError if the host is invalid, or is an address to which no connection may be made */
+  connectorFor(order: Pick<Order, 'scheme' | 'host' | 'port' | 'caPem' | 'allowNetworks'>): Connector {
+    const host = checkHost(order.host);
+    const key = JSON.stringify([order.scheme, order.host, order.port, order.caPem, order.allowNetworks]);
+    const route = this.#routes.get(key) ?? this.#createRoute(order);
+    // Node resolves no address, so that the lookup does not see it.
+    const isAddress = isIP(host) !== 0;
+    if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
+    // The last used is the last; one that is forgotten closes its idle connections itself.
+    this.#routes.delete(key);
+    this.#routes.set(key, route);
+    for (const oldest of this.#routes.keys()) {
+      if (this.#routes.size <= MAX_AGENTS) break;
+      this.#routes.delete(oldest);
+    }
+    return { agent: route.agent, host, servername: isAddress ? '' : host };
+  }
+
+  close(): void {
+    for (const { agent } of this.#routes.values()) agent.destroy();
+    this.#routes.clear();
+  }
+
+  #createRoute({ scheme, caPem, allowNetworks }: Pick<Order, 'scheme' | 'caPem' | 'allowNetworks'>): Route {
+    const rules = new AddressRules(allowNetworks, scheme === 'http');
+    return { rules, agent: this.#createAgent(scheme, caPem, rules) };
+  }
+
+  #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): http.Agent | https.Agent {
+    const options = {
+      keepAlive: true,
+      timeout: IDLE_MS,
+      maxFreeSockets: MAX_FREE_SOCKETS,
+      lookup: this.#checkedLookup(rules),
+      // The environment may name a proxy, which would resolve the name again.
+      proxyEnv: {},
+    };
+    if (scheme === 'http') return new http.Agent(options);
+    const authorities = caPem === null ? {} : { ca: caPem };
+    return new https.Agent({ ...options, ...authorities, rejectUnauthorized: true, minVersion: 'TLSv1.2' });
+  }
+
+  #checkedLookup(rules: AddressRules): LookupFunction {
+    return (name, options, callback) => {
+      const answer = (addresses: readonly Address[]): void => {
+        // WHY all: a name with one address in a private network is not a public one, whichever is dialled.
+        const isPermitted = addresses.every(({ address }) => rules.permits(address));
+        const [first] = addresses;
+        if (first === undefined) callback(new UpstreamError('dns'), '', 0);
+        else if (!isPermitted) callback(new UpstreamError('refused_address'), '', 0);
+        else if (options.all === true) callback(null, [...addresses]);
+        else callback(null, first.address, first.family);
+      };
+      this.#resolve(name).then(answer, () => callback(new UpstreamError('dns'), '', 0));
+    };
+  }
+}

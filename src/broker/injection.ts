@@ -1,0 +1,148 @@
+/**
+ * Puts the credential into a request: inject, never swap. Whatever the caller sent that could carry authority, or that
+ * describes the caller's own connection, is removed before the credential is set. Bodies are never touched. Pure.
+ */
+import type { Placement } from '../core/target.ts';
+import type { HeaderPairs, Order } from './protocol.ts';
+import { UpstreamError } from './upstream-error.ts';
+
+export interface RenderedRequest {
+  /** With the query. */
+  readonly path: string;
+  readonly headers: HeaderPairs;
+}
+
+/** Removed from every request; compared with `plainName`. */
+const REMOVED = new Set([
+  // Authority.
+  ...['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'cookie2'],
+  ...['x-auth-token', 'x-access-token', 'private-token', 'job-token', 'deploy-token', 'x-amz-security-token'],
+  // Where the request comes from and goes to.
+  ...['host', 'forwarded', 'via', 'x-real-ip', 'x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host'],
+  // Another method than the one that was decided.
+  ...['x-http-method-override', 'x-http-method', 'x-method-override'],
+  // The caller's own connection.
+  ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'content-length', 'expect', 'http2-settings'],
+  ...['upgrade', 'accept-encoding'],
+  // WHY ranges: half of a value in each of two responses would pass the redaction of either.
+  ...['range', 'if-range'],
+]);
+const REMOVED_PREFIXES = ['x-forwarded-', 'proxy-'];
+const WEBSOCKET_PREFIX = 'sec-websocket-';
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Of the caller's headers. SOURCE: RFC 9110, 5.5 */
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/**
+ * Of ours. WHY only ASCII: an upstream may repeat a Latin-1 value in bytes that the redaction, which knows UTF-8, does
+ * not find.
+ */
+const INJECTED_VALUE = /^[\x20-\x7e]+$/;
+const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
+
+/** @throws UpstreamError for anything that cannot be sent unchanged */
+export function buildRequest(order: Order): RenderedRequest {
+  const { placement, value, method } = order;
+  if (!TOKEN.test(method) || /^(?:connect|trace)$/i.test(method)) throw new UpstreamError('protocol');
+  if (!PATH.test(order.path)) throw new UpstreamError('protocol');
+  const headers: (readonly [string, string])[] = [['Host', hostOf(order)]];
+  const isRemoved = removalRule(order);
+  for (const [name, text] of order.headers) {
+    if (!TOKEN.test(name) || !FIELD_VALUE.test(text)) throw new UpstreamError('protocol');
+    if (!isRemoved(plainName(name))) headers.push([name, text]);
+  }
+  headers.push(['Accept-Encoding', 'identity'], ...framing(order));
+  const path = placement.kind === 'query' ? setParameter(order.path, placement.name, value) : order.path;
+  if (placement.kind !== 'query') headers.push(headerOf(placement, value));
+  return { path, headers };
+}
+
+/** Every text that the value has in the request, for the redaction. */
+export function renderedForms({ placement, value }: Pick<Order, 'placement' | 'value'>): string[] {
+  if (placement.kind === 'bearer') return [value];
+  // WHY the second: pages repeat the address of a request within another address, which escapes it again.
+  if (placement.kind === 'query') return [value, encodeURIComponent(value.toWellFormed())];
+  if (placement.kind === 'header') return [value, headerOf(placement, value)[1]];
+  const encoded = headerOf(placement, value)[1].slice('Basic '.length);
+  return placement.username === null ? [value, encoded, value.slice(value.indexOf(':') + 1)] : [value, encoded];
+}
+
+/** The parameters without those of the name. Servers differ in how they read names; each of their readings counts. */
+export function removeParameter(query: string, name: string): string {
+  const own = readName(name);
+  return query
+    .split('&')
+    .flatMap((part) => {
+      // Some servers divide at semicolons too.
+      const kept = part.split(';').filter((each) => readName(decode(each.split('=', 1)[0] ?? '')) !== own);
+      return kept.length === 0 ? [] : [kept.join(';')];
+    })
+    .join('&');
+}
+
+function setParameter(path: string, name: string, value: string): string {
+  const mark = path.indexOf('?');
+  const rest = mark === -1 ? '' : removeParameter(path.slice(mark + 1), name);
+  const own = `${encodeURIComponent(name)}=${encodeURIComponent(value.toWellFormed())}`;
+  return `${mark === -1 ? path : path.slice(0, mark)}?${rest === '' ? '' : `${rest}&`}${own}`;
+}
+
+/** Percent-encoding in either case and `+`; what is not an encoding stays. Bytes are read as Latin-1. */
+function decode(text: string): string {
+  const bytes = text
+    .replaceAll('+', ' ')
+    .replaceAll(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/** WHY so lenient: PHP ends a name at `[` and NUL and reads `.` and spaces as `_`; others ignore case. */
+function readName(name: string): string {
+  return (name.trim().split(/[[\0]/, 1)[0] ?? '').replaceAll(/[. ]/g, '_').toLowerCase();
+}
+
+function headerOf(placement: Exclude<Placement, { kind: 'query' }>, value: string): readonly [string, string] {
+  const [name, text] = renderHeader(placement, value);
+  if (!TOKEN.test(name) || !INJECTED_VALUE.test(text)) throw new UpstreamError('protocol');
+  return [name, text];
+}
+
+function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: string): readonly [string, string] {
+  if (placement.kind === 'bearer') return ['Authorization', `Bearer ${value}`];
+  if (placement.kind === 'header') return [placement.name, placement.template.replaceAll('{value}', () => value)];
+  const pair = placement.username === null ? value : `${placement.username}:${value}`;
+  // WHY an error: with a colon in the username, another user would log in.
+  if (placement.username?.includes(':') === true || /[\0\r\n]/.test(pair)) throw new UpstreamError('protocol');
+  return ['Authorization', `Basic ${Buffer.from(pair, 'utf8').toString('base64')}`];
+}
+
+/** WHY underscores: CGI, WSGI and others read `x_api_key` as `x-api-key`. */
+const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
+
+function removalRule({ headers, placement, isUpgrade }: Order): (name: string) => boolean {
+  const named = headers
+    .filter(([name]) => plainName(name) === 'connection')
+    .flatMap(([, value]) => value.split(',').map((part) => plainName(part.trim())));
+  if (placement.kind === 'header') named.push(plainName(placement.name));
+  const removed = REMOVED.union(new Set(named));
+  return (name) =>
+    removed.has(name) ||
+    REMOVED_PREFIXES.some((prefix) => name.startsWith(prefix)) ||
+    (!isUpgrade && name.startsWith(WEBSOCKET_PREFIX));
+}
+
+function framing({ bodyLength, isUpgrade, method }: Order): HeaderPairs {
+  if (isUpgrade) {
+    return [
+      ['Connection', 'Upgrade'],
+      ['Upgrade', 'websocket'],
+    ];
+  }
+  if (bodyLength === null) return [['Transfer-Encoding', 'chunked']];
+  const isLengthSent = bodyLength > 0 || /^(?:POST|PUT|PATCH)$/.test(method);
+  return isLengthSent ? [['Content-Length', String(bodyLength)]] : [];
+}
+
+/** The value of `Host`: with the port unless it is the scheme's own. */
+function hostOf({ scheme, host, port }: Order): string {
+  return port === (scheme === 'https' ? 443 : 80) ? host : `${host}:${port}`;
+}

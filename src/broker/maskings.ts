@@ -1,0 +1,38 @@
+/**
+ * The compiled values of orders. WHY kept for a few seconds: compiling takes half of the time of a small use, and an
+ * agent that uses a credential once mostly uses it again. Then they are dropped, so that an idle broker has no values.
+ */
+import { Secret } from '../core/secret.ts';
+import { createMasking, type Masking } from '../masking/masking.ts';
+import { renderedForms } from './injection.ts';
+import type { Order } from './protocol.ts';
+
+const IDLE_MS = 10_000;
+/** Each takes a quarter of a MiB or more. */
+const MAX_KEPT = 32;
+
+export class Maskings {
+  readonly #kept = new Map<string, Masking>();
+  #timer: NodeJS.Timeout | null = null;
+
+  /** A masking of the value, its rendered forms and the order's further values. */
+  for(order: Pick<Order, 'placement' | 'value' | 'redact'>): Masking {
+    const values = [...new Set([...renderedForms(order), ...order.redact])];
+    const key = JSON.stringify(values);
+    const masking = this.#kept.get(key) ?? createMasking(values.map((value) => ['value', new Secret(value)] as const));
+    // The last used is the last.
+    this.#kept.delete(key);
+    this.#kept.set(key, masking);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    this.#timer ??= setTimeout(() => this.clear(), IDLE_MS).unref();
+    this.#timer.refresh();
+    return masking;
+  }
+
+  clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#kept.clear();
+  }
+}

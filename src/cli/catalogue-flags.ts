@@ -1,0 +1,81 @@
+/** The services of the catalogue as flags of commands, and the targets that they name. */
+import { SERVICES, serviceTargets } from '../core/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../core/catalogue/definition.ts';
+import { nearest } from '../core/nearest.ts';
+import type { TargetFields } from '../core/target.ts';
+import { UsageError } from '../platform/errors.ts';
+import { parsed } from './flags.ts';
+
+const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
+const MAX_COLUMNS = 76;
+
+/** Null without the flag. */
+export const SERVICE = parsed(
+  'NAME',
+  'the service of the value, such as openai: its hosts, and how it takes a key',
+  toService,
+  {
+    completes: USABLE,
+  },
+);
+
+/** @throws UsageError */
+function toService(given: string, field: string): ServiceDefinition {
+  const found = SERVICES.find(({ name }) => name === given);
+  if (found === undefined) {
+    const near = nearest(given.toLowerCase(), USABLE);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    throw new UsageError(`${field}: unknown service${hint}\n${linesOf(USABLE)}`, OTHER_SERVICE);
+  }
+  if (found.unsupported !== null) throw new UsageError(`${field}: ${given} cannot be used yet: ${found.unsupported}`);
+  return found;
+}
+
+const OTHER_SERVICE = 'For any other service: leasehold target put PATH --origin URL';
+
+/** Words separated by commas, in lines of a terminal's width. */
+function linesOf(words: readonly string[]): string {
+  const lines = [''];
+  for (const word of words) {
+    const line = `${lines.at(-1)}${lines.at(-1) === '' ? '' : ', '}${word}`;
+    if (line.length <= MAX_COLUMNS) lines[lines.length - 1] = line;
+    else {
+      lines[lines.length - 1] += ',';
+      lines.push(word);
+    }
+  }
+  return lines.map((line) => `  ${line}`).join('\n');
+}
+
+/**
+ * The targets of the service with the customer's own hosts; null where the catalogue has the hosts and none is given.
+ * @throws UsageError
+ */
+export function targetsAt(service: ServiceDefinition, origins: readonly string[]): readonly TargetFields[] | null {
+  const { name, needsHost, targets } = service;
+  if (!needsHost) {
+    return origins.length === 0 ? null : origins.map((origin) => ({ origin }));
+  }
+  const form = targets.map(({ origin }) => origin).join(' or ');
+  if (origins.length === 0) {
+    throw new UsageError(
+      `--service: each customer of ${name} has another host`,
+      `Add --origin URL, of the form ${form}`,
+    );
+  }
+  try {
+    return origins.flatMap((origin) => serviceTargets(service, origin));
+  } catch {
+    throw new UsageError(`--origin: must be a host of ${name}, of the form ${form}`);
+  }
+}
+
+/** A warning for a value that does not look like a key of the service; null if it does, or its keys have no form. */
+export function keyWarning({ name, key, placement }: ServiceDefinition, value: string): string | null {
+  const { prefixes } = key;
+  // The value of Basic may begin with a user.
+  if (placement.kind === 'basic' || prefixes.length === 0 || prefixes.some((prefix) => value.startsWith(prefix))) {
+    return null;
+  }
+  return `WARNING  keys of ${name} begin with ${prefixes.join(' or ')}, and this value does not.`;
+}

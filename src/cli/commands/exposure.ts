@@ -1,0 +1,94 @@
+/** `leasehold exposure` and `leasehold panic`: who has seen values, and the end of everything that agents hold. */
+import type { CredentialExposure, PanicRequest } from '../../client/types.ts';
+import { parseActorName, parseAgentName } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS, parsed } from '../flags.ts';
+import { pluralize } from '../output/cells.ts';
+import { confirmDestructive } from '../prompt.ts';
+import { printNotice } from '../terminal.ts';
+
+const EXPOSURE_COLUMNS = ['path', 'version', 'agent_name', 'exposure', 'times', 'last_at', 'live', 'deleted'];
+
+/** One row for each agent and version, and for seeing and using. */
+function toRows({ path, versions }: CredentialExposure) {
+  return versions.flatMap(({ version, deleted, seen_by, used_by }) => [
+    ...seen_by.map((each) => ({ path, version, deleted, exposure: 'seen', ...each })),
+    ...used_by.map((each) => ({ path, version, deleted, exposure: 'used', ...each })),
+  ]);
+}
+
+const exposure = defineCommand({
+  name: 'exposure',
+  summary: 'Show who has seen or used a credential, or what an agent has seen or used',
+  about: [
+    'A version that was seen may be known to the agent for good; one that was only used is not.',
+    'The record outlives leases, credentials and agents. Only the administrator may read it.',
+  ],
+  arguments: [{ name: 'PATH', help: 'path of a credential', count: 'optional', completes: 'path' }],
+  flags: {
+    'agent-name': parsed(
+      'NAME',
+      'what this agent has seen or used (--agent selects who you log in as)',
+      parseActorName,
+      {
+        completes: 'agent',
+      },
+    ),
+  },
+  examples: [
+    { line: 'leasehold exposure prod/db/password', does: 'who has seen or used it' },
+    { line: 'leasehold exposure --agent-name deploy-bot', does: 'what deploy-bot has seen or used' },
+  ],
+  async run(invocation, { 'agent-name': agent }, given) {
+    const { output, signal } = invocation;
+    if ((agent === null) === (given === null)) {
+      throw new UsageError('give either PATH or --agent-name', 'leasehold exposure --help');
+    }
+    const path = given === null ? null : parsePath(given, 'PATH');
+    const calls = invocation.connect().exposure;
+    const found =
+      path === null
+        ? await Array.fromAsync(calls.listAll({ agent: agent ?? '' }, { signal }))
+        : [await calls.read(path, { signal })];
+    await output.records(found.flatMap(toRows), EXPOSURE_COLUMNS, 'Nothing was seen or used.');
+  },
+});
+
+const panic = defineCommand({
+  name: 'panic',
+  summary: 'End every lease, session and running use, and list the versions to rotate',
+  about: [
+    'Ends what one agent holds (--agent-name), or everything, also what the administrator holds. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
+    'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. A replaced value is to be withdrawn where it was issued, if it still works there.',
+  ],
+  flags: {
+    'agent-name': parsed('NAME', 'only what this agent holds (--agent selects who you log in as)', parseAgentName, {
+      completes: 'agent',
+    }),
+    ...CONFIRMATION_FLAGS,
+  },
+  examples: [{ line: 'leasehold panic --agent-name deploy-bot', does: 'end everything that deploy-bot holds' }],
+  async run(invocation, { 'agent-name': agent, ...confirmation }) {
+    const { terminal, signal, output } = invocation;
+    const body: PanicRequest = agent === null ? {} : { agent };
+    const vault = invocation.connect();
+    const describe = async (): Promise<string> => {
+      const { meta } = await vault.leases.list({ ...body, status: 'active', limit: 1 }, { signal });
+      const whose = agent === null ? 'all agents' : agent;
+      return `${pluralize(meta.total, 'active lease')} and every session and running use of ${whose} will end.`;
+    };
+    if (!(await confirmDestructive(invocation, confirmation, describe, 'End them?'))) return;
+    const { leases, sessions, streams, rotate, used_only } = await vault.exposure.panic(body, { signal });
+    const ended = [pluralize(leases, 'lease'), pluralize(sessions, 'session'), pluralize(streams, 'running use')];
+    printNotice(terminal, `Ended ${ended.join(', ')}.`);
+    const rows = [
+      ...rotate.map((each) => ({ ...each, advice: each.current ? 'rotate' : 'replaced' })),
+      ...used_only.map((each) => ({ ...each, advice: 'keep' })),
+    ];
+    await output.records(rows, ['path', 'version', 'advice'], 'No version needs to be rotated.');
+  },
+});
+
+export const EXPOSURE_COMMANDS: readonly Command[] = [exposure, panic];

@@ -1,0 +1,166 @@
+/** `leasehold use`: makes one request with a credential that the caller does not see, and prints the response. */
+import { LeaseholdError } from '../../client/errors.ts';
+import type { UseRequest, UseResponse } from '../../client/types.ts';
+import { encodeBody } from '../../client/use.ts';
+import { API_ERROR_CODES } from '../../core/errors.ts';
+import { parsePath } from '../../core/path.ts';
+import { parseMethod } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { defineCommand, type Invocation } from '../command.ts';
+import { EXIT } from '../errors.ts';
+import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
+import { list, TTL, text, toggle } from '../flags.ts';
+import { readInput } from '../input.ts';
+import { printUpstreamResponse } from '../output/upstream-response.ts';
+import { reportError } from '../report-error.ts';
+import { readTargets } from '../target-reader.ts';
+
+export const use = defineCommand({
+  name: 'use',
+  summary: 'Make a request with a credential, without seeing its value',
+  about: [
+    'Leasehold makes the request, puts the value where the targets of the credential say, and masks it in the response. Prints the body of the response, byte for byte.',
+    'A URL that is only a path, such as /v1/models, is on the origin of the credential’s first target; this needs the action list.',
+    'A --data that is a JSON object or array is sent as application/json unless --header names another content type. Headers with an authority of yours are not sent, and redirects are not followed.',
+    'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was cut.',
+  ],
+  arguments: [
+    { name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' },
+    { name: 'METHOD', help: 'such as GET or POST', count: 'one', completes: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+    { name: 'URL', help: 'such as https://api.openai.com/v1/models, or only /v1/models', count: 'one' },
+  ],
+  flags: {
+    header: list('NAME: VALUE', 'send this header', { short: 'H' }),
+    data: { ...text('TEXT', 'send this body; @FILE for a file, - for standard input', 'file'), short: 'd' },
+    include: toggle('print the status and the headers of the response too', { short: 'i' }),
+    ttl: TTL,
+    purpose: text('TEXT', 'why, for the audit log'),
+  },
+  examples: [
+    { line: 'leasehold use openai/key GET /v1/models', does: 'list the models of OpenAI' },
+    {
+      line: `leasehold use slack/bot POST https://slack.com/api/chat.postMessage -d @message.json`,
+      does: 'send a file as the body',
+    },
+  ],
+  printsNoRecords: true,
+  async run(invocation, flags, pathText, methodText, urlText) {
+    const path = parsePath(pathText, 'PATH');
+    const method = parseMethod(methodText.toUpperCase(), 'METHOD');
+    const headers = toHeaders(flags.header);
+    const own = { path, method, ...(flags.ttl === null ? {} : { ttl: flags.ttl }) };
+    const body = await readBody(invocation, flags.data, headers);
+    const purpose = flags.purpose === null ? {} : { purpose: flags.purpose };
+    try {
+      const url = await toUrl(invocation, path, urlText);
+      const reply = await send(invocation, { ...own, url, headers: Object.fromEntries(headers), ...body, ...purpose });
+      return printUpstreamResponse(invocation.terminal, reply, flags.include);
+    } catch (error) {
+      if (!isRejection(error)) throw error;
+      reportError({ terminal: invocation.terminal, noun: 'use' }, error, invocation.settings);
+      return EXIT.NEGATIVE;
+    }
+  },
+});
+
+const HEADER = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([^\r\n\0]*)$/;
+
+/** By lower-case name. @throws UsageError */
+function toHeaders(given: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of given) {
+    const [, name, value] = HEADER.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw new UsageError("--header: must be 'NAME: VALUE'");
+    const before = headers.get(name.toLowerCase());
+    headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
+  }
+  return headers;
+}
+
+const MAX_DATA_MIB = 2;
+
+/** Adds the content type of JSON to `headers`, which curl's users expect to give. @throws UsageError */
+async function readBody(
+  invocation: Invocation,
+  data: string | null,
+  headers: Map<string, string>,
+): Promise<Pick<UseRequest, 'body' | 'body_encoding'>> {
+  if (data === null) return {};
+  const isInput = data === '-' || data.startsWith('@');
+  const from = data === '-' ? data : data.slice(1);
+  const bytes = isInput ? await readInput(invocation, from, MAX_DATA_MIB, '--data') : Buffer.from(data);
+  if (!headers.has('content-type') && isJson(bytes.toString())) headers.set('content-type', 'application/json');
+  return encodeBody(bytes);
+}
+
+function isJson(given: string): boolean {
+  try {
+    return /^\s*[{[]/.test(given) && typeof JSON.parse(given) === 'object';
+  } catch {
+    return false;
+  }
+}
+
+/** @throws UsageError, ApiError, LeaseholdError */
+async function toUrl(invocation: Invocation, path: string, given: string): Promise<string> {
+  const url = given.startsWith('/') ? `${await readOrigin(invocation, path)}${given}` : given;
+  parseUrl(url, 'URL');
+  return url;
+}
+
+/** Of the first target. @throws UsageError, LeaseholdError */
+async function readOrigin(invocation: Invocation, path: string): Promise<string> {
+  const { targets } = await readTargets(invocation, path);
+  const origin = targets[0]?.origin ?? '';
+  if (!origin.includes('*')) return origin;
+  throw new UsageError(
+    `URL: the first target of ${path} has many hosts: ${origin}`,
+    'Give the whole URL, with its host.',
+  );
+}
+
+/** @throws ErrorWithHint, LeaseholdError */
+async function send(invocation: Invocation, request: UseRequest): Promise<UseResponse> {
+  const { path, method, url } = request;
+  const attempt = { action: 'use', path, request: { method, url } };
+  const using = invocation.connect().use(request, { signal: invocation.signal });
+  try {
+    return await withDenialHint(invocation, attempt, using);
+  } catch (error) {
+    const hint = error instanceof LeaseholdError ? hintFor(error, quoteWord(path)) : null;
+    throw error instanceof LeaseholdError && hint !== null ? new ErrorWithHint(error, hint) : error;
+  }
+}
+
+/** By the class of the failure that the service names. */
+const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
+  ['dns', 'The host has no address. Check its name.'],
+  ['refused_address', 'Its address is internal; see --allow-network of leasehold target put.'],
+  ['connect', 'Nothing accepts connections at its address and port.'],
+  ['tls', 'Its certificate is not trusted; see --target-ca-file of leasehold target put.'],
+  ['timeout', 'It took too long to respond.'],
+  ['protocol', 'It did not respond in HTTP.'],
+  ['coding', 'Its response has a coding in which the value cannot be masked.'],
+  ['broker', 'Try again: the part of the service that makes requests was restarted.'],
+];
+
+/** Null to keep the error's own hint, or the usual one of its code. */
+function hintFor(error: LeaseholdError, path: string): string | null {
+  const { code, message } = error;
+  if (code === 'UPSTREAM_FAILED') {
+    return FAILURE_HINTS.find(([failure]) => message.includes(`: ${failure}.`))?.[1] ?? null;
+  }
+  if (code !== 'ACCESS_DENIED') return null;
+  if (message.includes('has no targets')) return `To set them: leasehold target put ${path} --service NAME`;
+  const isExplained = error instanceof ErrorWithHint;
+  return !isExplained && message.includes('no target of')
+    ? `To see where it may be used: leasehold target show ${path}`
+    : null;
+}
+
+/** Whether the service returned the error, rather than this command. */
+function isRejection(error: unknown): boolean {
+  return error instanceof LeaseholdError && (API_ERROR_CODES as readonly string[]).includes(error.code);
+}

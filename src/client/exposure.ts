@@ -1,0 +1,41 @@
+/** Calls on exposures, for the administrator. SOURCE: docs/decisions.md, "Exposure". */
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
+import type { LeaseCache } from './cache.ts';
+import { decodeExposure, decodePanicked } from './decoders.ts';
+import type { CredentialExposure, ExposureFilter, Page, Panicked, PanicRequest } from './types.ts';
+
+const EXPOSURE = '/api/v1/exposure';
+
+export class ExposureCalls {
+  readonly #api: ApiClient;
+  readonly #cache: LeaseCache;
+
+  constructor(api: ApiClient, cache: LeaseCache) {
+    this.#api = api;
+    this.#cache = cache;
+  }
+
+  /** Who has seen and used each version of the credential. */
+  async read(path: string, options: CallOptions = {}): Promise<CredentialExposure> {
+    return this.#api.read(`${EXPOSURE}/${toSegments(path)}`, {}, decodeExposure, options);
+  }
+
+  /** What the agent has seen and used, by credential. */
+  list(filter: ExposureFilter, options: CallOptions = {}): Promise<Page<CredentialExposure>> {
+    return this.#api.page(EXPOSURE, filter, decodeExposure, options);
+  }
+
+  listAll(filter: Pick<ExposureFilter, 'agent'>, options: ListAllOptions = {}) {
+    return this.#api.pages(EXPOSURE, filter, decodeExposure, options);
+  }
+
+  /**
+   * Ends every lease, session and running use of the agent, or all without one. A retry after a lost response counts
+   * only what was left.
+   */
+  async panic(body: PanicRequest = {}, { signal }: CallOptions = {}): Promise<Panicked> {
+    const spec = { method: 'POST', path: '/api/v1/panic', body, retry: 'always', signal } as const;
+    const panicking = this.#api.ask(spec, decodePanicked).then(({ data }) => data);
+    return this.#cache.invalidateAfter({}, panicking);
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Uses of credentials: the service makes a request with a value that the caller does not see, and returns the response.
+ * SOURCE: docs/api.md, "Brokered use".
+ */
+import { pathViolation } from '../core/path.ts';
+import { MAX_TARGETS } from '../core/target.ts';
+import type { ApiClient, CallOptions } from './api-client.ts';
+import { badOption, LeaseholdError } from './errors.ts';
+import { fromBase64, toBase64 } from './key-formats.ts';
+import type { UseRequest, UseResponse } from './types.ts';
+import { decodeUse } from './use-decoders.ts';
+
+/** Longer than the service waits for the head of an upstream's response. */
+export const USE_TIMEOUT_MS = 150_000;
+/** Of the upstream's response. The service cuts the rest. */
+export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
+/** No response is longer, however JSON escapes the body. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+/** Methods that change nothing at the upstream, so that they can be repeated. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export async function use(
+  api: ApiClient,
+  timeoutMs: number,
+  body: UseRequest,
+  { signal }: CallOptions,
+): Promise<UseResponse> {
+  const retry = SAFE_METHODS.has(body.method) ? 'always' : 'if-not-applied';
+  const maxBytes = MAX_RESPONSE_BYTES;
+  const spec = { method: 'POST', path: '/api/v1/use', body, retry, signal, maxBytes, timeoutMs } as const;
+  return (await api.ask(spec, decodeUse)).data;
+}
+
+/** The body of a request to the upstream: as text where it is UTF-8. */
+export function encodeBody(bytes: Uint8Array): Pick<UseRequest, 'body' | 'body_encoding'> {
+  if (bytes.length === 0) return {};
+  try {
+    return { body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), body_encoding: 'utf8' };
+  } catch {
+    return { body: toBase64(bytes), body_encoding: 'base64' };
+  }
+}
+
+/** The bytes that the upstream sent. @throws LeaseholdError INVALID_RESPONSE */
+export function decodeBody({ body, body_encoding }: UseResponse): Uint8Array<ArrayBuffer> {
+  if (body_encoding === 'utf8') return new TextEncoder().encode(body);
+  try {
+    if (body_encoding === 'base64') return fromBase64(body);
+  } catch {
+    // Reported below.
+  }
+  throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: body must be utf8 or base64');
+}
+
+/**
+ * The URL that stands for the origin of one of the credential's targets, counted from 1; without a number, of the first
+ * that a request matches. The service reads the path as it is sent, so nothing in it is encoded.
+ * @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
+ */
+export function toBaseUrl(address: string, path: string, target: number | null): string {
+  const rule = path.split('/').some((segment) => /^-\d{0,3}$/.test(segment)) ? SELECTOR_RULE : pathViolation(path);
+  if (rule !== null) throw new LeaseholdError('INVALID_REQUEST', `path: ${rule}`);
+  if (target !== null && !(Number.isInteger(target) && target >= 1 && target <= MAX_TARGETS)) {
+    throw badOption('target', `must be an integer from 1 to ${MAX_TARGETS}`);
+  }
+  return `${address}/use/${path}/-${target ?? ''}`;
+}
+
+const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';

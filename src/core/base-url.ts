@@ -1,0 +1,110 @@
+/**
+ * Addresses of the base URL, `/use/{path}/-/{rest}` and `/use/{path}/-{n}/{rest}`, and the request that one stands for:
+ * its host is that of one of the credential's targets, never the caller's. Pure.
+ * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
+ */
+import type { UseFields } from './audit.ts';
+import { invalidRequest } from './errors.ts';
+import { type CredentialPath, parsePath } from './path.ts';
+import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
+import { type Host, parsePathAndQuery, type UrlPath } from './upstream-url.ts';
+
+/** A request that names no host. */
+export interface BaseUrlRequest {
+  readonly method: Method;
+  readonly path: UrlPath;
+  /** With the leading `?`; empty without a query. */
+  readonly query: string;
+  /** The target, counted from 1, whose origin the request is for; null for the first target that it matches. */
+  readonly targetNumber: number | null;
+}
+
+export interface BaseUrlAddress extends Omit<BaseUrlRequest, 'method'> {
+  readonly credentialPath: CredentialPath;
+}
+
+export interface ResolvedRequest {
+  readonly request: UseRequest;
+  /** The segment of the base URL at which links to the same origin are, `-` or `-n`; null if the caller named a URL. */
+  readonly selector: string | null;
+}
+
+export const BASE_URL_PREFIX = '/use/';
+const SELECTOR = /^-(\d{0,3})$/;
+
+/** The address without a selector. @throws INVALID_REQUEST for a path that no base URL can contain */
+export function baseUrlOf(serviceUrl: string, path: CredentialPath): string {
+  if (path.split('/').some((segment) => SELECTOR.test(segment))) {
+    throw invalidRequest('path', 'must not have a segment such as - or -1, which ends the path in a base URL');
+  }
+  return `${serviceUrl}${BASE_URL_PREFIX}${path}`;
+}
+
+/** Parses the raw target of a request, which is neither decoded nor normalised. @throws INVALID_REQUEST */
+export function parseBaseUrl(target: string): BaseUrlAddress {
+  const { path, query } = parsePathAndQuery(target, 'target');
+  const segments = path.split('/').slice(2);
+  const end = segments.findIndex((segment) => SELECTOR.test(segment));
+  if (end < 1) throw invalidRequest('target', 'must be /use/{path}/-/{rest}, or /use/{path}/-{n}/{rest}');
+  const digits = segments[end]?.slice(1) ?? '';
+  return {
+    credentialPath: parsePath(segments.slice(0, end).join('/')),
+    targetNumber: digits === '' ? null : Number(digits),
+    path: `/${segments.slice(end + 1).join('/')}` as UrlPath,
+    query,
+  };
+}
+
+const WILDCARD = 'a target with a wildcard host cannot be used by base URL, only with the whole URL at /api/v1/use';
+
+/**
+ * The request with the origin of a target. One that no target matches gets the first origin, so that it is denied for
+ * its path or method. Returns the rule that is violated if there is no such origin.
+ */
+export function resolveRequest(
+  targets: readonly Target[],
+  requested: UseRequest | BaseUrlRequest,
+): ResolvedRequest | string {
+  if ('url' in requested) return { request: requested, selector: null };
+  const { targetNumber } = requested;
+  const exact = targets.filter((target) => !hasWildcard(target));
+  const target = targetNumber === null ? firstMatch(targets, exact, requested) : (targets[targetNumber - 1] ?? null);
+  if (target === null) return 'the credential has no target with this number';
+  if (hasWildcard(target)) return WILDCARD;
+  const first = targets.findIndex((each) => originOf(each) === originOf(target));
+  const hasOneOrigin = new Set(targets.map(originOf)).size === 1;
+  const selector = targetNumber === null && hasOneOrigin ? '-' : `-${targetNumber ?? first + 1}`;
+  return { request: withOrigin(target, requested), selector };
+}
+
+function firstMatch(targets: readonly Target[], exact: readonly Target[], requested: BaseUrlRequest): Target | null {
+  const isMatch = (target: Target): boolean => mismatchOf(target, withOrigin(target, requested)) === null;
+  const nearest = exact.find((target) => mismatchOf(target, withOrigin(target, requested)) === 'method');
+  return exact.find(isMatch) ?? nearest ?? targets.find(hasOpenMatch(requested)) ?? exact[0] ?? targets[0] ?? null;
+}
+
+/** Whether the target has a wildcard host, and otherwise matches. */
+function hasOpenMatch(requested: BaseUrlRequest): (target: Target) => boolean {
+  return (target) => {
+    const host = target.host.replace('*', 'any') as Host;
+    const { method, url } = withOrigin(target, requested);
+    return hasWildcard(target) && mismatchOf(target, { method, url: { ...url, host } }) === null;
+  };
+}
+
+const hasWildcard = ({ host }: Target): boolean => host.startsWith('*.');
+
+/** The host of a target without a wildcard is a host. */
+function withOrigin({ scheme, host, port }: Target, { method, path, query }: BaseUrlRequest): UseRequest {
+  return { method, url: { scheme, host: host as string as Host, port, path, query } };
+}
+
+/** The fields of the intent's entry. */
+export function useFieldsOf(
+  requested: UseRequest | BaseUrlRequest,
+  resolved: ResolvedRequest | string,
+): Pick<UseFields, 'method' | 'host' | 'target_path'> {
+  const url = typeof resolved === 'string' ? null : resolved.request.url;
+  const { path } = 'url' in requested ? requested.url : requested;
+  return { method: requested.method, host: url?.host ?? null, target_path: path };
+}

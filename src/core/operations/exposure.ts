@@ -1,0 +1,61 @@
+/**
+ * Who has seen or used credentials, and the panic, which ends everything that an agent, or all agents, hold. SOURCE:
+ * docs/api.md, "Exposure and panic"; docs/decisions.md, "Exposure".
+ */
+import type { BulkRevocation } from '../lease.ts';
+import type { AgentId, AgentName } from '../names.ts';
+import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import { adminOperation } from './admin-read.ts';
+
+/** The time to which `live` refers, and whether a credential has the path now. Not recorded. */
+export interface ExposureRead {
+  readonly now: number;
+  readonly exists: boolean;
+}
+
+/** `path` is null for an exposure by agent, whose resource is `agent:<name>`. */
+export const readExposure = adminOperation('exposure.read', (spec, path: CredentialPath | null, resource: string) =>
+  operation<ExposureRead>({ ...spec, resource, reads: path === null ? {} : { credential: path } }, (input) => {
+    const { state, moment } = input;
+    const exists = path !== null && (state.credential(path) !== null || state.isAltered(path));
+    return succeeded({ now: moment.now, exists }, null);
+  }),
+);
+
+/** What a panic ended, for counting it afterwards. */
+export interface Panic {
+  readonly revocation: BulkRevocation;
+  /** For each agent when a previous panic ended its sessions, or null. */
+  readonly endedBefore: readonly (readonly [AgentId, number | null])[];
+}
+
+/**
+ * Ends every lease and session of the agent, or all of them for null, with one bulk revocation and a time in the row of
+ * each agent. What begins after it works.
+ */
+export function panic(context: Context, name: AgentName | null): Operation<Panic> {
+  const event = name === null ? ('service.panic' as const) : ('agent.panic' as const);
+  const resource = name === null ? '*' : `agent:${name}`;
+  return operation({ context, event, resource, requiredRole: 'admin' }, (input) => {
+    const { state, entry } = input;
+    if (name === null) return ended(input, null, state.control.agents());
+    const agent = state.control.agentByName(name);
+    if (agent === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    return ended(input, agent.id, [agent]);
+  });
+}
+
+function ended(
+  { entry, moment }: OperationInput,
+  agentId: AgentId | null,
+  agents: ReturnType<OperationInput['state']['control']['agents']>,
+) {
+  const { now, seq } = moment;
+  const revocation: BulkRevocation = { agentId, credentialId: null, kind: null, revokedAt: now, seq };
+  const panicked: Panic = { revocation, endedBefore: agents.map(({ id, sessionsEndedAt }) => [id, sessionsEndedAt]) };
+  return succeeded(panicked, entry('allowed', { reason: 'all leases and sessions ended' }), [
+    { kind: 'revokeMatching', revocation },
+    ...agents.map((agent) => ({ kind: 'putAgent' as const, agent: { ...agent, sessionsEndedAt: now } })),
+  ]);
+}

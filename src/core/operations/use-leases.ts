@@ -1,0 +1,105 @@
+/**
+ * Use leases: worth nothing outside the vault. One with a token may be used instead of the agent's session, for one
+ * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
+ */
+import { actorId, actorName } from '../agent.ts';
+import type { Lease } from '../lease.ts';
+import type { LeaseId, TokenHash } from '../names.ts';
+import {
+  type Context,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { TtlSeconds } from '../policy.ts';
+import { access, accessDenied, notFound } from './access.ts';
+
+export interface UseLeaseRequest {
+  readonly path: CredentialPath;
+  readonly ttlSeconds: TtlSeconds | null;
+  readonly purpose: string | null;
+  /** Returns the hash of the token that the holder will get. */
+  readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
+}
+
+/** What the token of a use lease is bound to, and made for. */
+export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
+  readonly service: string | null;
+}
+
+export interface IssuedUseLease {
+  readonly lease: Lease;
+  /** The service of the catalogue that the credential's targets are of; null if none. */
+  readonly service: string | null;
+}
+
+/** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
+export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<IssuedUseLease> {
+  const { path, purpose } = request;
+  return operation(
+    {
+      context,
+      event: 'lease.use',
+      resource: path,
+      requiredRole: 'authenticated',
+      reads: { credential: path, usage: true },
+    },
+    (input) => {
+      const { caller, state, entry } = input;
+      if (caller.kind === 'admin') {
+        // Its token would end with no session, and a base URL is not for the administrator.
+        const reason = 'only an agent can have a use lease with a token';
+        return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
+      }
+      const decision = access(state, caller, 'use', path);
+      if (!decision.allowed) return accessDenied(input, decision);
+      const { policyName } = decision;
+      const credential = state.credential(path);
+      if (credential === null) return notFound(input, policyName, 'credential');
+      const usage = state.usage(credential);
+      if (usage === null) return noTargets(input, policyName);
+      const { service } = usage;
+      const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
+      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+      const lease = newLease(input, credential.id, path, credential.version, policyName, ttlSeconds, tokenHash);
+      return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
+        { kind: 'addLease', lease },
+      ]);
+    },
+  );
+}
+
+export function newLease(
+  { caller, moment }: OperationInput,
+  credentialId: Lease['credentialId'],
+  path: CredentialPath,
+  version: number,
+  policyName: string,
+  ttlSeconds: number,
+  tokenHash: TokenHash | null,
+): Lease {
+  return {
+    id: moment.newId() as LeaseId,
+    kind: 'use',
+    agentId: actorId(caller),
+    credentialId,
+    agentName: actorName(caller),
+    path,
+    version,
+    policyName,
+    issuedAt: moment.now,
+    expiresAt: moment.now + ttlSeconds * 1000,
+    revokedAt: null,
+    tokenHash,
+    seq: moment.seq,
+  };
+}
+
+export function noTargets({ entry }: OperationInput, policyName: string): Outcome<never> {
+  const message = 'Access denied: the credential has no targets, so it cannot be used. Set its targets first.';
+  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason: 'the credential has no targets' }));
+}

@@ -1,0 +1,241 @@
+/**
+ * Uses a credential without showing it. The intent is decided and recorded before the first byte goes upstream; the
+ * result has the same entry id and follows when the response has ended.
+ * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
+ */
+import { type Authentication, actorName, identify } from '../agent.ts';
+import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
+import type { Change } from '../change.ts';
+import type { CredentialTypes } from '../credential-types.ts';
+import { ApiError } from '../errors.ts';
+import { type Lease, statusOf } from '../lease.ts';
+import type { ActorName, EntryId, LeaseId } from '../names.ts';
+import {
+  type Context,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { TtlSeconds } from '../policy.ts';
+import type { Secret } from '../secret.ts';
+import type { Placement, Target, UseRequest } from '../target.ts';
+import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
+import { access, accessDenied } from './access.ts';
+import { findVersion, unsealVersion } from './retrieve.ts';
+import { newLease, noTargets } from './use-leases.ts';
+
+export interface UseOrder {
+  readonly path: CredentialPath;
+  readonly request: UseRequest | BaseUrlRequest;
+  /** Shortens the lease; at most the policy's TTL is granted. */
+  readonly ttlSeconds: TtlSeconds | null;
+  /** The caller's words for the log; null if it gave none. */
+  readonly purpose: string | null;
+}
+
+/** A use that was allowed and recorded. */
+export interface StartedUse {
+  readonly entryId: EntryId;
+  readonly leaseId: LeaseId;
+  readonly expiresAt: number;
+  readonly path: CredentialPath;
+  readonly agentName: ActorName;
+  readonly policyName: string;
+  readonly request: UseRequest;
+  /** The segment of a base URL at which links to the same origin are; null if the caller named the origin. */
+  readonly selector: string | null;
+  readonly target: Target;
+  readonly placement: Placement;
+  readonly value: Secret;
+}
+
+/** Decides one use. A session gets a lease for it; a lease's token uses that lease. */
+export function startUse(context: Context, order: UseOrder, types: CredentialTypes): Operation<StartedUse> {
+  const { path } = order;
+  return operation(
+    {
+      context,
+      event: 'credential.use',
+      resource: path,
+      requiredRole: 'use',
+      reads: { credential: path, version: 'newest', usage: true },
+    },
+    (plain) => {
+      const stored = plain.state.credential(path);
+      const usage = stored === null ? null : plain.state.usage(stored);
+      const resolved = resolveRequest(usage?.targets ?? [], order.request);
+      const use = useFieldsOf(order.request, resolved);
+      const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
+      const { caller, state, moment, entry } = input;
+      const decision = access(state, caller, 'use', path);
+      if (!decision.allowed) return accessDenied(input, decision);
+      const { policyName } = decision;
+      const found = findVersion(input, path, null, policyName);
+      if ('response' in found) return found;
+      const { credential, version } = found;
+      if (usage === null) return noTargets(input, policyName);
+      if (typeof resolved === 'string') {
+        return rejected(
+          'ACCESS_DENIED',
+          `Access denied: ${resolved}.`,
+          entry('denied', { policyName, reason: resolved }),
+        );
+      }
+      const { request, selector } = resolved;
+      const byTargets = decideTarget(usage, request);
+      if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets);
+      const own = caller.kind === 'lease' ? caller.lease : null;
+      if (own !== null && own.path !== path) {
+        return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
+      }
+      const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
+      const lease = own ?? newLease(input, credential.id, path, version.version, policyName, ttlSeconds, null);
+      const { id: leaseId, expiresAt } = lease;
+      const { entryId } = moment;
+      const agentName = actorName(caller);
+      const { placement } = usage;
+      const { target } = byTargets;
+      const placed = { request, selector, target, placement };
+      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, ...placed };
+      const rejectShort = (value: Secret): Outcome<never> | null =>
+        canRedact(value, placement)
+          ? null
+          : rejected(
+              'ACCESS_DENIED',
+              `Access denied: ${TOO_SHORT}.`,
+              entry('denied', { policyName, reason: TOO_SHORT }),
+            );
+      return {
+        response: {
+          unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
+        },
+        entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),
+        changes: [own === null ? { kind: 'addLease', lease } : useOfToken(lease, version.version, moment.now)],
+      };
+    },
+  );
+}
+
+/** A use with the token of a lease adds no lease, from which it could be counted. */
+function useOfToken({ path, credentialId, agentName }: Lease, version: number, now: number): Change {
+  const exposure = {
+    path,
+    credentialId,
+    version,
+    kind: 'token' as const,
+    agentName,
+    firstAt: now,
+    lastAt: now,
+    times: 1,
+  };
+  return { kind: 'addExposure', exposure };
+}
+
+const OTHER_PATH = {
+  reason: 'the use lease is for another credential',
+  message: 'Access denied: the use lease is for another credential.',
+};
+
+/**
+ * The message names the nearest target only to callers who may list, as `GET /targets` does. Only they should learn of
+ * other hosts.
+ */
+function deniedByTargets(
+  { caller, state, entry }: OperationInput,
+  policyName: string,
+  path: CredentialPath,
+  { reason, explanation }: Extract<TargetDecision, { allowed: false }>,
+): Outcome<never> {
+  const mayRead = access(state, caller, 'list', path).allowed;
+  const message = `Access denied: ${mayRead ? explanation : reason}.`;
+  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason }));
+}
+
+const TOO_SHORT = 'the value is too short to be redacted from responses';
+
+/** A use whose response has not ended. */
+export interface RunningUse {
+  readonly leaseId: LeaseId;
+  readonly path: CredentialPath;
+  readonly request: UseRequest;
+  readonly authentication: Authentication;
+}
+
+/**
+ * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
+ * go on while its caller, its lease and its targets are what they were, and a policy still grants it.
+ */
+export function checkUse({
+  leaseId,
+  path,
+  request,
+  authentication,
+}: RunningUse): Operation<'revoked' | 'expired' | null> {
+  return {
+    reads: {
+      lease: leaseId,
+      credential: path,
+      usage: true,
+      ...(authentication.kind === 'session' ? { session: authentication.tokenHash } : {}),
+      ...(authentication.kind === 'lease' ? { leaseToken: authentication.tokenHash } : {}),
+    },
+    requester: { kind: 'service' },
+    decide(known, { now }) {
+      const lease = known.lease(leaseId);
+      const status = lease === null ? 'revoked' : statusOf(lease, now);
+      if (status !== 'active') return succeeded(status, null);
+      const caller = identify(known, authentication, now);
+      if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
+      const credential = known.credential(path);
+      const usage = credential === null ? null : known.usage(credential);
+      const isAllowed =
+        access(known, caller, 'use', path).allowed && usage !== null && decideTarget(usage, request).allowed;
+      return succeeded(isAllowed ? null : 'revoked', null);
+    },
+  };
+}
+
+export interface EndedUse {
+  readonly started: Pick<StartedUse, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>;
+  readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
+  readonly result: Pick<UseFields, 'status' | 'bytes_in' | 'bytes_out' | 'redactions' | 'ended'>;
+  /** Whether the lease was issued for this use only, which ends it. */
+  readonly endsLease: boolean;
+}
+
+/** Records how a use ended. Nothing is decided: the upstream's answer has been passed on already. */
+export function endUse({ started, context, result, endsLease }: EndedUse): Operation<null> {
+  const { entryId, leaseId, path, agentName, policyName } = started;
+  const auditResult: AuditResult = result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed';
+  const eventType: EventType = 'credential.use_result';
+  return {
+    reads: { lease: leaseId },
+    requester: { kind: 'service' },
+    decide: (known, { now }) => {
+      const lease = known.lease(leaseId);
+      const isActive = lease !== null && statusOf(lease, now) === 'active';
+      return succeeded(
+        null,
+        {
+          eventType,
+          agentName,
+          resource: path,
+          result: auditResult,
+          policyName,
+          leaseId,
+          reason: null,
+          requestId: context.requestId,
+          remoteAddr: context.remoteAddr,
+          completes: entryId,
+          use: result,
+        },
+        endsLease && isActive ? [{ kind: 'revokeLease', id: leaseId, revokedAt: now }] : [],
+      );
+    },
+  };
+}

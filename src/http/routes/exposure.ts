@@ -1,0 +1,60 @@
+/** Rows of the route table: who has seen or used values, and the panic. SOURCE: docs/decisions.md, "Exposure". */
+import { Type } from 'typebox';
+import { Path } from '../../api/fields.ts';
+import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
+import { CredentialExposure, Panicked } from '../../api/responses.ts';
+import { parseActorName, parseAgentName } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import { exposureBy, exposureOf } from '../../vault/exposure.ts';
+import { sliceListing } from '../../vault/paging.ts';
+import { panic } from '../../vault/panic.ts';
+import { toExposureResponse, toExposureResponses, toPanicResponse } from '../exposure-responses.ts';
+import { toOptionalPage } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { streamList } from '../streaming.ts';
+
+export const exposureRoutes: readonly Route[] = [
+  route({
+    id: 'listExposure',
+    method: 'GET',
+    path: '/api/v1/exposure',
+    summary: 'List what an agent has seen and used, by credential and version.',
+    who: 'admin',
+    adminEvent: 'exposure.read',
+    query: ExposureQuery,
+    data: Type.Array(CredentialExposure),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      const versions = await exposureBy(vault, context, parseActorName(query.agent, 'agent'));
+      return streamList(sliceListing(toExposureResponses(versions), toOptionalPage(query)), (row) => row);
+    },
+  }),
+  route({
+    id: 'readExposure',
+    method: 'GET',
+    path: '/api/v1/exposure/{path}',
+    summary: 'Read who has seen and used each version of a credential, also after it was deleted.',
+    params: { path: Path },
+    who: 'admin',
+    adminEvent: 'exposure.read',
+    data: CredentialExposure,
+    async handle({ vault, context, params }) {
+      const path = parsePath(params['path'] ?? '');
+      return { data: toExposureResponse(path, await exposureOf(vault, context, path)) };
+    },
+  }),
+  route({
+    id: 'panic',
+    method: 'POST',
+    path: '/api/v1/panic',
+    summary: 'End every lease, session and running use of an agent, or all, and list the versions to rotate.',
+    who: 'admin',
+    adminEvent: 'service.panic',
+    body: PanicRequest,
+    data: Panicked,
+    async handle({ vault, context, body }) {
+      const agentName = body.agent === undefined ? null : parseAgentName(body.agent, 'agent');
+      return { data: toPanicResponse(await panic(vault, context, agentName)) };
+    },
+  }),
+];

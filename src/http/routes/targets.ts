@@ -1,0 +1,67 @@
+/** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
+
+import { Type } from 'typebox';
+import { Path } from '../../api/fields.ts';
+import { TargetsRequest } from '../../api/requests.ts';
+import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
+import { completeUsage, SERVICES } from '../../core/catalogue/catalogue.ts';
+import { deleteTargets, putTargets, readCatalogue, readTargets } from '../../core/operations/targets.ts';
+import { parsePath } from '../../core/path.ts';
+import { type Route, route } from '../route.ts';
+import { toServiceResponse, toTargetsResponse } from '../serialize.ts';
+
+export const targetRoutes: readonly Route[] = [
+  route({
+    id: 'putTargets',
+    method: 'PUT',
+    path: '/api/v1/targets/{path}',
+    summary: 'Set where a credential may be used, and how it is placed in a request. Ends its use leases.',
+    params: { path: Path },
+    who: 'authenticated',
+    body: TargetsRequest,
+    data: CredentialTargets,
+    async handle({ vault, context, params, body }) {
+      const draft = { path: parsePath(params['path'] ?? ''), ...completeUsage(body) };
+      return { data: toTargetsResponse(await vault.ledger.submit(putTargets(context, draft))) };
+    },
+  }),
+  route({
+    id: 'readTargets',
+    method: 'GET',
+    path: '/api/v1/targets/{path}',
+    summary: 'Read where a credential may be used.',
+    params: { path: Path },
+    who: 'authenticated',
+    data: CredentialTargets,
+    async handle({ vault, context, params }) {
+      const path = parsePath(params['path'] ?? '');
+      return { data: toTargetsResponse(await vault.ledger.submit(readTargets(context, path))) };
+    },
+  }),
+  route({
+    id: 'deleteTargets',
+    method: 'DELETE',
+    path: '/api/v1/targets/{path}',
+    summary: 'Delete the targets of a credential, which then cannot be used. Ends its use leases.',
+    params: { path: Path },
+    who: 'authenticated',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
+      return null;
+    },
+  }),
+  route({
+    id: 'listServices',
+    method: 'GET',
+    path: '/api/v1/services',
+    summary: 'List the services whose targets and placement the catalogue has.',
+    who: 'authenticated',
+    data: Type.Array(CatalogueService),
+    async handle({ vault, context }) {
+      await vault.ledger.submit(readCatalogue(context));
+      return { data: SERVICES.map(toServiceResponse) };
+    },
+  }),
+];

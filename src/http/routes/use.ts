@@ -1,0 +1,119 @@
+/** Rows of the route table: one use of a credential as a call. SOURCE: docs/api.md, "Brokered use". */
+import { Readable } from 'node:stream';
+import { UseRequest } from '../../api/requests.ts';
+import { UseResponse } from '../../api/responses.ts';
+import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
+import type { HeaderPairs } from '../../broker/protocol.ts';
+import { ApiError, invalidRequest } from '../../core/errors.ts';
+import type { Context } from '../../core/operation.ts';
+import { parsePath } from '../../core/path.ts';
+import { parseTtl } from '../../core/policy.ts';
+import { parseMethod } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
+import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
+import { startUse } from '../../vault/credentials.ts';
+import type { UseCall } from '../../vault/uses.ts';
+import type { Vault } from '../../vault/vault.ts';
+import { deferredReply } from '../deferred-response.ts';
+import { type Route, route } from '../route.ts';
+
+/** Of the response. More is not read. */
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+
+export const useRoutes: readonly Route[] = [
+  route({
+    id: 'useCredential',
+    method: 'POST',
+    path: '/api/v1/use',
+    summary: 'Make a request with a credential that the caller does not see.',
+    who: 'authenticated',
+    body: UseRequest,
+    data: UseResponse,
+    async handle({ vault, context, body }) {
+      const call = toCall(body);
+      // A client that disconnects cuts the use.
+      return deferredReply((signal) => useOnce(vault, context, { ...call, signal }));
+    },
+  }),
+];
+
+/** @throws UPSTREAM_FAILED; the decision's error */
+async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
+  const { started, head, body, result } = await startUse(vault, context, call);
+  if (head.kind === 'error') {
+    body.destroy();
+    throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
+  }
+  const { bytes, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
+  const { redactions } = await result;
+  const isText = isUtf8(bytes);
+  return {
+    lease_id: started.leaseId,
+    status: head.status,
+    headers: groupHeaders(head.headers),
+    body: bytes.toString(isText ? 'utf8' : 'base64'),
+    body_encoding: isText ? 'utf8' : 'base64',
+    redactions,
+    truncated: isTruncated,
+  };
+}
+
+/** @throws INVALID_REQUEST */
+function toCall({ path, method, url, headers = {}, body, body_encoding: encoding, ttl, purpose }: UseBody): UseCall {
+  if (body === undefined && encoding !== undefined)
+    throw invalidRequest('body_encoding', 'must not be given without body');
+  const bytes = body === undefined ? null : Buffer.from(body, encoding ?? 'utf8');
+  if (bytes !== null && encoding === 'base64' && bytes.toString('base64') !== body) {
+    throw invalidRequest('body', 'must be canonical base64');
+  }
+  return {
+    order: {
+      path: parsePath(path),
+      request: { method: parseMethod(method), url: parseUrl(url) },
+      ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
+      purpose: purpose === undefined ? null : parsePurpose(purpose),
+    },
+    headers: parseHeaders(headers),
+    body: bytes === null ? null : Readable.from([bytes]),
+    bodyLength: bytes?.length ?? 0,
+    isUpgrade: false,
+    baseUrl: null,
+  };
+}
+
+/** Reads the body up to a number of bytes, and cuts the rest. A body that breaks off is as long as what arrived. */
+async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; isTruncated: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      if (!(chunk instanceof Uint8Array)) continue;
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > maxBytes) break;
+    }
+  } catch {
+    throw new ApiError('UPSTREAM_FAILED', 'The response of the upstream broke off.');
+  }
+  const bytes = Buffer.concat(chunks);
+  return { bytes: bytes.subarray(0, maxBytes), isTruncated: length > maxBytes };
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
+  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
+  return Object.fromEntries(
+    [...groups].map(([name, group]) => {
+      const [first = '', ...others] = group.map(([, value]) => value);
+      return [name, others.length === 0 ? first : [first, ...others]];
+    }),
+  );
+}

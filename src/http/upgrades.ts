@@ -1,0 +1,39 @@
+/**
+ * WebSocket upgrades, at base URLs only: the request gets a response like any other, so that it is guarded,
+ * authenticated and, if it is rejected, answered in the same way. An `Upgrade` header elsewhere is ignored.
+ */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { BASE_URL_PREFIX } from '../core/base-url.ts';
+
+const upgrades = new WeakSet<IncomingMessage>();
+
+/** An option of Node's servers: whether a request with an `Upgrade` header is passed to the event `upgrade`. */
+export function shouldUpgrade({ method, url, headers }: IncomingMessage): boolean {
+  const isWebSocket = headers.upgrade?.toLowerCase() === 'websocket';
+  return isWebSocket && method === 'GET' && url?.startsWith(BASE_URL_PREFIX) === true;
+}
+
+/** Whether the request asks for a WebSocket; its socket is then no longer read as HTTP. */
+export function isUpgrade(request: IncomingMessage): boolean {
+  return upgrades.has(request);
+}
+
+export function handleUpgrades(server: Server): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => undefined);
+    const response = new ServerResponse(request);
+    try {
+      response.assignSocket(request.socket);
+    } catch {
+      // An earlier request of the connection has no complete response.
+      socket.destroy();
+      return;
+    }
+    if (head.length > 0) socket.unshift(head);
+    upgrades.add(request);
+    response.shouldKeepAlive = false;
+    response.on('finish', () => request.socket.destroySoon());
+    server.emit('request', request, response);
+  });
+}

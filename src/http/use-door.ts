@@ -1,0 +1,171 @@
+/**
+ * Base URLs: `/use/{path}/-/{rest}` makes the request that it receives with a credential, and streams both ways. What
+ * the caller gets is the upstream's response; an error of ours says so in a header. It runs before the framework reads
+ * a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
+ */
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
+import { parseMethod } from '../core/target.ts';
+import { startUse } from '../vault/credentials.ts';
+import { findPlacement } from '../vault/use-leases.ts';
+import type { OngoingUse, UseCall } from '../vault/uses.ts';
+import type { Vault } from '../vault/vault.ts';
+import { continueIfExpected } from './connections.ts';
+import { addressOf, serviceUrlOf } from './register-routes.ts';
+import { lingerOnClose } from './unread-body.ts';
+import { isUpgrade } from './upgrades.ts';
+import { hasNamedToken, withoutToken } from './use-token.ts';
+
+/** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
+const COUNTED_BODY_BYTES = 32 * 1024;
+/** Time for what a client sent before it closed its side of a WebSocket. */
+const HALF_CLOSED_MS = 1000;
+/** Connections whose request has no time limit, because its body is streamed; they have the limit for idle ones. */
+const streaming = new WeakSet<Socket>();
+
+export function isBaseUrl({ url }: IncomingMessage): boolean {
+  return url?.startsWith(BASE_URL_PREFIX) === true;
+}
+
+/** Whether the time limit for a whole request does not apply. */
+export function mayTakeLonger(error: Error & { code?: string }, socket: Socket): boolean {
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streaming.has(socket);
+}
+
+/** The headers of an error of ours. */
+export function errorHeaders({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>): Record<string, string> {
+  return isBaseUrl(raw) ? { 'x-leasehold-error': '1', 'x-leasehold-request': id } : {};
+}
+
+export function addUseDoor(app: FastifyInstance, vault: Vault): void {
+  const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE');
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  app.route({
+    method: methods,
+    url: `${BASE_URL_PREFIX}*`,
+    bodyLimit: COUNTED_BODY_BYTES,
+    onRequest: (request, reply) => serve(vault, request, reply),
+    handler: () => {
+      throw new Error('a request to a base URL was not handled before its body was read');
+    },
+  });
+}
+
+async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { authentication, id: requestId } = request;
+  if (authentication === null) throw new Error('a base URL was reached without a caller');
+  const context = { authentication, requestId, remoteAddr: addressOf(request) };
+  const call = await toCall(vault, request, clientSignal(request.raw, reply.raw));
+  continueIfExpected(request.raw, reply.raw);
+  streaming.add(request.raw.socket);
+  reply.raw.once('close', () => streaming.delete(request.raw.socket));
+  const response = await startUse(vault, context, call).catch(hideMissing);
+  const { started, head, body } = response;
+  reply.header('x-leasehold-lease', started.leaseId);
+  if (request.raw.socket.destroyed) {
+    body.destroy();
+    reply.hijack();
+    return;
+  }
+  if (head.kind === 'error') {
+    body.destroy();
+    throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
+  }
+  reply.hijack();
+  const ours = ['X-Leasehold-Lease', started.leaseId, 'X-Leasehold-Request', requestId];
+  const headers = [...head.headers.flat(), ...ours];
+  // Not awaited: from here on the framework has no part in the response.
+  if (head.status === 101) void switchProtocols(request.raw.socket, headers, response);
+  else void send(request.raw, reply.raw, { status: head.status, headers }, response);
+}
+
+/** A credential that does not exist looks like one that the caller may not use. */
+function hideMissing(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') throw error;
+  throw new ApiError('ACCESS_DENIED', 'Access denied: the credential cannot be used.');
+}
+
+/** @throws INVALID_REQUEST */
+async function toCall(vault: Vault, request: FastifyRequest, signal: AbortSignal): Promise<UseCall> {
+  const { raw, token } = request;
+  const { credentialPath, query, ...address } = parseBaseUrl(raw.url ?? '');
+  const method = parseMethod(request.method);
+  const placement = hasNamedToken(raw) ? null : await findPlacement(vault, credentialPath);
+  const forwarded = withoutToken(raw, token, query, placement);
+  const bodyLength = bodyLengthOf(raw);
+  if (isUpgrade(raw) && bodyLength !== 0) throw invalidRequest('Upgrade', 'must not be sent with a body');
+  return {
+    order: {
+      path: credentialPath,
+      request: { ...address, method, query: forwarded.query },
+      ttlSeconds: null,
+      purpose: null,
+    },
+    headers: forwarded.headers,
+    body: isUpgrade(raw) ? raw.socket : bodyLength === 0 ? null : raw,
+    bodyLength,
+    isUpgrade: isUpgrade(raw),
+    baseUrl: baseUrlOf(serviceUrlOf(request), credentialPath),
+    signal,
+  };
+}
+
+/** In bytes; null for a chunked body. */
+function bodyLengthOf({ headers }: IncomingMessage): number | null {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
+}
+
+/** Aborted when the client disconnects, or ends its side of the connection, which looks the same. */
+function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  const { socket } = request;
+  const left = new AbortController();
+  const leave = (): void => {
+    if (isUpgrade(request)) setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref();
+    else socket.destroy();
+  };
+  socket.once('end', leave);
+  response.once('close', () => {
+    socket.off('end', leave);
+    left.abort();
+  });
+  return left.signal;
+}
+
+/** A response that breaks off closes the connection, so that the client cannot take it for a complete one. */
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers }: { status: number; headers: readonly string[] },
+  { body, trailers }: OngoingUse,
+): Promise<void> {
+  try {
+    if (!request.complete && !isUpgrade(request)) {
+      response.shouldKeepAlive = false;
+      lingerOnClose(request.socket);
+    }
+    response.writeHead(status, [...headers]);
+    response.flushHeaders();
+    await pipeline(body, response, { end: false });
+    if (response.chunkedEncoding)
+      response.addTrailers(trailers().map(([name, value]): [string, string] => [name, value]));
+    response.end();
+  } catch {
+    body.destroy();
+    request.socket.destroy();
+  }
+}
+
+async function switchProtocols(socket: Socket, headers: readonly string[], { body }: OngoingUse): Promise<void> {
+  const lines = Array.from({ length: headers.length / 2 }, (_, at) => `${headers[2 * at]}: ${headers[2 * at + 1]}`);
+  socket.write(`${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
+  try {
+    await pipeline(body, socket);
+  } catch {
+    body.destroy();
+  }
+  socket.destroySoon();
+}

@@ -1,0 +1,21 @@
+/** Lists sessions in the order of their ends, in steps. The MACs of the rows are not checked. */
+import type { AgentId } from '../core/names.ts';
+import { SESSIONS } from './schema.ts';
+import { type Procedure, sql } from './statement.ts';
+
+export interface SessionCursor {
+  readonly expiresAt: number;
+  readonly tokenHash: string;
+}
+
+export interface ListedSession extends SessionCursor {
+  readonly agentId: AgentId;
+  readonly issuedAt: number;
+}
+
+export function* listSessions(after: SessionCursor, limit: number): Procedure<readonly ListedSession[]> {
+  const rows = yield sql`SELECT ${SESSIONS.list} FROM sessions
+    WHERE (expires_at, token_hash) > (${after.expiresAt}, ${after.tokenHash})
+    ORDER BY expires_at, token_hash LIMIT ${limit}`;
+  return rows.map((row) => SESSIONS.decode(row));
+}

@@ -1,0 +1,84 @@
+/** A table: its columns in order, and how rows become objects and back. */
+import { type Row, raw, type Statement, type Value } from './statement.ts';
+
+/** A list is a JSON array of texts in a text column, and `json` any other JSON. */
+export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
+
+export interface Column {
+  readonly property: string;
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+export class Table<T> {
+  readonly name: string;
+  /** Names of the columns of the sort key; text is compared byte by byte. */
+  readonly key: readonly string[];
+  readonly columns: readonly Column[];
+  /** The column names, separated by commas. */
+  readonly list: Statement;
+
+  /** The columns in order: the name of each is that of its property in snake case. */
+  constructor(name: string, key: readonly string[], types: Readonly<Record<keyof T & string, ColumnType>>) {
+    this.name = name;
+    this.key = key;
+    this.columns = Object.entries<ColumnType>(types).map(([property, type]) => ({
+      property,
+      name: property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      type,
+    }));
+    this.list = this.listOf('');
+  }
+
+  /** The column names, each with the prefix. */
+  listOf(prefix: string): Statement {
+    return raw(this.columns.map(({ name }) => prefix + name).join(', '));
+  }
+
+  decode(row: Row): T {
+    const decoded: Record<string, unknown> = {};
+    for (const { property, name, type } of this.columns) {
+      const value = row[name];
+      decoded[property] = value === null || value === undefined ? null : DECODE[type](value);
+    }
+    return decoded as T;
+  }
+
+  /** In the order of the columns. */
+  encode(item: T): Value[] {
+    const properties = item as Readonly<Record<string, Value | undefined>>;
+    return this.columns.map(({ property, type }) =>
+      type === 'list' || type === 'json' ? JSON.stringify(properties[property]) : (properties[property] ?? null),
+    );
+  }
+}
+
+export function toValue(value: unknown): Value {
+  return typeof value === 'string' || typeof value === 'number' || value instanceof Uint8Array ? value : null;
+}
+
+const DECODE: Readonly<Record<ColumnType, (value: unknown) => unknown>> = {
+  text: String,
+  number: Number,
+  bytes: (value) => (value instanceof Uint8Array ? value : new Uint8Array()),
+  list: (value) => toList(String(value)),
+  json: (value) => toJson(String(value)),
+};
+
+/** Invalid JSON means an altered row, whose MAC does not match either. */
+function toList(json: string): string[] {
+  try {
+    const list: unknown = JSON.parse(json);
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+function toJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

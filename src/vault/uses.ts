@@ -1,0 +1,222 @@
+/**
+ * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
+ * result is recorded when the response has ended. A running use is cut when its lease, caller, grant or target ends.
+ * INVARIANT: the broker gets an order only after the entry of its intent is durable.
+ */
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BrokerClient } from '../broker/broker-client.ts';
+import type { BrokerHead, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
+import type { UseEnd } from '../core/audit.ts';
+import type { ActorName, EntryId } from '../core/names.ts';
+import type { Context, Operation } from '../core/operation.ts';
+import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
+import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredChange } from '../store/store.ts';
+import type { Admission, UseLimits } from './use-limits.ts';
+
+/** A request with its body, as the caller sent it. */
+export interface UseCall {
+  readonly order: UseOrder;
+  readonly headers: HeaderPairs;
+  readonly body: Readable | null;
+  /** In bytes; null if it is not known. */
+  readonly bodyLength: number | null;
+  readonly isUpgrade: boolean;
+  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
+  readonly baseUrl: string | null;
+  /** Cuts the use, because the client has disconnected. */
+  readonly signal?: AbortSignal;
+}
+
+/** A use whose head has arrived. */
+export interface OngoingUse {
+  readonly started: StartedUse;
+  readonly head: BrokerHead;
+  /** To cut the use, destroy it. */
+  readonly body: Readable;
+  /** Resolves when the response has ended; never rejects. */
+  readonly result: Promise<UseResult>;
+  /** Known when the body has ended. */
+  trailers(): HeaderPairs;
+}
+
+interface Running {
+  readonly context: Context;
+  readonly started: StartedUse;
+  readonly cut: AbortController;
+  readonly admission: Admission;
+  /** Set before it is cut. */
+  end: UseEnd | null;
+  /** Resolves when the response has ended. */
+  ended: Promise<void>;
+}
+
+/** Changes after which a use may have to be cut. */
+const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
+  'revokeLease',
+  'revokeMatching',
+  'removeAgent',
+  'putPolicy',
+  'removePolicy',
+  'removeSession',
+  'removeCredential',
+  'putUsage',
+  'removeUsage',
+]);
+/** Half of the second within which a change on another node cuts a use here. */
+const CHECK_INTERVAL_MS = 500;
+/** Bounds the work of one interval. */
+const MAX_CHECKS = 1000;
+const RETRY_MS = 1000;
+
+export class Uses {
+  readonly #ledger: Ledger;
+  readonly #broker: BrokerClient;
+  readonly #limits: UseLimits;
+  /** By the intent's entry; those checked longest ago first. */
+  readonly #running = new Map<EntryId, Running>();
+  #timer: NodeJS.Timeout | null = null;
+  /** Results that are not recorded yet. */
+  readonly #unrecorded = new Set<Promise<void>>();
+  #isStopped = false;
+
+  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits) {
+    this.#ledger = ledger;
+    this.#broker = broker;
+    this.#limits = limits;
+  }
+
+  /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
+  async start(context: Context, call: UseCall): Promise<OngoingUse> {
+    const { order } = call;
+    const admission = await this.#limits.admit(context, order.path);
+    const started = await this.#ledger
+      .submit(startUse(context, order, CREDENTIAL_TYPES))
+      .catch((error: unknown): never => {
+        admission.cancel();
+        throw error;
+      });
+    const running: Running = {
+      context,
+      started,
+      cut: new AbortController(),
+      admission,
+      end: null,
+      ended: Promise.resolve(),
+    };
+    this.#running.set(started.entryId, running);
+    const { signal } = call;
+    signal?.addEventListener('abort', () => running.cut.abort(), { once: true });
+    if (signal?.aborted === true) running.cut.abort();
+    this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
+    const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
+    running.ended = use.result.then((result) => this.#end(running, result));
+    const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
+    return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
+  }
+
+  /** Checks every running use after a commit that may have ended one. */
+  committed(changes: readonly StoredChange[]): void {
+    if (this.#running.size === 0 || !changes.some(({ kind }) => ENDING.has(kind))) return;
+    for (const running of this.#running.values()) this.#check(running);
+  }
+
+  /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */
+  cut(agentName: ActorName | null): number {
+    let count = 0;
+    for (const running of this.#running.values()) {
+      if (running.end !== null || (agentName !== null && running.started.agentName !== agentName)) continue;
+      running.end = 'revoked';
+      running.cut.abort();
+      count += 1;
+    }
+    return count;
+  }
+
+  /** Cuts every running use. Resolves when their results are recorded, or cannot be. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    for (const { cut } of this.#running.values()) cut.abort();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.all(this.#unrecorded);
+    await this.#limits.stop();
+  }
+
+  /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
+  #checkOldest(): void {
+    for (const [id, running] of [...this.#running].slice(0, MAX_CHECKS)) {
+      this.#running.delete(id);
+      this.#running.set(id, running);
+      this.#check(running);
+    }
+  }
+
+  #check(running: Running): void {
+    const { authentication } = running.context;
+    const { leaseId, path, request } = running.started;
+    const check = checkUse({ leaseId, path, request, authentication });
+    // A batch that fails decides nothing; the next interval checks again.
+    this.#ledger.submit(check).then(
+      (end) => {
+        if (end === null || running.end !== null) return;
+        running.end = end;
+        running.cut.abort();
+      },
+      () => undefined,
+    );
+  }
+
+  #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
+    const { context, started } = running;
+    this.#running.delete(started.entryId);
+    running.admission.end(bytesIn + bytesOut);
+    if (this.#running.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+    const operation = endUse({
+      started,
+      context,
+      result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
+      endsLease: context.authentication.kind !== 'lease',
+    });
+    const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
+    this.#unrecorded.add(recorded);
+  }
+
+  /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
+  async #record(operation: Operation<null>): Promise<void> {
+    for (;;) {
+      const isRecorded = await this.#ledger.submit(operation).then(
+        () => true,
+        () => false,
+      );
+      if (isRecorded || this.#isStopped) return;
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
+  }
+}
+
+function toOrder({ headers, bodyLength, isUpgrade, baseUrl }: UseCall, started: StartedUse): Order {
+  const { request, target, placement, value, selector } = started;
+  const { method, url } = request;
+  return {
+    method,
+    scheme: url.scheme,
+    host: url.host,
+    port: url.port,
+    path: url.path + url.query,
+    headers,
+    bodyLength,
+    placement,
+    value: value.reveal(),
+    allowNetworks: target.allowNetworks,
+    caPem: target.caPem,
+    redact: [],
+    isUpgrade,
+    linkPrefix: baseUrl === null || selector === null ? null : `${baseUrl}/${selector}`,
+  };
+}

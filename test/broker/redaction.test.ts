@@ -1,0 +1,220 @@
+// No value passes in a response: in any form, coding and division into chunks; and nothing else is changed.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { after, test } from 'node:test';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { Maskings } from '../../src/broker/maskings.ts';
+import type { Order } from '../../src/broker/protocol.ts';
+import { Redactor } from '../../src/broker/redaction.ts';
+import { runs } from '../kit/property.ts';
+import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream, VALUE } from './upstream.ts';
+
+const broker = startBroker({ after });
+let respond: (response: ServerResponse, authorization: string) => void = () => undefined;
+const upstream = await startUpstream({ after }, (request, response) => {
+  respond(response, request.headers.authorization ?? '');
+});
+
+const BASIC = { kind: 'basic', username: 'ann' } as const;
+const FORMS: readonly [form: string, text: string][] = [
+  ['raw', VALUE],
+  ['JSON', JSON.stringify(VALUE).slice(1, -1)],
+  ['URL', encodeURIComponent(VALUE)],
+  ['a form', new URLSearchParams({ v: VALUE }).toString().slice(2)],
+  ['hex', Buffer.from(VALUE).toString('hex')],
+  ['base64', Buffer.from(VALUE).toString('base64')],
+  ['base64url', Buffer.from(VALUE).toString('base64url')],
+  ['Basic', Buffer.from(`ann:${VALUE}`).toString('base64')],
+  ['HTML', VALUE.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')],
+];
+const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  identity: (bytes) => bytes,
+  gzip: (bytes) => gzipSync(bytes),
+  'x-gzip': (bytes) => gzipSync(bytes),
+  deflate: (bytes) => deflateSync(bytes),
+  'bare deflate': (bytes) => deflateRawSync(bytes),
+  br: (bytes) => brotliCompressSync(bytes),
+  zstd: (bytes) => zstdCompressSync(bytes),
+  'gzip, br': (bytes) => brotliCompressSync(gzipSync(bytes)),
+};
+
+const maskings = new Maskings();
+const redactorFor = (order: Pick<Order, 'placement' | 'value' | 'redact'>) => new Redactor(maskings.for(order));
+
+/** Seeded, so that a failure can be repeated. SOURCE: mulberry32 */
+function randomFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+function split(bytes: Buffer, random: (below: number) => number, most: number): Buffer[] {
+  const cuts = Array.from({ length: 1 + random(most) }, () => random(bytes.length + 1)).sort((a, b) => a - b);
+  return [0, ...cuts].map((cut, at) => bytes.subarray(cut, cuts[at] ?? bytes.length));
+}
+
+const seed = Number(process.env['SEED'] ?? 20261123);
+
+for (const [form, text] of FORMS) {
+  test(`a value in ${form} is redacted, however it is divided (seed ${seed})`, () => {
+    const random = randomFrom(seed);
+    const plain = Buffer.from(`{"a": "${text}", "b": [sk-t, 'other'], `);
+    const expected = plain.toString().replace(text, '[secret]').repeat(3);
+    for (let round = 0; round < runs(400, 4000).numRuns; round++) {
+      const redactor = redactorFor({ placement: BASIC, value: VALUE, redact: [] });
+      redactor.setContentType(round % 2 === 0 ? 'application/json' : 'text/event-stream; charset=utf-8');
+      const chunks = split(Buffer.concat([plain, plain, plain]), random, 12);
+      const out = Buffer.concat([...chunks.map((chunk) => redactor.write(chunk)), redactor.end()]);
+      assert.equal(out.toString(), expected);
+      assert.equal(redactor.count, 3);
+    }
+  });
+}
+
+test('the password alone is redacted where the value has the user too', () => {
+  const redactor = redactorFor({ placement: { kind: 'basic', username: null }, value: 'ann:pa55word', redact: [] });
+  assert.equal(Buffer.from(redactor.write(Buffer.from('a pa55word.'))).toString(), 'a [secret].');
+});
+
+test('further values of the order are redacted, and a header with a value in its name is removed', () => {
+  const redactor = redactorFor({ placement: BASIC, value: VALUE, redact: ['old-value-1'] });
+  assert.deepEqual(redactor.headers([['X-Old-Value-1', '']]), [['X-Old-Value-1', '']]);
+  assert.deepEqual(
+    redactor.headers([
+      ['old-value-1', ''],
+      ['set-cookie', 'a=old-value-1; b'],
+    ]),
+    [['set-cookie', 'a=[secret]; b']],
+  );
+});
+
+test('of a message’s end that looks like a value’s start, nothing waits for the next message', () => {
+  const redactor = redactorFor({ placement: { kind: 'bearer' }, value: 'sk-0123456789', redact: [] });
+  redactor.setContentType('text/event-stream');
+  assert.equal(Buffer.from(redactor.write(Buffer.from('data: words\n\n'))).toString(), 'data: words\n\n');
+  assert.equal(Buffer.from(redactor.write(Buffer.from('data: sk-0123456'))).toString(), 'data: ');
+  assert.equal(Buffer.from(redactor.write(Buffer.from('789\n\n'))).toString(), '[secret]\n\n');
+});
+
+const use = (fields: Partial<Order> = {}) =>
+  broker.use(orderFor(upstream, { placement: BASIC, value: VALUE, ...fields }), null);
+
+for (const [coding, encode] of Object.entries(CODINGS)) {
+  test(`a body in ${coding} arrives redacted and without a coding`, async () => {
+    const random = randomFrom(seed);
+    const plain = FORMS.map(([form, text]) => `${form}: ${text}\n`).join('');
+    const expected = FORMS.map(([form]) => `${form}: [secret]\n`).join('');
+    for (let round = 0; round < runs(8, 80).numRuns; round++) {
+      const chunks = split(encode(Buffer.from(plain)), random, 6);
+      respond = async (response, authorization) => {
+        response.setHeader('content-encoding', coding.replace('bare ', ''));
+        for (const name of ['etag', 'digest', 'content-md5', 'accept-ranges']) response.setHeader(name, 'x');
+        response.setHeader('x-credential', authorization);
+        for (const chunk of chunks) {
+          response.write(chunk);
+          await new Promise(setImmediate);
+        }
+        response.end();
+      };
+      const own = use();
+      const { headers } = await headOf(own);
+      assert.deepEqual(
+        headers.map(([name]) => name.toLowerCase()),
+        ['x-credential', 'date'],
+      );
+      assert.equal(new Map(headers).get('x-credential'), 'Basic [secret]');
+      assert.equal((await bodyOf(own)).toString(), expected);
+      assert.equal((await own.result).redactions, FORMS.length + 1);
+    }
+  });
+}
+
+test('an unknown coding is refused, and a broken one ends the body', async () => {
+  for (const coding of ['compress', 'aes128gcm', 'gzip, gzip, gzip', 'gzip;q=1']) {
+    respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('x');
+    assert.equal(await failureOf(use()), 'coding');
+  }
+  respond = (response) => response.writeHead(200, { 'transfer-encoding': 'gzip, chunked' }).end('x');
+  assert.equal(await failureOf(use()), 'coding');
+  for (const coding of ['gzip', 'deflate', 'br', 'zstd']) {
+    respond = (response) => response.writeHead(200, { 'content-encoding': coding }).end('this is not compressed');
+    const own = use();
+    await headOf(own);
+    await assert.rejects(bodyOf(own));
+    assert.equal((await own.result).ended, 'upstream');
+  }
+});
+
+test('the start of a value at the end of a body is not lost', async () => {
+  respond = (response) => response.end('a sk-t3st+Val');
+  const own = use();
+  await headOf(own);
+  assert.equal((await bodyOf(own)).toString(), 'a sk-t3st+Val');
+});
+
+test('a response without a body is complete, whatever coding it names', async () => {
+  for (const [method, status] of [
+    ['HEAD', 200],
+    ['GET', 204],
+    ['GET', 304],
+  ] as const) {
+    respond = (response) => response.writeHead(status, { 'content-encoding': 'unknown' }).end();
+    const own = use({ method });
+    assert.equal((await headOf(own)).status, status);
+    assert.equal((await bodyOf(own)).length, 0);
+    assert.equal((await own.result).ended, 'complete');
+  }
+});
+
+test('an upstream cannot speak for the vault or for its address', async () => {
+  const names = ['x-leasehold-error', 'X-Leasehold-Lease', 'alt-svc', 'strict-transport-security', 'x-named'];
+  respond = (response) => {
+    for (const name of names) response.setHeader(name, '1');
+    response.setHeader('connection', 'keep-alive, x-named');
+    response.setHeader('set-cookie', ['a=1', `b=${PLAIN_VALUE}`]);
+    response.end();
+  };
+  const own = use({ redact: [PLAIN_VALUE] });
+  const { headers } = await headOf(own);
+  await bodyOf(own);
+  assert.deepEqual(
+    headers.filter(([name]) => name.toLowerCase() !== 'date'),
+    [
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=[secret]'],
+    ],
+  );
+});
+
+test('an event passes before the next one is sent, compressed or not', async () => {
+  const events = 20;
+  for (const isMessageEnd of [true, false]) {
+    let next: () => void = () => undefined;
+    respond = async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (let event = 0; event < events; event++) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        next = resolve;
+        // Each ends like the start of the value, or of its base64.
+        response.write(`data: ${event} ${isMessageEnd ? 's' : '. '}\n\n`);
+        await promise;
+      }
+      response.end();
+    };
+    const own = use({ value: PLAIN_VALUE });
+    await headOf(own);
+    for (let event = 0; event < events; event++) {
+      const [chunk] = await once(own.body, 'data');
+      assert.match(String(chunk), new RegExp(`^data: ${event} `));
+      next();
+    }
+    await once(own.body, 'end');
+    assert.equal((await own.result).ended, 'complete');
+  }
+});

@@ -1,0 +1,174 @@
+// Streams of any length at bounded memory, both ways: back-pressure reaches the upstream and the caller.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import { scaled } from '../kit/scale.ts';
+import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+
+const MIB = 1024 * 1024;
+/** Buffers of sockets and windows on the way. */
+const MAX_BUFFERED_BYTES = 16 * MIB;
+const CHUNK = Buffer.alloc(64 * 1024, 'a line of text\n');
+
+const broker = startBroker({ after });
+let written = 0;
+let received = 0;
+const chunksOf = function* (bytes: number) {
+  for (let sent = 0; sent < bytes; sent += CHUNK.length) {
+    written += CHUNK.length;
+    yield CHUNK;
+  }
+};
+const upstream = await startUpstream({ after }, (request, response) => {
+  const url = new URL(request.url ?? '', 'http://x');
+  const bytes = Number(url.searchParams.get('bytes'));
+  if (url.pathname === '/upload') void receive(request, response);
+  else if (url.pathname === '/bomb') {
+    response.setHeader('content-encoding', 'gzip');
+    pipeline(Readable.from(chunksOf(bytes)), createGzip(), response).catch(() => undefined);
+  } else pipeline(Readable.from(chunksOf(bytes)), response).catch(() => undefined);
+});
+let isReading = true;
+async function receive(request: Readable, response: ServerResponse): Promise<void> {
+  for await (const chunk of request) {
+    received += Buffer.from(chunk).length;
+    while (!isReading) await sleep(10);
+  }
+  response.end(String(received));
+}
+upstream.server.on('upgrade', (request, socket) => {
+  const key = `${request.headers['sec-websocket-key']}`;
+  const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `X-Echo: ${key}`];
+  socket.write(`${[...head, `X-Auth: ${request.headers.authorization}`].join('\r\n')}\r\n\r\n`);
+  socket.pipe(socket);
+});
+
+/** Waits until the number has stopped growing. */
+async function settled(read: () => number): Promise<number> {
+  for (let last = -1; ; await sleep(150)) {
+    if (read() === last) return last;
+    last = read();
+  }
+}
+
+function residentBytes(): number {
+  const status = readFileSync(`/proc/${broker.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+test('a caller that does not read stops the upstream, and other uses continue', async () => {
+  written = 0;
+  const slow = Array.from({ length: 4 }, () =>
+    broker.use(orderFor(upstream, { path: `/download?bytes=${200 * MIB}` }), null),
+  );
+  for (const use of slow) await headOf(use);
+  const sent = await settled(() => written);
+  assert.equal(sent > 0 && sent / slow.length < MAX_BUFFERED_BYTES, true, `${sent} bytes`);
+  const other = broker.use(orderFor(upstream, { path: `/download?bytes=${MIB}` }), null);
+  await headOf(other);
+  assert.equal((await bodyOf(other)).length, MIB);
+  for (const use of slow) use.body.destroy();
+  for (const use of slow) assert.equal((await use.result).ended, 'client');
+});
+
+test('an upstream that does not read stops the caller', async () => {
+  written = 0;
+  received = 0;
+  isReading = false;
+  const length = 32 * MIB;
+  const use = broker.use(
+    orderFor(upstream, { path: '/upload', method: 'POST', bodyLength: null }),
+    Readable.from(chunksOf(length)),
+  );
+  const sent = await settled(() => written);
+  assert.equal(sent < MAX_BUFFERED_BYTES, true, `${sent} bytes`);
+  isReading = true;
+  await headOf(use);
+  assert.equal((await bodyOf(use)).toString(), String(length));
+  assert.equal((await use.result).bytesIn, length);
+});
+
+test('a long stream and a decompression bomb pass at flat memory', async () => {
+  const length = scaled(48, 1024) * MIB;
+  for (const path of [`/download?bytes=${length}`, `/bomb?bytes=${length}`]) {
+    const use = broker.use(orderFor(upstream, { path }), null);
+    await headOf(use);
+    let [read, early, most] = [0, 0, 0];
+    await pipeline(
+      use.body,
+      new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          read += chunk.length;
+          if (read < length / 4) early = residentBytes();
+          else most = Math.max(most, residentBytes());
+          done();
+        },
+      }),
+    );
+    assert.equal(read, length);
+    assert.equal(most - early < 96 * MIB, true, `${early} to ${most}`);
+    assert.equal((await use.result).bytesOut, length);
+  }
+});
+
+test('a WebSocket passes both ways, and the head of its handshake is redacted', async () => {
+  const caller = new PassThrough();
+  const headers = [['Sec-WebSocket-Key', 'abc']] as const;
+  const use = broker.use(orderFor(upstream, { isUpgrade: true, headers }), caller);
+  const head = await headOf(use);
+  assert.deepEqual(head, {
+    kind: 'response',
+    status: 101,
+    headers: [
+      ['Upgrade', 'websocket'],
+      ['Connection', 'Upgrade'],
+      ['X-Echo', 'abc'],
+      ['X-Auth', 'Bearer [secret]'],
+    ],
+  });
+  for (const message of ['one', `two ${PLAIN_VALUE}`]) {
+    caller.write(message);
+    assert.equal(String((await once(use.body, 'data'))[0]), message);
+  }
+  caller.end();
+  await once(use.body.resume(), 'end');
+  assert.equal((await use.result).ended, 'complete');
+});
+
+test('a handshake that the upstream rejects is a response', async () => {
+  const plain = await startUpstream({ after }, (_, response) => response.writeHead(403).end('no'));
+  const use = broker.use(orderFor(plain, { isUpgrade: true }), new PassThrough());
+  assert.equal((await headOf(use)).status, 403);
+  assert.equal((await bodyOf(use)).toString(), 'no');
+});
+
+test('the process has no files, no environment and no child processes', async () => {
+  const pid = broker.pid ?? assert.fail();
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  assert.equal(command.includes('--permission'), true);
+  assert.deepEqual(
+    command.filter((word) => word.startsWith('--allow-')).map((word) => word.split('=')[0]),
+    ['--allow-net', '--allow-fs-read', '--allow-fs-read'],
+  );
+  assert.equal(readFileSync(`/proc/${pid}/environ`, 'utf8').includes('HOME='), false);
+});
+
+test('many uses that are cut together leave the process and its connection usable', async () => {
+  const pid = broker.pid;
+  // More than Node's limit of resets, which is 1000.
+  const refused = orderFor(upstream, { allowNetworks: [] });
+  const uses = Array.from({ length: 1500 }, () => broker.use(refused, new PassThrough()));
+  for (const use of uses) use.body.destroy();
+  await Promise.all(uses.map((use) => use.result));
+  const next = broker.use(orderFor(upstream, { path: `/download?bytes=${MIB}` }), null);
+  await headOf(next);
+  assert.equal((await bodyOf(next)).length, MIB);
+  assert.equal(broker.pid, pid);
+});

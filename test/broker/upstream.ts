@@ -1,0 +1,107 @@
+/** HTTPS upstreams with a certificate authority of the tests, and a broker's process for the tests of a file. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:http2';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { duplexPair } from 'node:stream';
+import { BrokerClient } from '../../src/broker/broker-client.ts';
+import { BrokerUse } from '../../src/broker/broker-use.ts';
+import { type BrokerOptions, serveBroker } from '../../src/broker/endpoint.ts';
+import { type BrokerHead, type Order, SESSION_OPTIONS } from '../../src/broker/protocol.ts';
+import { makeCertificate } from '../kit/certificate.ts';
+import type { Scope } from '../kit/directory.ts';
+
+export const VALUE = 'sk-t3st+Value/of=the.broker"42&<x>';
+/** The value as headers and JSON can hold it without escapes. */
+export const PLAIN_VALUE = 'sk-test-0123456789abcdefghijklmnop';
+
+export interface Upstream {
+  readonly server: https.Server | http.Server;
+  readonly port: number;
+  readonly caPem: string | null;
+  /** The heads of all requests so far. */
+  readonly requests: IncomingMessage[];
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export async function startUpstream(scope: Scope, handler: Handler, scheme: 'https' | 'http' = 'https') {
+  const requests: IncomingMessage[] = [];
+  const listener: Handler = (request, response) => {
+    requests.push(request);
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    handler(request, response);
+  };
+  let caPem: string | null = null;
+  let server: https.Server | http.Server = http.createServer(listener);
+  if (scheme === 'https') {
+    const { certFile, keyFile } = makeCertificate(scope, 'DNS:localhost,DNS:upstream.test,IP:127.0.0.1');
+    caPem = readFileSync(certFile, 'utf8');
+    server = https.createServer({ cert: caPem, key: readFileSync(keyFile) }, listener);
+  }
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, '127.0.0.1', resolve);
+  await promise;
+  scope.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { server, port: (server.address() as AddressInfo).port, caPem, requests } satisfies Upstream;
+}
+
+export function startBroker(scope: Scope): BrokerClient {
+  const broker = new BrokerClient();
+  broker.start();
+  scope.after(() => broker.stop());
+  return broker;
+}
+
+/** An order that the upstream of a test can fulfil. */
+export function orderFor(upstream: Pick<Upstream, 'port' | 'caPem'>, fields: Partial<Order> = {}): Order {
+  return {
+    method: 'GET',
+    scheme: upstream.caPem === null ? 'http' : 'https',
+    host: '127.0.0.1',
+    port: upstream.port,
+    path: '/',
+    headers: [],
+    bodyLength: 0,
+    placement: { kind: 'bearer' },
+    value: PLAIN_VALUE,
+    allowNetworks: ['127.0.0.0/8'],
+    caPem: upstream.caPem,
+    redact: [],
+    isUpgrade: false,
+    linkPrefix: null,
+    ...fields,
+  };
+}
+
+export async function headOf(use: BrokerUse): Promise<Extract<BrokerHead, { kind: 'response' }>> {
+  const head = await use.head;
+  assert.equal(head.kind, 'response', JSON.stringify(head));
+  return head.kind === 'response' ? head : assert.fail();
+}
+
+export const bodyOf = async (use: BrokerUse): Promise<Buffer> => Buffer.concat(await use.body.toArray());
+
+export async function failureOf(use: BrokerUse): Promise<string> {
+  const head = await use.head;
+  return head.kind === 'error' ? head.failure : assert.fail(`status ${head.status}`);
+}
+
+/** The broker's end in the test's process, with other time limits or another resolver. */
+export function startEngine(scope: Scope, options: BrokerOptions): Pick<BrokerClient, 'use'> {
+  const [ours, theirs] = duplexPair();
+  const server = serveBroker(theirs, () => undefined, options);
+  const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => ours });
+  session.on('error', () => undefined);
+  scope.after(() => {
+    session.destroy();
+    server.destroy();
+  });
+  return { use: (order, body, signal) => new BrokerUse(session.request({ ':method': 'POST' }), order, body, signal) };
+}

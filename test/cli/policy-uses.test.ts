@@ -1,0 +1,118 @@
+// Policies for uses: limits in flags and files, and questions about a request.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { newHome } from '../kit/command.ts';
+import { startTestService } from '../kit/service.ts';
+
+const ORIGIN = 'https://api.example.com';
+
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  const run = (args: readonly string[], input = '') => home.leasehold(args, { input });
+  const limitsOf = async (name: string) => (await service.admin.get(`/api/v1/policies/${name}`)).body.data.limits;
+  return { service, home, run, limitsOf };
+}
+
+const PUT = ['policy', 'put', 'p', '--principal', 'agent:ci', '--resource', 'a/*', '--action', 'use'];
+
+test('limits are put by flags and by files, and what is shown can be put again', async (t) => {
+  const { home, run, limitsOf } = await scene(t);
+  const flags = ['--uses-per-hour', '100', '--bytes-per-hour', '1000000', '--concurrent', '4'];
+  assert.equal((await run([...PUT, ...flags])).code, 0);
+  const limits = { uses_per_hour: 100, bytes_per_hour: 1_000_000, concurrent: 4 };
+  assert.deepEqual(await limitsOf('p'), limits);
+  const shown = (await run(['policy', 'show', 'p', '-o', 'yaml'])).stdout;
+  const again = await run(['policy', 'put', 'p', '--file', '-'], shown);
+  assert.deepEqual([again.code, again.stderr], [0, 'Policy p is unchanged.\n']);
+  assert.deepEqual(await limitsOf('p'), limits);
+
+  const toml = ['principal = "agent:ci"', 'resources = ["a/*"]', 'actions = ["use"]', '[limits]', 'concurrent = 9', ''];
+  writeFileSync(join(home.path, 'p.toml'), toml.join('\n'));
+  const replaced = await run(['policy', 'put', 'p', '--file', 'p.toml', '--yes']);
+  assert.equal(replaced.code, 0, replaced.stderr);
+  assert.match(
+    replaced.stderr,
+    /~ replace p {2}WIDENS ACCESS\n.* limits: uses_per_hour 100, .* → concurrent 9 {2}\(wider\)\n/s,
+  );
+  assert.deepEqual(await limitsOf('p'), { concurrent: 9 });
+  assert.equal((await run([...PUT, '--yes'])).code, 0);
+  assert.equal(await limitsOf('p'), undefined);
+});
+
+test('invalid limits are usage errors that name the flag or the field', async (t) => {
+  const { run } = await scene(t);
+  for (const [args, says] of [
+    [[...PUT, '--concurrent', 'x'], /^leasehold: --concurrent: must be a whole number, 1 to /],
+    [[...PUT, '--uses-per-hour', '0'], /^leasehold: --uses-per-hour: must be a whole number/],
+    [['policy', 'put', 'p', '--file', 'x.toml', '--concurrent', '1'], /--file contains the whole policy/],
+  ] as const) {
+    const { code, stderr } = await run(args);
+    assert.equal(code, 1);
+    assert.match(stderr, says);
+  }
+  const head = 'principal: agent:ci\nresources: [a]\n';
+  for (const [rest, says] of [
+    ['actions: [use]\nlimits: {concurent: 1}\n', /limits\.concurent: unknown field; did you mean concurrent\?/],
+    ['actions: [use]\nlimits: {}\n', /limits: must have one or more of uses_per_hour, bytes_per_hour, concurrent/],
+    ['actions: [use]\nlimits: 5\n', /limits: must contain one or more of/],
+    ['actions: [use]\nlimits: {concurrent: "5"}\n', /limits\.concurrent: must be a whole number/],
+    ['actions: [list]\nlimits: {concurrent: 5}\n', /limits: is only for policies with the action use/],
+  ] as const) {
+    const { code, stderr } = await run(['policy', 'put', 'p', '--file', '-'], head + rest);
+    assert.equal(code, 1);
+    assert.match(stderr, says);
+  }
+});
+
+test('an explanation of a request tells the policy or the target that would grant exactly it', async (t) => {
+  const { service, run } = await scene(t);
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
+  const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'], methods: ['GET'] }], placement: { kind: 'bearer' } };
+  await admin.put('/api/v1/targets/a/key', targets);
+  const explain = async (request: string) => run(['policy', 'explain', 'ci', 'use', 'a/key', '--request', request]);
+  const first = await explain(`GET ${ORIGIN}/v1/models`);
+  assert.match(first.stdout, /^ci use a\/key GET https:\/\/api\.example\.com\/v1\/models: DENIED\n/);
+  assert.match(first.stdout, / leasehold policy put ci-use --principal agent:ci --resource a\/key --action use /);
+  await run(['policy', 'put', 'ci-use', '--principal', 'agent:ci', '--resource', 'a/key', '--action', 'use']);
+  assert.match((await explain(`GET ${ORIGIN}/v1/models`)).stdout, /: ALLOWED by ci-use/);
+
+  const denied = await explain(`POST ${ORIGIN}/v1/files?purpose=x`);
+  assert.match(denied.stdout, /: DENIED\n.*But no target of the credential has this method; the nearest is https:/);
+  const target = { origin: ORIGIN, paths: ['/v1/files'], methods: ['POST'] };
+  assert.ok(denied.stdout.includes(`This target would allow it, and nothing else:\n  ${JSON.stringify(target)}\n`));
+  assert.equal(denied.stdout.includes('policy put'), false);
+  await admin.put('/api/v1/targets/a/key', { ...targets, targets: [...targets.targets, target] });
+  assert.match((await explain(`POST ${ORIGIN}/v1/files?purpose=x`)).stdout, /: ALLOWED by ci-use/);
+  assert.match((await explain(`POST ${ORIGIN}/v1/models`)).stdout, /: DENIED/);
+
+  const wrong = await run(['policy', 'explain', 'ci', 'list', 'a/key', '--request', 'GET /v1']);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /REQUEST: is only for the action use\nURL: must be an absolute URL/);
+});
+
+test('expectations about requests are tested against a vault only', async (t) => {
+  const { service, home, run } = await scene(t);
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
+  const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'] }], placement: { kind: 'bearer' } };
+  await admin.put('/api/v1/targets/a/key', targets);
+  await run([...PUT, '--max-ttl', '60']);
+  const lines = [
+    `allow ci use a/key GET ${ORIGIN}/v1/models ttl 60`,
+    `deny ci use a/key GET ${ORIGIN}/v2/models # another version`,
+    'allow ci use a/key',
+  ];
+  const held = await run(['policy', 'test', '-'], lines.join('\n'));
+  assert.deepEqual([held.code, held.stderr], [0, 'standard input: 3 expectations, all passed.\n']);
+  const failed = await run(['policy', 'test', '-'], `allow ci use a/key OPTIONS ${ORIGIN}/v1/models`);
+  assert.equal(failed.code, 3);
+  assert.match(failed.stdout, /has this method/);
+  writeFileSync(join(home.path, 'policies.toml'), '');
+  const local = await run(['policy', 'test', '-', '--policies', '.'], lines.slice(1).join('\n'));
+  assert.equal(local.code, 1);
+  assert.match(local.stderr, /^leasehold: standard input:1: a request can be tested only without --policies/);
+});

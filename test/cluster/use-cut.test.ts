@@ -1,0 +1,51 @@
+// A change on one node cuts the streams on another: within a second, without a message between the nodes.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startUpstream } from '../broker/upstream.ts';
+import { logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
+import { startNodes } from '../kit/cluster.ts';
+import { openStreams, storeWithTargets } from '../kit/use.ts';
+
+const STREAMS = 20;
+/** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
+const CUT_MS = 1000;
+
+const { nodes } = await startNodes({ after }, { nodes: 2 });
+const [first, second] = nodes;
+assert.ok(first && second);
+const { admin } = first;
+const upstream = await startUpstream({ after }, (_request, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write('data: 1\n\n');
+});
+const slowest: number[] = [];
+
+const ENDS: Readonly<Record<string, (name: string, token: string, leaseId: string) => Promise<TestResponse>>> = {
+  session: (_name, token) => first.as(token).delete('/auth/session'),
+  agent: (name) => admin.delete(`/api/v1/agents/${name}`),
+  policy: (name) => admin.delete(`/api/v1/policies/${name}-0`),
+  credential: (name) => admin.delete(`/api/v1/credentials/${name}/key`),
+  targets: (name) => admin.delete(`/api/v1/targets/${name}/key`),
+  lease: (_name, token, leaseId) => first.as(token).delete(`/api/v1/leases/${leaseId}`),
+};
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`the end of the ${name} on one node cuts the streams on the other`, async () => {
+    const path = `${name}/key`;
+    await storeWithTargets(first, path, upstream);
+    const agent = await first.agent(name, { [`${name}/*`]: ['use'] });
+    const token = await logIn(second.address, name, readAgentKey(first.dataDir, name));
+    const { data } = (await agent.post('/api/v1/leases/use', { path })).body;
+    const headers = { authorization: `Bearer ${name === 'lease' ? data.token : token}` };
+    const streams = await openStreams(STREAMS, second.address, `/use/${path}/-/events`, headers);
+    const answer = await end(name, token, data.lease_id);
+    const endedAt = performance.now();
+    assert.equal([200, 204].includes(answer.status), true, answer.text);
+    slowest.push(Math.max(...(await Promise.all(streams.map(({ broken }) => broken)))) - endedAt);
+  });
+}
+
+test('streams on another node are cut within a second', () => {
+  assert.equal(Math.min(...slowest) < CUT_MS, true, slowest.map(Math.round).join(', '));
+});

@@ -1,0 +1,339 @@
+// The catalogue of services: every row is well formed, matches its service's real requests, and recognises those whose
+// response is another secret. docs/services.md shows the same.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findService, SERVICES, serviceTargets } from '../../src/core/catalogue/catalogue.ts';
+import {
+  defineService,
+  keyShape,
+  mintingEndpoints,
+  type ServiceDefinition,
+} from '../../src/core/catalogue/definition.ts';
+import { mintsSecret } from '../../src/core/catalogue/minting.ts';
+import { findTarget, parseMethod, parsePlacement, parseTargets } from '../../src/core/target.ts';
+import { parseUrl } from '../../src/core/upstream-url.ts';
+import { refusal } from './refusals.ts';
+
+const SUPPORTED = SERVICES.filter((service) => service.unsupported === null);
+const request = (method: string, url: string) => ({ method: parseMethod(method), url: parseUrl(url) });
+
+/** A row found by name. */
+function service(name: string): ServiceDefinition {
+  return findService(name) ?? assert.fail(`${name} is not in the catalogue`);
+}
+
+/** Reads `POST https://…` as a request. */
+function requestOf(line: string) {
+  const [method = '', url = ''] = line.split(' ');
+  return request(method, url);
+}
+
+test('the catalogue has the 25 services that the documentation promises', () => {
+  assert.deepEqual(
+    SERVICES.map(({ name }) => name),
+    [
+      ...['anthropic', 'aws', 'cloudflare', 'datadog', 'discord', 'gemini', 'github', 'gitlab', 'google'],
+      ...['hugging-face', 'jira', 'linear', 'notion', 'npm', 'openai', 'openrouter', 'pypi', 'replicate', 'sendgrid'],
+      ...['sentry', 'slack', 'stripe', 'supabase', 'twilio', 'vercel'],
+    ],
+  );
+});
+
+test('every name is well formed, unique and found', () => {
+  for (const row of SERVICES) {
+    assert.match(row.name, /^[a-z0-9-]{1,32}$/);
+    assert.equal(findService(row.name), row);
+  }
+  assert.equal(new Set(SERVICES.map(({ name }) => name)).size, SERVICES.length);
+  assert.equal(findService('open-ai'), null);
+  assert.equal(findService('constructor'), null);
+});
+
+test('every row of a supported service has targets and a placement that the grammar accepts', () => {
+  assert.ok(SUPPORTED.length >= 24);
+  for (const row of SUPPORTED) {
+    const targets = parseTargets(row.targets);
+    assert.ok(
+      targets.every(({ scheme, allowNetworks, caPem }) => scheme === 'https' && !allowNetworks.length && !caPem),
+      row.name,
+    );
+    parsePlacement(row.placement);
+  }
+});
+
+test('every variable is well formed and has the fields that its kind needs', () => {
+  for (const { name: row, variables } of SERVICES) {
+    for (const { name, holds, suffix, value } of variables) {
+      assert.match(name, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, row);
+      assert.equal(suffix !== undefined, holds === 'base-url', name);
+      assert.equal(value !== undefined, holds === 'fixed', name);
+      if (suffix !== undefined) assert.match(suffix, /^(?:\/[a-z0-9./]*)?$/, name);
+    }
+    assert.equal(new Set(variables.map(({ name }) => name)).size, variables.length, row);
+  }
+});
+
+test('what a base URL ends with lies within the first target', () => {
+  for (const row of SUPPORTED) {
+    const [target = assert.fail(row.name)] = row.targets;
+    for (const { suffix = '', holds } of row.variables) {
+      if (holds !== 'base-url' || suffix === '') continue;
+      const [method = 'GET'] = target.methods ?? [];
+      const url = `${target.origin}${suffix.replace(/\/$/, '')}/x`;
+      assert.ok(findTarget(parseTargets(row.targets), request(method, url)), `${row.name}: ${url}`);
+    }
+  }
+});
+
+test('a placeholder that an SDK checks can have one of the prefixes', () => {
+  for (const { name, key } of SERVICES) {
+    if (key.checkedBySdk === null) continue;
+    assert.ok(
+      key.prefixes.some((prefix) => key.checkedBySdk?.test(`${prefix}lhu_0123`)),
+      name,
+    );
+  }
+});
+
+/** Requests of each service that its targets must allow and that mint nothing. */
+const ORDINARY: Readonly<Record<string, readonly string[]>> = {
+  anthropic: ['POST https://api.anthropic.com/v1/messages', 'GET https://api.anthropic.com/v1/models'],
+  cloudflare: [
+    'GET https://api.cloudflare.com/client/v4/user/tokens/verify',
+    'POST https://api.cloudflare.com/client/v4/zones/z1/purge_cache',
+  ],
+  datadog: ['POST https://api.datadoghq.eu/api/v2/series', 'GET https://api.datadoghq.com/api/v1/monitor'],
+  discord: ['POST https://discord.com/api/v10/channels/1/messages', 'GET https://discord.com/api/users/@me'],
+  gemini: [
+    'POST https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent',
+    'GET https://generativelanguage.googleapis.com/v1beta/models',
+  ],
+  github: [
+    'GET https://api.github.com/repos/o/r/issues?per_page=100',
+    'GET https://api.github.com/user/keys',
+    'POST https://uploads.github.com/repos/o/r/releases/1/assets?name=a.zip',
+  ],
+  gitlab: ['GET https://gitlab.com/api/v4/projects/group%2Fproject/issues', 'GET https://gitlab.com/api/v4/user'],
+  google: [
+    'GET https://storage.googleapis.com/storage/v1/b?project=p',
+    'GET https://www.googleapis.com/drive/v3/files',
+    'GET https://secretmanager.googleapis.com/v1/projects/p/secrets/s/versions',
+  ],
+  'hugging-face': [
+    'GET https://huggingface.co/api/models/gpt2',
+    'POST https://router.huggingface.co/v1/chat/completions',
+  ],
+  jira: ['GET https://example.atlassian.net/rest/api/3/issue/A-1', 'POST https://a.atlassian.net/rest/api/3/search'],
+  linear: ['POST https://api.linear.app/graphql'],
+  notion: ['POST https://api.notion.com/v1/pages', 'GET https://api.notion.com/v1/users/me'],
+  npm: ['PUT https://registry.npmjs.org/@scope%2fname', 'GET https://registry.npmjs.org/-/npm/v1/tokens'],
+  openai: ['POST https://api.openai.com/v1/responses', 'GET https://api.openai.com/v1/organization/admin_api_keys'],
+  openrouter: ['POST https://openrouter.ai/api/v1/chat/completions', 'GET https://openrouter.ai/api/v1/key'],
+  pypi: ['POST https://upload.pypi.org/legacy/'],
+  replicate: ['POST https://api.replicate.com/v1/models/o/m/predictions', 'GET https://api.replicate.com/v1/account'],
+  sendgrid: ['POST https://api.sendgrid.com/v3/mail/send', 'GET https://api.eu.sendgrid.com/v3/api_keys'],
+  sentry: ['GET https://sentry.io/api/0/organizations/o/issues/', 'GET https://us.sentry.io/api/0/projects/o/p/keys/'],
+  slack: ['POST https://slack.com/api/chat.postMessage', 'GET https://slack.com/api/conversations.list?limit=10'],
+  stripe: ['POST https://api.stripe.com/v1/payment_intents', 'POST https://files.stripe.com/v1/files'],
+  supabase: ['GET https://abcdefghij.supabase.co/rest/v1/articles?select=id', 'GET https://a.supabase.co/auth/v1/user'],
+  twilio: [
+    'POST https://api.twilio.com/2010-04-01/Accounts/AC1/Messages.json',
+    'POST https://verify.twilio.com/v2/Services/VA1/Verifications',
+  ],
+  vercel: ['GET https://api.vercel.com/v9/projects', 'POST https://api.vercel.com/v13/deployments'],
+};
+
+/** Requests whose response is a secret, written as clients send them. */
+const MINTING: Readonly<Record<string, readonly string[]>> = {
+  anthropic: ['POST https://api.anthropic.com/v1/tunnels/t1/reveal_token?beta=true'],
+  cloudflare: [
+    'POST https://api.cloudflare.com/client/v4/user/tokens',
+    'POST https://api.cloudflare.com/client/v4/accounts/a/access/service_tokens',
+    'POST https://api.cloudflare.com/client/v4/zones/z/access/service_tokens',
+    'GET https://api.cloudflare.com/client/v4/accounts/a/cfd_tunnel/t/token',
+  ],
+  datadog: ['POST https://api.datadoghq.com/api/v2/service_accounts/s/application_keys'],
+  discord: ['GET https://discord.com/api/v10/guilds/1/webhooks', 'POST https://discord.com/api/channels/1/webhooks'],
+  gemini: ['POST https://generativelanguage.googleapis.com/v1alpha/auth_tokens'],
+  github: [
+    'POST https://api.github.com/app/installations/42/access_tokens',
+    'POST https://api.github.com/repos/o/r/actions/runners/registration-token',
+  ],
+  gitlab: [
+    'POST https://gitlab.com/api/v4/projects/group%2Fproject/access_tokens',
+    'POST https://gitlab.com/api/v4/personal_access_tokens/self/rotate',
+  ],
+  google: [
+    'POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.example:generateAccessToken',
+    'POST https://iam.googleapis.com/v1/projects/p/serviceAccounts/a@b.example/keys',
+    'GET https://secretmanager.googleapis.com/v1/projects/p/secrets/s/versions/latest:access',
+  ],
+  'hugging-face': [
+    'GET https://huggingface.co/api/models/o/m/xet-write-token/refs/pr/1',
+    'GET https://huggingface.co/api/buckets/o/b/xet-read-token',
+  ],
+  jira: ['POST https://example.atlassian.net/rest/auth/1/session'],
+  notion: ['POST https://api.notion.com/v1/oauth/token'],
+  npm: [
+    'PUT https://registry.npmjs.org/-/user/org.couchdb.user:ann',
+    'POST https://registry.npmjs.org/-/npm/v1/oidc/token/exchange/package/@s%2fn',
+  ],
+  openai: [
+    'POST https://api.openai.com/v1/organization/admin_api_keys',
+    'POST https://api.openai.com/v1/realtime/client_secrets',
+    'POST https://api.openai.com/v1/organization/projects/p1/service_accounts',
+  ],
+  openrouter: ['POST https://openrouter.ai/api/v1/keys'],
+  replicate: ['GET https://api.replicate.com/v1/webhooks/default/secret'],
+  sendgrid: ['POST https://api.sendgrid.com/v3/api_keys'],
+  sentry: ['POST https://sentry.io/api/0/organizations/o/org-auth-tokens/'],
+  slack: ['GET https://slack.com/api/oauth.v2.access', 'POST https://slack.com/api/apps.connections.open'],
+  stripe: ['POST https://api.stripe.com/v1/ephemeral_keys', 'POST https://api.stripe.com/v1/webhook_endpoints'],
+  supabase: ['POST https://a.supabase.co/auth/v1/token?grant_type=password'],
+  twilio: [
+    'POST https://api.twilio.com/2010-04-01/Accounts/AC1/Keys.json',
+    'GET https://api.twilio.com/2010-04-01/Accounts/AC1.json',
+  ],
+  vercel: ['POST https://api.vercel.com/v3/user/tokens', 'GET https://api.vercel.com/v10/projects/p/env'],
+};
+
+for (const row of SUPPORTED) {
+  test(`${row.name} allows its own requests, and no other host`, () => {
+    const targets = parseTargets(row.targets);
+    const lines = ORDINARY[row.name] ?? assert.fail(`${row.name} has no example requests`);
+    for (const line of lines) {
+      assert.ok(findTarget(targets, requestOf(line)), line);
+      assert.equal(mintsSecret(row, requestOf(line)), false, line);
+    }
+    assert.equal(findTarget(targets, request('POST', 'https://api.example.com/v1/models')), null);
+  });
+}
+
+test('requests whose response is a secret are recognised', () => {
+  for (const [name, lines] of Object.entries(MINTING)) {
+    for (const line of lines) {
+      assert.ok(findTarget(parseTargets(service(name).targets), requestOf(line)), line);
+      assert.equal(mintsSecret(service(name), requestOf(line)), true, line);
+    }
+  }
+  const silent = SUPPORTED.filter(({ name, mints }) => mints.length > 0 && MINTING[name] === undefined);
+  assert.deepEqual(silent, []);
+});
+
+test('every minting endpoint is well formed, lies within its service’s targets and is recognised', () => {
+  for (const row of SUPPORTED) {
+    const targets = parseTargets(row.targets);
+    for (const { methods, path } of row.mints) {
+      assert.match(path, /^(?:\/[A-Za-z0-9._:-]*(?:\*[A-Za-z0-9._:-]*)?)+(?:\/\*\*)?$/, row.name);
+      for (const method of methods ?? ['GET', 'POST']) {
+        const requests = row.targets.map(({ origin }) =>
+          request(method, `${origin.replace('*', 'x')}${path.replaceAll(/\*+/g, 'x1')}`),
+        );
+        const within = requests.filter((each) => findTarget(targets, each) !== null);
+        assert.notEqual(within.length, 0, `${row.name}: ${method} ${path} is outside the targets`);
+        for (const each of within) assert.equal(mintsSecret(row, each), true, path);
+      }
+    }
+  }
+});
+
+const SAMPLE = defineService({
+  name: 'sample',
+  title: 'Sample',
+  targets: [{ origin: 'https://api.example.com' }],
+  key: keyShape([]),
+  mints: mintingEndpoints(
+    'POST /v1/keys',
+    'GET /v1/apps/*/secret',
+    'ANY /v1/users/user:*',
+    'PUT,PATCH /v1/a/*:sign',
+    'GET /v1/b/**',
+  ),
+});
+
+const READINGS: readonly (readonly [string, string, boolean])[] = [
+  ['POST', '/v1/keys', true],
+  ['GET', '/v1/keys', false],
+  ['POST', '/v1/keys/', true],
+  ['POST', '/v1/keys.json', true],
+  ['POST', '/v1/keys?x=1', true],
+  ['POST', '/V1/Keys', true],
+  ['POST', '/v1/%6beys', true],
+  ['POST', '/v1/%256beys', true],
+  ['POST', '/v1%2fkeys', true],
+  ['POST', '/v1%252Fkeys', true],
+  ['POST', '/v1/keys;a=b', true],
+  ['POST', '/v1/keys%3Ba=b', true],
+  ['POST', '/v1/keys/k1', false],
+  ['POST', '/v1/keysets', false],
+  ['POST', '/v2/keys', false],
+  ['POST', '/v1', false],
+  ['GET', '/v1/apps/a/secret', true],
+  ['HEAD', '/v1/apps/a/secret', true],
+  ['GET', '/v1/apps/a%2Fb/secret', true],
+  ['GET', '/v1/apps/a%2Fb/%73ecret', true],
+  ['GET', '/v1/apps/a.json/secret', true],
+  ['GET', '/v1/apps/a/b/secret', false],
+  ['GET', '/v1/apps/secret', false],
+  ['DELETE', '/v1/users/user:ann', true],
+  ['DELETE', '/v1/users/user:', false],
+  ['PATCH', '/v1/a/b:sign', true],
+  ['PATCH', '/v1/a/b:sign:more', false],
+  ['GET', '/v1/b/c', true],
+  ['GET', '/v1/b/c/d/e', true],
+  ['GET', '/v1/b', false],
+];
+
+for (const [method, path, expected] of READINGS) {
+  test(`${method} ${path} ${expected ? 'mints a secret' : 'mints nothing'}`, () => {
+    assert.equal(mintsSecret(SAMPLE, request(method, `https://api.example.com${path}`)), expected);
+  });
+}
+
+test('a service whose hosts belong to different customers needs the user’s own host', () => {
+  assert.deepEqual(
+    SERVICES.filter(({ needsHost }) => needsHost).map(({ name }) => name),
+    ['jira', 'supabase'],
+  );
+  const supabase = service('supabase');
+  const [target] = serviceTargets(supabase, 'https://abcdefghij.supabase.co');
+  assert.deepEqual(target, { ...supabase.targets[0], origin: 'https://abcdefghij.supabase.co' });
+  const wrong = [
+    ...[undefined, 'https://*.supabase.co', 'https://a.b.supabase.co', 'https://supabase.co', 'http://a.supabase.co'],
+    ...['https://a.supabase.co/', 'https://a.supabase.co:8443', 'https://a.supabase.co.example.com', 'x'],
+  ];
+  for (const origin of wrong) {
+    assert.match(
+      refusal('targets', () => serviceTargets(supabase, origin)),
+      /https:\/\/\*\.supabase\.co/,
+    );
+  }
+});
+
+test('a service with fixed hosts has its targets as they are, and an unsupported one has none', () => {
+  assert.equal(serviceTargets(service('openai')), service('openai').targets);
+  assert.match(
+    refusal('service', () => serviceTargets(service('aws'))),
+    /not sign/,
+  );
+  assert.equal(service('aws').targets.length, 0);
+});
+
+test('a wildcard is only in the origins of a service that needs a host, or of hosts of one company', () => {
+  const wild = SUPPORTED.filter(({ targets }) => targets.some(({ origin }) => origin.includes('*')));
+  assert.deepEqual(
+    wild.filter(({ needsHost }) => !needsHost).map(({ name }) => name),
+    ['google'],
+  );
+});
+
+test('on another host the paths of a minting endpoint may have a prefix', () => {
+  const mint = requestOf('POST https://github.example.com/api/v3/app/installations/1/access_tokens');
+  assert.equal(mintsSecret(service('github'), mint, true), false);
+  assert.equal(mintsSecret(service('github'), mint, false), true);
+  assert.equal(
+    mintsSecret(service('github'), requestOf('POST https://github.example.com/api/v3/repos/a/b/issues'), false),
+    false,
+  );
+});

@@ -1,0 +1,152 @@
+// The real SDKs run unchanged by base URL: they get a use lease's token in place of a key, and never see the value.
+
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, test } from 'node:test';
+import Anthropic from '@anthropic-ai/sdk';
+import { Octokit } from 'octokit';
+import OpenAI from 'openai';
+import Stripe from 'stripe';
+import { startUpstream } from '../broker/upstream.ts';
+import { startTestService } from '../kit/service.ts';
+
+const VALUE = 'sk-real-0123456789abcdefghijklmnopqrstuvwxyz';
+const service = await startTestService({ after });
+const { admin } = service;
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+/** Sends events one by one, each after the one before was written. */
+async function sendEvents(response: ServerResponse, events: readonly string[]): Promise<void> {
+  response.setHeader('content-type', 'text/event-stream');
+  for (const event of events) {
+    response.write(`${event}\n\n`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  response.end();
+}
+
+function sendJson(response: ServerResponse, body: unknown): void {
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(body));
+}
+
+/** A double of the services' APIs, which rejects every key but the real one, in the header of the service. */
+const upstream = await startUpstream({ after }, (request, response) => void answer(request, response));
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { authorization, 'x-api-key': apiKey } = request.headers;
+  const key = apiKey ?? authorization?.replace(/^(?:bearer|token) /i, '');
+  const body = await readBody(request);
+  if (key !== VALUE) {
+    response.statusCode = 401;
+    return sendJson(response, { error: { message: 'wrong key', type: 'authentication_error' } });
+  }
+  const path = request.url ?? '';
+  if (path === '/v1/models') return sendJson(response, { object: 'list', data: [{ id: 'gpt-test', object: 'model' }] });
+  if (path === '/v1/chat/completions') {
+    const chunk = (content: string) =>
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content } }] })}`;
+    return sendEvents(response, [chunk('held '), chunk('by '), chunk('lease'), 'data: [DONE]']);
+  }
+  if (path === '/v1/messages') {
+    const { stream } = JSON.parse(body);
+    const message = { id: 'm', type: 'message', role: 'assistant', model: 'claude-test', content: [], usage: {} };
+    if (stream !== true) return sendJson(response, { ...message, content: [{ type: 'text', text: 'held by lease' }] });
+    const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}`;
+    return sendEvents(response, [
+      event('message_start', { message }),
+      event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+      event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'held by lease' } }),
+      event('content_block_stop', { index: 0 }),
+      event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }),
+      event('message_stop', {}),
+    ]);
+  }
+  if (path.startsWith('/user/repos')) {
+    const isFirst = !path.includes('page=2');
+    const next = `https://127.0.0.1:${upstream.port}/user/repos?per_page=1&page=2`;
+    if (isFirst) response.setHeader('link', `<${next}>; rel="next"`);
+    return sendJson(response, [{ id: isFirst ? 1 : 2, name: isFirst ? 'first' : 'second' }]);
+  }
+  if (path.startsWith('/v1/customers')) {
+    return sendJson(response, { object: 'list', data: [{ id: 'cus_1', object: 'customer' }], has_more: false });
+  }
+  response.statusCode = 404;
+  sendJson(response, { error: { message: 'not found' } });
+}
+
+interface UseLease {
+  readonly token: string;
+  readonly base_url: string;
+}
+
+/** A use lease of an agent for a credential with the placement. */
+async function lease(name: string, placement: object): Promise<UseLease> {
+  const path = `sdk/${name}`;
+  await admin.post('/api/v1/credentials', { path, value: VALUE });
+  const origin = `https://127.0.0.1:${upstream.port}`;
+  const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
+  const put = await admin.put(`/api/v1/targets/${path}`, { targets, placement });
+  assert.equal(put.status, 200, put.text);
+  const agent = await service.agent(`sdk-${name}`, { [path]: ['use'] });
+  const issued = await agent.post('/api/v1/leases/use', { path, ttl: 60 });
+  assert.equal(issued.status, 201, issued.text);
+  return JSON.parse(issued.text).data;
+}
+
+test('openai: a list, and a completion that streams', async () => {
+  const { token, base_url } = await lease('openai', { kind: 'bearer' });
+  const client = new OpenAI({ apiKey: token, baseURL: `${base_url}/v1` });
+  const models = await Array.fromAsync(await client.models.list());
+  assert.deepEqual(
+    models.map(({ id }) => id),
+    ['gpt-test'],
+  );
+  const stream = await client.chat.completions.create({
+    model: 'gpt-test',
+    messages: [{ role: 'user', content: 'How is it held?' }],
+    stream: true,
+  });
+  let text = '';
+  for await (const { choices } of stream) text += choices[0]?.delta.content ?? '';
+  assert.equal(text, 'held by lease');
+});
+
+test('anthropic: a message, and a message that streams', async () => {
+  const { token, base_url } = await lease('anthropic', { kind: 'header', name: 'x-api-key' });
+  const client = new Anthropic({ apiKey: token, baseURL: base_url });
+  const request = { model: 'claude-test', max_tokens: 16, messages: [{ role: 'user' as const, content: 'How?' }] };
+  const { content } = await client.messages.create(request);
+  assert.deepEqual(content, [{ type: 'text', text: 'held by lease' }]);
+  assert.equal(await client.messages.stream(request).finalText(), 'held by lease');
+});
+
+test('octokit: a list of two pages, whose links lead through the door', async () => {
+  const { token, base_url } = await lease('github', {
+    kind: 'header',
+    name: 'authorization',
+    template: 'token {value}',
+  });
+  const client = new Octokit({ auth: token, baseUrl: base_url });
+  const repositories = await client.paginate('GET /user/repos', { per_page: 1 });
+  assert.deepEqual(
+    repositories.map(({ name }) => name),
+    ['first', 'second'],
+  );
+});
+
+test('stripe, which has no base path: its fetch client is given the door', async () => {
+  const { token, base_url } = await lease('stripe', { kind: 'bearer' });
+  const throughDoor: typeof fetch = (url, init) => {
+    const { pathname, search } = new URL(String(url));
+    return fetch(`${base_url}${pathname}${search}`, init);
+  };
+  const client = new Stripe(token, { httpClient: Stripe.createFetchHttpClient(throughDoor) });
+  const { data } = await client.customers.list({ limit: 1 });
+  assert.equal(data[0]?.id, 'cus_1');
+});

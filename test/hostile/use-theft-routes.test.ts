@@ -1,0 +1,174 @@
+// An agent that may use a credential cannot get its value through the service's own routes, states and errors. Each
+// test is one attempt. SOURCE: SECURITY.md, "Brokered use".
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { assertUnreadable, PATHS, startTheftFixture, tokenOf, VALUE } from './theft-fixture.ts';
+
+const fixture = await startTheftFixture({ after });
+const { admin, allowed, assertRefused, origin: ownOrigin, ownServer, service, setResponse } = fixture;
+const { statuses, targets, thief, upstream, use } = fixture;
+const bearer = { kind: 'bearer' };
+const ECHO = `${ownOrigin}/v1/echo`;
+
+test('every route that the session may call, with the path and the lease in each place', async () => {
+  const { lease_id: lease } = (await use()).body.data;
+  for (const route of ROUTES.filter(({ method }) => method !== 'DELETE')) {
+    for (const own of [PATHS.bearer, lease, 'thief']) {
+      const path = route.path.replaceAll(/\{\w+\}/g, own);
+      const query = { view: 'metadata', status: 'all', agent: 'thief', path: PATHS.bearer, version: '1' };
+      const names = Object.keys(route.query.properties).filter((name) => name in query);
+      const search = new URLSearchParams(names.map((name) => [name, query[name as keyof typeof query]]));
+      for (const target of [path, `${path}?${search}`]) {
+        const body = route.method === 'GET' ? undefined : { path: PATHS.bearer, agent: 'thief', agent_name: 'thief' };
+        assertUnreadable(await thief.call(route.method, target, body));
+      }
+    }
+  }
+});
+test('a retrieval, a lease for the value, and a renewal', async () => {
+  const { lease_id: lease } = (await use()).body.data;
+  for (const path of Object.values(PATHS)) {
+    assert.equal((await thief.get(`/api/v1/credentials/${path}`)).status, 403);
+    assertUnreadable(await thief.get(`/api/v1/credentials/${path}?view=metadata`));
+  }
+  assertUnreadable(await thief.post(`/api/v1/leases/${lease}/renew`, {}));
+  assertUnreadable(await thief.get(`/api/v1/leases/${lease}`));
+});
+test('simulations and explanations', async () => {
+  for (const action of ['use', 'retrieve']) {
+    const answer = await thief.post('/api/v1/policies/simulate', { agent: 'thief', resource: PATHS.bearer, action });
+    assertUnreadable(answer);
+  }
+});
+test('the audit log, its export and its verification', async () => {
+  setResponse((response, request) => response.end(tokenOf(request)));
+  await use({ path: PATHS.query, url: `${ECHO}?a=1`, purpose: 'theft' });
+  for (const path of ['/api/v1/audit?limit=1000', '/api/v1/audit/export', '/api/v1/audit/verify']) {
+    assert.equal((await thief.get(path)).status, 403);
+    assertUnreadable(await admin.get(path));
+  }
+});
+test('health, metrics, the interface’s description, and paths that do not exist', async () => {
+  for (const path of [
+    '/',
+    '/health',
+    '/metrics',
+    '/api/v1/health',
+    '/api/v1/metrics',
+    '/openapi.json',
+    '/use',
+    '/debug',
+  ])
+    assertUnreadable(await thief.get(path));
+});
+test('targets and a placement of the thief, in the request or on the credential', async () => {
+  const own = [{ origin: `http://127.0.0.1:${ownServer.port}`, allow_networks: ['127.0.0.0/8'] }];
+  await assertRefused(
+    ['targets', 'target', 'placement', 'origin', 'value', 'ca_pem', 'allow_networks', 'redact', 'linkPrefix'].map(
+      (name) => ({ [name]: name === 'targets' ? own : bearer }),
+    ),
+  );
+  for (const path of Object.values(PATHS)) {
+    assert.equal((await thief.put(`/api/v1/targets/${path}`, { targets: own, placement: bearer })).status, 403);
+    assert.equal((await thief.delete(`/api/v1/targets/${path}`)).status, 403);
+    assertUnreadable(await thief.get(`/api/v1/targets/${path}`));
+  }
+});
+test('a credential that was deleted and created again has no targets', async () => {
+  const path = 'theft/again';
+  for (const value of ['of-the-first-one', VALUE]) {
+    assert.equal((await admin.post('/api/v1/credentials', { path, value })).status, 201);
+    if (value !== VALUE) await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
+    if (value !== VALUE) assert.equal((await admin.delete(`/api/v1/credentials/${path}`)).status, 204);
+  }
+  assert.deepEqual(await statuses([{ path }]), [403]);
+});
+test('targets that change while a use is running cut it, and get nothing of it', async () => {
+  const path = 'theft/changed';
+  await admin.post('/api/v1/credentials', { path, value: VALUE });
+  await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
+  const arrived = Promise.withResolvers<void>();
+  setResponse((response, request) => {
+    response.write(`${tokenOf(request)}\n`);
+    arrived.resolve();
+  });
+  const running = use({ path });
+  await arrived.promise;
+  const other = [{ origin: `https://127.0.0.1:${ownServer.port}`, ...allowed }];
+  await admin.put(`/api/v1/targets/${path}`, { targets: other, placement: bearer });
+  assert.equal((await running).status, 502);
+  assert.equal(ownServer.requests.length, 0);
+  assert.deepEqual(await statuses([{ path }]), [403]);
+});
+test('the lease and the credential of another agent', async () => {
+  setResponse((response) => response.end('ok'));
+  const other = await service.agent('other', { 'others/*': ['use', 'retrieve'] });
+  const path = 'others/key';
+  await admin.post('/api/v1/credentials', { path, value: VALUE });
+  await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
+  const { lease_id: lease } = (await use({ path }, other)).body.data;
+  assert.deepEqual(await statuses([{ path }, { path, lease_id: lease }]), [403, 400]);
+  assert.notEqual((await thief.get(`/api/v1/leases/${lease}`)).status, 200);
+  assert.equal((await use({}, service.as(lease))).status, 401);
+});
+test('a session that has ended, no session, and tokens of the wrong kind', async () => {
+  const before = upstream.requests.length;
+  const shortLived = await service.agent('short', { 'theft/*': ['use'] });
+  assert.equal((await admin.delete('/api/v1/agents/short')).status, 204);
+  for (const token of [shortLived.token, `lhu_${'a'.repeat(43)}`, `lhs_${randomUUID()}`, 'x', `${thief.token}x`])
+    assert.equal((await use({}, service.as(token))).status, 401);
+  assert.equal((await use({}, service.anonymous)).status, 401);
+  assert.equal(upstream.requests.length, before);
+});
+test('bodies that are giant, malformed or announced otherwise', async () => {
+  const before = upstream.requests.length;
+  assert.equal((await use({ method: 'POST', body: 'x'.repeat(3 * 1024 * 1024) })).status, 413);
+  await assertRefused([
+    { body: '====', body_encoding: 'base64', method: 'POST' },
+    { body: 'YQ', body_encoding: 'base64', method: 'POST' },
+    { body: 'x', body_encoding: 'utf-16', method: 'POST' },
+    { body: { $ref: PATHS.bearer }, method: 'POST' },
+  ]);
+  assert.equal(upstream.requests.length, before);
+});
+test('an upstream that is slower than the lease or the session', async () => {
+  setResponse(async (response, request) => {
+    for (const byte of `${tokenOf(request)}${' '.repeat(2000)}`) {
+      if (response.destroyed) return;
+      response.write(byte);
+      await sleep(2);
+    }
+  });
+  assert.equal((await use({ ttl: 1 })).status, 502);
+});
+test('error messages for every failure that an upstream can cause', async () => {
+  for (const head of [
+    'HTTP/1.1 200 OK\r\nX: a\0',
+    'SSH-2.0-a',
+    'HTTP/1.1 999999 x',
+    'HTTP/1.1 200 OK\r\nContent-Length: x',
+  ]) {
+    setResponse((_, request) => request.socket.end(`${head}\r\nY: ${tokenOf(request)}\r\n\r\n${tokenOf(request)}`));
+    assert.deepEqual(Object.keys((await use()).body.error), ['code', 'message']);
+  }
+});
+test('the same request again under an idempotency key', async () => {
+  setResponse((response, request) => response.end(tokenOf(request)));
+  for (const path of [PATHS.bearer, PATHS.bearer, PATHS.query]) {
+    const call = { path, method: 'GET', url: ECHO };
+    assertUnreadable(await thief.call('POST', '/api/v1/use', call, { 'idempotency-key': 'theft' }));
+  }
+});
+test('values that the redaction cannot find in every form are not sent', async () => {
+  setResponse((response, request) => response.end(tokenOf(request)));
+  for (const [index, value] of ['abc', '  abc ', 'x'.repeat(40_000)].entries()) {
+    const path = `theft/odd-${index}`;
+    await admin.post('/api/v1/credentials', { path, value });
+    await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
+    await assertRefused([{ path }]);
+  }
+});

@@ -1,0 +1,132 @@
+// Whatever ends the right to use a credential cuts its open streams, and no others.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startUpstream } from '../broker/upstream.ts';
+import type { Client, TestResponse } from '../kit/client.ts';
+import { startTestService } from '../kit/service.ts';
+import { openStreams, storeWithTargets, targetOf, VALUE } from '../kit/use.ts';
+
+const STREAMS = 20;
+/** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
+const CUT_MS = 50;
+
+const service = await startTestService({ after });
+const { address, admin } = service;
+const upstream = await startUpstream({ after }, (_request, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write('data: 1\n\n');
+});
+const slowest: number[] = [];
+
+interface Own {
+  readonly name: string;
+  readonly path: string;
+  readonly agent: Client;
+  readonly leaseId: string;
+}
+
+async function newOwn(name: string) {
+  const path = `${name}/key`;
+  await storeWithTargets(service, path, upstream);
+  const agent = await service.agent(name, { [`${name}/*`]: ['use'] });
+  const { data } = (await agent.post('/api/v1/leases/use', { path })).body;
+  return { name, path, agent, leaseId: data.lease_id, token: data.token };
+}
+
+const open = (path: string, token: string, count = STREAMS) =>
+  openStreams(count, address, `/use/${path}/-/events`, { authorization: `Bearer ${token}` });
+
+const ENDS: Readonly<Record<string, (own: Own) => Promise<TestResponse>>> = {
+  session: ({ agent }) => agent.delete('/auth/session'),
+  agent: ({ name }) => admin.delete(`/api/v1/agents/${name}`),
+  policy: ({ name }) => admin.delete(`/api/v1/policies/${name}-0`),
+  credential: ({ path }) => admin.delete(`/api/v1/credentials/${path}`),
+  targets: ({ path }) => admin.delete(`/api/v1/targets/${path}`),
+  'other-target': ({ path }) =>
+    admin.put(`/api/v1/targets/${path}`, {
+      targets: [targetOf(upstream, { paths: ['/v2/*'] })],
+      placement: { kind: 'bearer' },
+    }),
+  'all-leases': ({ name }) => admin.post('/api/v1/leases/revoke', { agent: name }),
+};
+
+for (const [name, end] of Object.entries(ENDS)) {
+  test(`the end of the ${name} cuts the streams of a session`, async () => {
+    const own = await newOwn(name);
+    const streams = await open(own.path, own.agent.token);
+    const answer = await end(own);
+    const endedAt = performance.now();
+    assert.equal([200, 204].includes(answer.status), true, answer.text);
+    slowest.push(Math.max(...(await Promise.all(streams.map(({ broken }) => broken)))) - endedAt);
+    await assertRecorded(STREAMS, own.path);
+  });
+}
+
+test('the end of a lease cuts the streams of its token, and those of a session stay', async () => {
+  const own = await newOwn('lease');
+  const streams = await open(own.path, own.token);
+  const [other] = await open(own.path, own.agent.token, 1);
+  assert.equal((await own.agent.delete(`/api/v1/leases/${own.leaseId}`)).status, 204);
+  const endedAt = performance.now();
+  slowest.push(Math.max(...(await Promise.all(streams.map(({ broken }) => broken)))) - endedAt);
+  await assertRecorded(STREAMS, own.path);
+  const isCut = await Promise.race([other?.broken, sleep(600, null)]);
+  assert.equal(isCut, null);
+  assert.equal((await own.agent.delete(`/api/v1/leases/${other?.leaseId}`)).status, 204);
+  await other?.broken;
+});
+
+test('a stream ends with its lease', async () => {
+  const { path, agent } = await newOwn('short');
+  const { data } = (await agent.post('/api/v1/leases/use', { path, ttl: 1 })).body;
+  const [stream] = await open(path, data.token, 1);
+  await stream?.broken;
+  assert.equal(Date.now() >= Date.parse(data.expires_at), true);
+  await assertRecorded(1, path, 'expired');
+});
+
+test('what does not end the right to use a credential cuts nothing', async () => {
+  const { path, agent } = await newOwn('unrelated');
+  const [stream] = await open(path, agent.token, 1);
+  await admin.post('/api/v1/credentials', { path, value: `${VALUE}-2` });
+  await admin.post('/api/v1/policies', {
+    name: 'more',
+    principal: 'agent:unrelated',
+    resources: ['unrelated/*'],
+    actions: ['list'],
+  });
+  const second = await service.agent('bystander', { 'unrelated/*': ['use'] });
+  await second.delete('/auth/session');
+  assert.equal(await Promise.race([stream?.broken, sleep(600, null)]), null);
+  await admin.delete(`/api/v1/credentials/${path}`);
+  await stream?.broken;
+});
+
+test(`streams are cut within ${CUT_MS} ms`, () => {
+  assert.equal(Math.min(...slowest) < CUT_MS, true, slowest.map(Math.round).join(', '));
+});
+
+test('the service stops while streams are open', async (t) => {
+  const own = await startTestService(t, [], undefined, undefined, { stopMs: 100 });
+  await storeWithTargets(own, 'api/key', upstream);
+  const agent = await own.agent('agent', { 'api/*': ['use'] });
+  const headers = { authorization: `Bearer ${agent.token}` };
+  const [stream] = await openStreams(1, own.address, '/use/api/key/-/events', headers);
+  await own.stop();
+  await stream?.broken;
+});
+
+/** Each use has a result that says why it ended. */
+async function assertRecorded(count: number, path: string, ended = 'revoked'): Promise<void> {
+  for (;;) {
+    const { body } = await admin.get(`/api/v1/audit?limit=1000&event_type=credential.use_result&resource=${path}`);
+    const all = body.data.map((entry: { ended: string }) => entry.ended);
+    if (all.length >= count) {
+      assert.deepEqual([...new Set(all)], [ended]);
+      return;
+    }
+    await sleep(10);
+  }
+}

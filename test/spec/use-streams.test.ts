@@ -1,0 +1,236 @@
+// Streams by base URL: bytes pass as they arrive, both ways and at the slower side's speed, until one side leaves.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startUpstream } from '../broker/upstream.ts';
+import { startTestService } from '../kit/service.ts';
+import { exchange, storeWithTargets } from '../kit/use.ts';
+
+const MIB = 1024 * 1024;
+const CHUNK = Buffer.alloc(64 * 1024, 'a line of text\n');
+/** Buffers of sockets and windows on the way. */
+const MAX_BUFFERED_BYTES = 16 * MIB;
+
+const service = await startTestService({ after }, [], undefined, undefined, {
+  headersMs: 300,
+  requestMs: 300,
+  checkIntervalMs: 50,
+});
+const { address, admin } = service;
+/** The requests that the upstream has not answered, by path. */
+const open = new Map<string, { request: IncomingMessage; response: ServerResponse }>();
+let written = 0;
+const upstream = await startUpstream({ after }, (request, response) => {
+  const { pathname } = new URL(request.url ?? '', 'http://x');
+  open.set(pathname, { request, response });
+  if (pathname === '/echo') void pipeline(request, response).catch(() => undefined);
+  if (pathname === '/large') void pipeline(Readable.from(chunks(48 * MIB)), response).catch(() => undefined);
+  if (pathname === '/events') response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+});
+function* chunks(bytes: number): Generator<Buffer> {
+  for (let sent = 0; sent < bytes; sent += CHUNK.length) {
+    written += CHUNK.length;
+    yield CHUNK;
+  }
+}
+upstream.server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
+  if (request.url === '/rejected') {
+    socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\nX-Own: 1\r\n\r\nshort');
+    return;
+  }
+  const key = request.headers['sec-websocket-key'];
+  const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `X-Key: ${key}`];
+  socket.write(`${head.join('\r\n')}\r\n\r\nhello `);
+  socket.pipe(socket);
+});
+const agent = await service.agent('agent', { 'api/*': ['use'] });
+const bearer = { authorization: `Bearer ${agent.token}` };
+await storeWithTargets(service, 'api/key', upstream);
+
+/** Waits until the number has stopped growing. */
+async function settled(read: () => number): Promise<number> {
+  for (let last = -1; ; await sleep(200)) {
+    if (read() === last) return last;
+    last = read();
+  }
+}
+
+/** The result of the newest use, when it is recorded. */
+async function newestResult() {
+  for (;;) {
+    const { body } = await admin.get('/api/v1/audit?limit=1&order=desc');
+    if (body.data[0].event_type === 'credential.use_result') return body.data[0];
+    await sleep(10);
+  }
+}
+
+function send(path: string, headers: OutgoingHttpHeaders = {}) {
+  const { hostname, port } = new URL(address);
+  const own = { ...bearer, 'transfer-encoding': 'chunked', ...headers };
+  const request = http.request({ hostname, port, path, method: 'POST', headers: own, agent: false });
+  request.on('error', () => undefined);
+  return request;
+}
+
+test('each server-sent event arrives before the next is sent', async () => {
+  const { response } = await exchange(address, '/use/api/key/-/events', bearer);
+  assert.equal(response.headers['content-type'], 'text/event-stream');
+  const upstreamSide = open.get('/events') ?? assert.fail();
+  for (const n of [1, 2, 3]) {
+    upstreamSide.response.write(`data: ${n}\n\n`);
+    const [event] = await once(response, 'data');
+    assert.equal(String(event), `data: ${n}\n\n`);
+  }
+  upstreamSide.response.end();
+  await once(response, 'end');
+  assert.equal((await newestResult()).ended, 'complete');
+});
+
+test('a body is sent on while it arrives, also for longer than other requests may take', async () => {
+  const request = send('/use/api/key/-/echo');
+  request.write('first');
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.ok(response);
+  const [first] = await once(response, 'data');
+  assert.equal(String(first), 'first');
+  await sleep(900);
+  const rest = response.toArray();
+  request.end('last');
+  assert.equal(Buffer.concat(await rest).toString(), 'last');
+  const slow = http.request(`${address}/api/v1/use`, { method: 'POST', headers: { ...bearer, 'content-length': 9 } });
+  slow.flushHeaders();
+  const [late]: IncomingMessage[] = await once(slow, 'response');
+  assert.equal(late?.statusCode, 408);
+  slow.destroy();
+});
+
+test('a client that does not read stops the upstream, and then gets every byte', async () => {
+  written = 0;
+  const { response } = await exchange(address, '/use/api/key/-/large', bearer);
+  const sent = await settled(() => written);
+  assert.equal(sent > 0 && sent < MAX_BUFFERED_BYTES, true, `${sent} bytes`);
+  let length = 0;
+  for await (const chunk of response) length += chunk.length;
+  assert.equal(length, 48 * MIB);
+});
+
+test('an upstream that does not read stops the client', async () => {
+  const request = send('/use/api/key/-/unread');
+  let sent = 0;
+  const writing = pipeline(
+    Readable.from(chunks(48 * MIB)).map((chunk) => {
+      sent += chunk.length;
+      return chunk;
+    }),
+    request,
+  ).catch(() => undefined);
+  const buffered = await settled(() => sent);
+  assert.equal(buffered > 0 && buffered < MAX_BUFFERED_BYTES, true, `${buffered} bytes`);
+  const side = open.get('/unread') ?? assert.fail();
+  let received = 0;
+  for await (const chunk of side.request) received += chunk.length;
+  side.response.end('done');
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  response?.resume();
+  await writing;
+  assert.equal(received, 48 * MIB);
+});
+
+test('a client that disconnects cuts the use, before and after the head', async () => {
+  const { response } = await exchange(address, '/use/api/key/-/events', bearer);
+  const events = open.get('/events') ?? assert.fail();
+  response.destroy();
+  await once(events.response, 'close');
+  assert.equal((await newestResult()).ended, 'client');
+  const waiting = send('/use/api/key/-/never');
+  waiting.end();
+  while (!open.has('/never')) await sleep(5);
+  waiting.destroy();
+  await once(open.get('/never')?.response ?? assert.fail(), 'close');
+  const { ended, status } = await newestResult();
+  assert.deepEqual([ended, status], ['client', null]);
+});
+
+test('a client that leaves in the middle of its body cuts the use', async () => {
+  const request = send('/use/api/key/-/half');
+  request.write('half');
+  while (!open.has('/half')) await sleep(5);
+  const side = open.get('/half') ?? assert.fail();
+  side.request.resume();
+  request.destroy();
+  await once(side.response, 'close');
+  assert.equal((await newestResult()).ended, 'client');
+});
+
+test('a response that breaks off does not look complete', async () => {
+  const { response, text } = await exchange(address, '/use/api/key/-/events', bearer);
+  const reading = text();
+  open.get('/events')?.response.destroy();
+  await assert.rejects(reading, { code: 'ECONNRESET' });
+  assert.equal(response.complete, false);
+  assert.equal((await newestResult()).ended, 'upstream');
+});
+
+test('an upstream that answers before it has read the body ends the request', async () => {
+  const request = send('/use/api/key/-/early');
+  request.write('part');
+  while (!open.has('/early')) await sleep(5);
+  open.get('/early')?.response.writeHead(413, { 'content-type': 'text/plain' }).end('too large');
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.deepEqual([response?.statusCode, response?.headers.connection], [413, 'close']);
+  assert.equal(Buffer.concat((await response?.toArray()) ?? []).toString(), 'too large');
+  await once(request, 'close');
+});
+
+async function upgrade(path: string, headers: OutgoingHttpHeaders = {}) {
+  const own = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'a2V5', ...headers };
+  const request = http.request(address + path, { headers: own, agent: false });
+  request.on('error', () => undefined);
+  request.end();
+  const { promise, resolve } = Promise.withResolvers<{ response: IncomingMessage; socket: Socket | null }>();
+  request.on('upgrade', (response, socket: Socket, head) => {
+    if (head.length > 0) socket.unshift(head);
+    resolve({ response, socket });
+  });
+  request.on('response', (response) => resolve({ response, socket: null }));
+  return promise;
+}
+
+test('a WebSocket passes both ways, and ends on both sides', async () => {
+  const { response, socket } = await upgrade('/use/api/key/-/socket', bearer);
+  assert.ok(socket);
+  assert.equal(response.headers['x-key'], 'a2V5');
+  assert.equal(typeof response.headers['x-leasehold-lease'], 'string');
+  assert.equal(String((await once(socket, 'data'))[0]), 'hello ');
+  for (const word of ['one', 'two']) {
+    socket.write(word);
+    assert.equal(String((await once(socket, 'data'))[0]), word);
+  }
+  socket.end('last');
+  assert.equal(Buffer.concat(await socket.toArray()).toString(), 'last');
+  const { ended, status } = await newestResult();
+  assert.deepEqual([ended, status], ['complete', 101]);
+});
+
+test('a rejected WebSocket gets an ordinary response', async () => {
+  const denied = await upgrade('/use/other/-/socket', bearer);
+  assert.deepEqual([denied.response.statusCode, denied.response.headers['x-leasehold-error']], [403, '1']);
+  const unknown = await upgrade('/use/api/key/-/socket');
+  assert.equal(unknown.response.statusCode, 401);
+  const { response } = await upgrade('/use/api/key/-/rejected', bearer);
+  assert.deepEqual([response.statusCode, response.headers['x-own']], [418, '1']);
+  assert.equal(Buffer.concat(await response.toArray()).toString(), 'short');
+});
+
+test('an upgrade elsewhere, or to another protocol, is ignored', async () => {
+  const elsewhere = await upgrade('/api/v1/health');
+  assert.equal(elsewhere.response.statusCode, 200);
+  const other = await upgrade('/use/api/key/-/echo', { ...bearer, upgrade: 'h2c' });
+  assert.equal(other.response.statusCode, 200);
+});
