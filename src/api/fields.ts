@@ -59,6 +59,10 @@ export const NullableCount = nullable<number>(whole(0));
 const PATH_RULE =
   '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.';
 export const Path = text(`^${PATH_PART}$`, 1, MAX_PATH_LENGTH, { description: PATH_RULE });
+/** A path that a base URL can have: `-` or `-n` as a segment would end it. */
+export const BaseUrlPath = text(String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`, 1, MAX_PATH_LENGTH, {
+  description: `${PATH_RULE} No segment is \`-\` or \`-\` and digits.`,
+});
 const Resource = text(
   String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`,
   1,

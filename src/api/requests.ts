@@ -86,7 +86,7 @@ export const UseRequest = object({
   purpose: Type.Optional(fields.Purpose),
 });
 export const UseLeaseRequest = object({
-  path: fields.Path,
+  path: fields.BaseUrlPath,
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   purpose: Type.Optional(fields.Purpose),
 });
