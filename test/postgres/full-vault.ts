@@ -26,6 +26,11 @@ export async function useEverything(service: TestService): Promise<void> {
   await told(admin.get(`/api/v1/credentials/${path}?view=metadata`), 200);
   await told(admin.get('/api/v1/credentials?limit=5'), 200);
 
+  const targets = { targets: [{ origin: 'https://api.example.com' }], placement: { kind: 'bearer' } };
+  await told(admin.put(`/api/v1/targets/${path}`, targets), 200);
+  await told(admin.get(`/api/v1/targets/${path}`), 200);
+  await told(admin.delete(`/api/v1/targets/${path}`), 204);
+
   await told(admin.post('/api/v1/agents', { name }), 201);
   const policy = { principal: `agent:${name}`, resources: ['all/*'], actions: ['retrieve', 'list'] };
   await told(admin.post('/api/v1/policies', { ...policy, name }), 201);
