@@ -53,7 +53,7 @@ export function decodeBody({ body, body_encoding }: UseResponse): Uint8Array<Arr
 }
 
 /**
- * The URL that stands for the origin of one of the credential's targets, counted from 1; without a number, of the first
+ * The URL that replaces the origin of one of the credential's targets, counted from 1; without a number, of the first
  * that a request matches. The service reads the path as it is sent, so nothing in it is encoded.
  * @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
  */

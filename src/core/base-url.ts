@@ -1,5 +1,5 @@
 /**
- * Addresses of the base URL, `/use/{path}/-/{rest}` and `/use/{path}/-{n}/{rest}`, and the request that one stands for:
+ * Addresses of the base URL, `/use/{path}/-/{rest}` and `/use/{path}/-{n}/{rest}`, and the request that one means:
  * its host is that of one of the credential's targets, never the caller's. Pure.
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
@@ -59,7 +59,7 @@ const WILDCARD = 'a target with a wildcard host cannot be used by base URL, only
 
 /**
  * The request with the origin of a target. One that no target matches gets the first origin, so that it is denied for
- * its path or method. Returns the rule that is violated if there is no such origin.
+ * its path or method. Returns the rule that is violated if no target has that origin.
  */
 export function resolveRequest(
   targets: readonly Target[],

@@ -1,4 +1,4 @@
-// Addresses of the base URL, and the request that each stands for.
+// Addresses of the base URL, and the request that each means.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

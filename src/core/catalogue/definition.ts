@@ -9,7 +9,7 @@ import type { PlacementFields, TargetFields } from '../target.ts';
 export interface SdkVariable {
   readonly name: string;
   /**
-   * `base-url`: the URL that stands for the target's origin, followed by `suffix`. `key`: the credential or its
+   * `base-url`: the URL that replaces the target's origin, followed by `suffix`. `key`: the credential or its
    * placeholder. `fixed`: always `value`.
    */
   readonly holds: 'base-url' | 'key' | 'fixed';

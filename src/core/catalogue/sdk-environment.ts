@@ -15,7 +15,7 @@ export const TOKEN_PREFIXES: readonly string[] = [...new Set(SERVICES.map(tokenP
   (prefix) => prefix !== '',
 );
 
-/** The variables with their values. `baseUrl` stands for the origin of the credential's target. */
+/** The variables with their values. `baseUrl` replaces the origin of the credential's target. */
 export function sdkEnvironment(
   { variables }: ServiceDefinition,
   baseUrl: string,
