@@ -70,6 +70,13 @@ const CHECK_INTERVAL_MS = 500;
 /** Bounds the work of one interval. */
 const MAX_CHECKS = 1000;
 const RETRY_MS = 1000;
+/**
+ * How long a result waits for the next use, with whose intent it is committed. WHY: a commit for each would double the
+ * syncs, and the next use would wait for it.
+ */
+const RESULT_DELAY_MS = 20;
+/** WHY one for all: an abort without a reason creates an error with its stack for each use. */
+const CUT = new Error('the use was cut');
 
 export class Uses {
   readonly #ledger: Ledger;
@@ -78,7 +85,10 @@ export class Uses {
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   #timer: NodeJS.Timeout | null = null;
-  /** Results that are not recorded yet. */
+  /** Results that are not submitted yet. */
+  #ended: Operation<null>[] = [];
+  #endedTimer: NodeJS.Timeout | null = null;
+  /** Results that are submitted and not recorded yet. */
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
@@ -92,6 +102,7 @@ export class Uses {
   async start(context: Context, call: UseCall): Promise<OngoingUse> {
     const { order } = call;
     const admission = await this.#limits.admit(context, order.path);
+    this.#submitEnded();
     const started = await this.#ledger
       .submit(startUse(context, order, CREDENTIAL_TYPES))
       .catch((error: unknown): never => {
@@ -108,8 +119,8 @@ export class Uses {
     };
     this.#running.set(started.entryId, running);
     const { signal } = call;
-    signal?.addEventListener('abort', () => running.cut.abort(), { once: true });
-    if (signal?.aborted === true) running.cut.abort();
+    signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
+    if (signal?.aborted === true) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
     running.ended = use.result.then((result) => this.#end(running, result));
@@ -129,7 +140,7 @@ export class Uses {
     for (const running of this.#running.values()) {
       if (running.end !== null || (agentName !== null && running.started.agentName !== agentName)) continue;
       running.end = 'revoked';
-      running.cut.abort();
+      running.cut.abort(CUT);
       count += 1;
     }
     return count;
@@ -139,8 +150,9 @@ export class Uses {
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearInterval(this.#timer);
-    for (const { cut } of this.#running.values()) cut.abort();
+    for (const { cut } of this.#running.values()) cut.abort(CUT);
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    this.#submitEnded();
     await Promise.all(this.#unrecorded);
     await this.#limits.stop();
   }
@@ -163,7 +175,7 @@ export class Uses {
       (end) => {
         if (end === null || running.end !== null) return;
         running.end = end;
-        running.cut.abort();
+        running.cut.abort(CUT);
       },
       () => undefined,
     );
@@ -183,8 +195,17 @@ export class Uses {
       result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
       endsLease: context.authentication.kind !== 'lease',
     });
-    const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
-    this.#unrecorded.add(recorded);
+    this.#ended.push(operation);
+    this.#endedTimer ??= setTimeout(() => this.#submitEnded(), RESULT_DELAY_MS);
+  }
+
+  #submitEnded(): void {
+    if (this.#endedTimer !== null) clearTimeout(this.#endedTimer);
+    this.#endedTimer = null;
+    for (const operation of this.#ended.splice(0)) {
+      const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
+      this.#unrecorded.add(recorded);
+    }
   }
 
   /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */

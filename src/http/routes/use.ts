@@ -14,7 +14,6 @@ import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { deferredReply } from '../deferred-response.ts';
 import { type Route, route } from '../route.ts';
 
 /** Of the response. More is not read. */
@@ -29,10 +28,10 @@ export const useRoutes: readonly Route[] = [
     who: 'authenticated',
     body: UseRequest,
     data: UseResponse,
-    async handle({ vault, context, body }) {
+    async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
       // A client that disconnects cuts the use.
-      return deferredReply((signal) => useOnce(vault, context, { ...call, signal }));
+      return { data: await useOnce(vault, context, { ...call, signal: disconnectSignal() }) };
     },
   }),
 ];
