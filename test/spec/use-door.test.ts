@@ -133,7 +133,7 @@ test('a target with a wildcard host is rejected with the reason', async () => {
   for (const selector of ['-', '-1']) {
     const { code, message } = await rejected(`/use/api/wild/${selector}/v1/a`, bearer);
     assert.equal(code, 'ACCESS_DENIED');
-    assert.match(message, /wildcard host cannot be used by base URL/);
+    assert.match(message, /wildcard host needs the whole URL/);
   }
 });
 

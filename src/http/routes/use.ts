@@ -4,12 +4,12 @@ import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
+import { parseUseRequest } from '../../core/base-url.ts';
 import { ApiError, invalidRequest } from '../../core/errors.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
 import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/uses.ts';
@@ -68,7 +68,7 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
   return {
     order: {
       path: parsePath(path),
-      request: { method: parseMethod(method), url: parseUrl(url) },
+      request: parseUseRequest(parseMethod(method), url, 'url'),
       ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
       purpose: purpose === undefined ? null : parsePurpose(purpose),
     },
