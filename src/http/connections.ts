@@ -24,7 +24,7 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 /** WHY one for all: an abort without a reason creates an error with its stack for each request. */
-const CLOSED = new Error('the response was closed');
+export const CLIENT_DISCONNECTED = new Error('the client has disconnected');
 
 export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }: CallerTimeouts): void {
   server.headersTimeout = headersMs;
@@ -70,7 +70,7 @@ export function disconnectSignal(
   socket.once('end', leave);
   response.once('close', () => {
     socket.off('end', leave);
-    left.abort(CLOSED);
+    left.abort(CLIENT_DISCONNECTED);
   });
   return left.signal;
 }

@@ -70,11 +70,6 @@ const CHECK_INTERVAL_MS = 500;
 /** Bounds the work of one interval. */
 const MAX_CHECKS = 1000;
 const RETRY_MS = 1000;
-/**
- * How long a result waits for the next use, with whose intent it is committed. WHY: a commit for each would double the
- * syncs, and the next use would wait for it.
- */
-const RESULT_DELAY_MS = 20;
 /** WHY one for all: an abort without a reason creates an error with its stack for each use. */
 const CUT = new Error('the use was cut');
 
@@ -85,10 +80,7 @@ export class Uses {
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   #timer: NodeJS.Timeout | null = null;
-  /** Results that are not submitted yet. */
-  #ended: Operation<null>[] = [];
-  #endedTimer: NodeJS.Timeout | null = null;
-  /** Results that are submitted and not recorded yet. */
+  /** Results that are not recorded yet. */
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
@@ -102,7 +94,6 @@ export class Uses {
   async start(context: Context, call: UseCall): Promise<OngoingUse> {
     const { order } = call;
     const admission = await this.#limits.admit(context, order.path);
-    this.#submitEnded();
     const started = await this.#ledger
       .submit(startUse(context, order, CREDENTIAL_TYPES))
       .catch((error: unknown): never => {
@@ -152,7 +143,6 @@ export class Uses {
     if (this.#timer !== null) clearInterval(this.#timer);
     for (const { cut } of this.#running.values()) cut.abort(CUT);
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
-    this.#submitEnded();
     await Promise.all(this.#unrecorded);
     await this.#limits.stop();
   }
@@ -195,23 +185,14 @@ export class Uses {
       result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
       endsLease: context.authentication.kind !== 'lease',
     });
-    this.#ended.push(operation);
-    this.#endedTimer ??= setTimeout(() => this.#submitEnded(), RESULT_DELAY_MS);
-  }
-
-  #submitEnded(): void {
-    if (this.#endedTimer !== null) clearTimeout(this.#endedTimer);
-    this.#endedTimer = null;
-    for (const operation of this.#ended.splice(0)) {
-      const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
-      this.#unrecorded.add(recorded);
-    }
+    const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
+    this.#unrecorded.add(recorded);
   }
 
   /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
-      const isRecorded = await this.#ledger.submit(operation).then(
+      const isRecorded = await this.#ledger.submitWithNext(operation).then(
         () => true,
         () => false,
       );

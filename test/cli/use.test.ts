@@ -69,6 +69,12 @@ test('a URL that is only a path is on the first target that it matches, also wit
   const denied = await use(['GET', '/v2/models', '--agent', 'bot']);
   assert.deepEqual([denied.code, denied.stdout], [3, '']);
   assert.match(denied.stderr, /no target of the credential has this path[\s\S]*ACCESS_DENIED/);
+  const explain = /leasehold (policy explain bot use openai\/key) --request '(GET \/v2\/models)'/.exec(denied.stderr);
+  const explained = await leasehold([...(explain?.[1] ?? '').split(' '), '--request', explain?.[2] ?? '']);
+  assert.match(
+    explained.stdout,
+    /DENIED[\s\S]*target put openai\/key --add --origin https:.* --path \/v2\/models --method GET/,
+  );
   const evil = await use(['GET', '//evil.example/v1/models']);
   assert.deepEqual([evil.code, /^leasehold: URL: must not contain \/\/\.\n/.test(evil.stderr)], [1, true]);
 });

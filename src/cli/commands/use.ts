@@ -105,8 +105,7 @@ function isJson(given: string): boolean {
 /** @throws ErrorWithHint, LeaseholdError */
 async function send(invocation: Invocation, request: UseRequest): Promise<UseResponse> {
   const { path, method, url } = request;
-  // A path alone cannot be simulated: the command does not know the targets.
-  const attempt = { action: 'use', path, ...(url.startsWith('/') ? {} : { request: { method, url } }) };
+  const attempt = { action: 'use', path, request: { method, url } };
   const using = invocation.connect().use(request, { signal: invocation.signal });
   try {
     return await withDenialHint(invocation, attempt, using);

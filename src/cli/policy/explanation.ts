@@ -141,8 +141,9 @@ export function remedyLines({ policies, grant, target, agent, path }: Explanatio
       : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
   if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
   if (target !== null) {
-    lines.push('This target would allow it, and nothing else:', `  ${JSON.stringify(target)}`);
-    lines.push(`Add it to the others in PUT /api/v1/targets/${path}, which replaces them all.`);
+    const words = [target.origin, '--path', ...target.paths, '--method', ...target.methods].map(quoteWord).join(' ');
+    lines.push('This would allow it, and nothing else:');
+    lines.push(`  leasehold target put ${quoteWord(path)} --add --origin ${words}`);
   }
   return lines;
 }
