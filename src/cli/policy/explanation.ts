@@ -80,7 +80,9 @@ function exactTarget({ request }: AccessQuery): ExactTarget | null {
   const { scheme, host, port, path } = parseUrl(request.url);
   const origin = originOf({ scheme, host: host as string as HostPattern, port });
   const target = { origin, paths: [path], methods: [request.method] };
-  return ruleBroken(() => parseTargets([target])) === null ? target : null;
+  // Plain HTTP needs a network, which --add takes from the target that has the origin.
+  const complete = { ...target, allow_networks: ['0.0.0.0/0'] };
+  return ruleBroken(() => parseTargets([complete])) === null ? target : null;
 }
 
 function consider({ agent, action, path }: AccessQuery, policy: Policy, decider: string | null): Considered {
