@@ -100,8 +100,8 @@ export class Ledger {
   }
 
   /**
-   * As `submit`, for an operation without a waiting caller: it joins the batch of the next one, or starts one soon. WHY:
-   * alone it would cost a sync, for which the next operation would have to wait.
+   * As `submit`, for an operation without a waiting caller: it joins the batch of the next one, or starts one soon.
+   * WHY: alone it would cost a sync, for which the next operation would have to wait.
    */
   submitWithNext<R>(operation: Operation<R>): Promise<R> {
     const { promise, resolve } = Promise.withResolvers<R>();
