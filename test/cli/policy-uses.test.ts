@@ -67,6 +67,17 @@ test('invalid limits are usage errors that name the flag or the field', async (t
   }
 });
 
+test('a policy with which an agent could send the value to its own host is noted', async (t) => {
+  const { run } = await scene(t);
+  const put = (...actions: string[]) =>
+    run(['policy', 'put', 'p', '--yes', '--principal', 'agent:ci', '--resource', 'a/*', '--action', actions.join(',')]);
+  const note = /store and use together amount to retrieve/;
+  assert.match((await put('store', 'use')).stderr, note);
+  for (const actions of [['store'], ['use'], ['store', 'use', 'retrieve']]) {
+    assert.doesNotMatch((await put(...actions)).stderr, note);
+  }
+});
+
 test('an explanation of a request tells the policy or the target that would grant exactly it', async (t) => {
   const { service, run } = await scene(t);
   const { admin } = service;
