@@ -15,8 +15,6 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
-import { authenticateCaller } from '../vault/misuse.ts';
-import { authenticateUse } from '../vault/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -30,16 +28,17 @@ import {
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
+import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
-import { addRoutes, addressOf, checkRole } from './register-routes.ts';
+import { addRoutes, checkRole } from './register-routes.ts';
 import { RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
-import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger, readBaseUrl } from './use-door.ts';
+import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger } from './use-door.ts';
 import { findUseToken } from './use-token.ts';
 import { VALIDATOR } from './validation.ts';
 
@@ -137,9 +136,12 @@ export function createServer(parts: HttpParts): HttpServer {
       try {
         checkRequest(request.raw, parts, request.routeOptions.config.isAlwaysServed === true);
         const isUse = isBaseUrl(request.raw);
-        if (request.is404 || (!isUse && isEncodedRoute(request.url, request.method)))
-          throw routingError(request.url, reply);
-        if (request.routeOptions.config.isPublic === true) return start(done);
+        const isUnknown = request.is404 || (!isUse && isEncodedRoute(request.url, request.method));
+        const error = isUnknown ? routingError(request.url, reply) : undefined;
+        if (isUnknown || request.routeOptions.config.isPublic === true) {
+          const stray = findStrayToken(parts.vault, request);
+          return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
+        }
         request.token = isUse ? findUseToken(request.raw) : bearerToken(request.raw);
         const found = identifyCaller(parts.vault, request, isUse);
         if (typeof found === 'function')
@@ -187,17 +189,6 @@ export function createServer(parts: HttpParts): HttpServer {
   addRoutes(app, parts);
   addUseDoor(app, parts.vault);
   return app;
-}
-
-/** @throws the error of a token that is not valid here */
-function identifyCaller(vault: Vault, request: FastifyRequest, isUse: boolean) {
-  if (isUse) return authenticateUse(vault, request.token, () => readBaseUrl(request));
-  return authenticateCaller(vault, request.token, () => ({
-    requestId: request.id,
-    remoteAddr: addressOf(request),
-    method: request.method,
-    route: request.routeOptions.url ?? '*',
-  }));
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

@@ -3,11 +3,11 @@
  * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, type ErrorInfo } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { ADMIN } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { type ForwardedRequest, rejectMisuse, type WrongPlace } from '../core/operations/misuse.ts';
+import { type ForwardedRequest, recordMisuse, type WrongPlace } from '../core/operations/misuse.ts';
 import { type FoundToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
 import { authenticate, type Vault } from './vault.ts';
@@ -25,7 +25,7 @@ interface Incident {
 export interface RouteCall extends RequestOrigin {
   readonly method: string;
   /** Its pattern, not its path. */
-  readonly route: string;
+  readonly route: string | null;
 }
 
 /** Each costs a read of the store. The request is rejected however many it has. */
@@ -38,13 +38,18 @@ export async function findIssuedLease({ store, keys }: Vault, token: string): Pr
 }
 
 /** @throws the error for the place, after it was recorded */
-export function recordMisuse({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident): Promise<never> {
+export async function rejectMisuse(vault: Vault, lease: Lease, incident: Incident): Promise<never> {
+  const { code, message } = await record(vault, lease, incident);
+  throw new ApiError(code, message);
+}
+
+function record({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident): Promise<ErrorInfo> {
   const agent = ledger.memory.control.agentById(lease.agentId);
   const { tokenHash } = lease;
   const holder: Authentication | null =
     agent === null || tokenHash === null ? null : { kind: 'lease', tokenHash, agentName: agent.name };
   const agentName = caller === null ? (agent?.name ?? lease.agentName) : nameOf(caller);
-  return ledger.submit(rejectMisuse({ lease, agentName, caller: caller ?? holder, place, context: origin }));
+  return ledger.submit(recordMisuse({ lease, agentName, caller: caller ?? holder, place, context: origin }));
 }
 
 /**
@@ -59,11 +64,17 @@ export function authenticateCaller(
   const found = authenticate(vault, token);
   if (typeof found !== 'function' || !isUseToken(token)) return found;
   return async () => {
-    const lease = await findIssuedLease(vault, token);
-    if (lease === null) throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
-    const { method, route, ...origin } = call();
-    return recordMisuse(vault, lease, { caller: null, origin, place: { kind: 'route', method, route } });
+    await recordStray(vault, token, call());
+    throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
   };
+}
+
+/** Records a token of a use lease, if it was issued, at a route that does not accept it. */
+export async function recordStray(vault: Vault, token: string, call: RouteCall): Promise<void> {
+  const lease = await findIssuedLease(vault, token);
+  if (lease === null) return;
+  const { method, route, ...origin } = call;
+  await record(vault, lease, { caller: null, origin, place: { kind: 'route', method, route } });
 }
 
 /**
@@ -79,7 +90,7 @@ export async function checkForwarded(
   for (const { token, place: kind } of tokens.filter((each) => isUseToken(each.token)).slice(0, MAX_CHECKED)) {
     const lease = await findIssuedLease(vault, token);
     const place: WrongPlace = { kind, ...forwarded };
-    if (lease !== null) await recordMisuse(vault, lease, { caller: context.authentication, place, origin: context });
+    if (lease !== null) await rejectMisuse(vault, lease, { caller: context.authentication, place, origin: context });
   }
 }
 

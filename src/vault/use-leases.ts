@@ -17,7 +17,7 @@ import type { Placement } from '../core/target.ts';
 import { isUseToken } from '../core/token-form.ts';
 import { hashToken, newUseToken, newUseTokenNonce } from '../crypto/tokens.ts';
 import { withBudget } from './agent-budgets.ts';
-import { findIssuedLease, type RequestOrigin, recordMisuse } from './misuse.ts';
+import { findIssuedLease, type RequestOrigin, rejectMisuse } from './misuse.ts';
 import { authenticate, type Vault } from './vault.ts';
 
 export interface NewUseLease {
@@ -85,7 +85,7 @@ async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall
   // ORDER: also for a lease that has ended, whose token has left its program all the same.
   if (call !== null && call.path !== lease.path) {
     const { path, request, ...origin } = call;
-    await recordMisuse(vault, lease, { caller: null, origin, place: { kind: 'base URL', path, request } });
+    await rejectMisuse(vault, lease, { caller: null, origin, place: { kind: 'base URL', path, request } });
   }
   const agent = ledger.memory.control.agentById(lease.agentId);
   if (agent === null) throw unknownToken();

@@ -116,6 +116,25 @@ test('as a bearer token at any other route that needs one, where it is an unknow
   }
 });
 
+test('at an address that does not exist, as of a wrong base URL, and at a route that needs no token', async () => {
+  const holder = service.as(token);
+  for (const [verb, path, status, route] of [
+    ['post', '/v1/chat/completions', 404, 'an address'],
+    ['post', '/api/v1/audit', 405, 'an address'],
+    ['post', '/auth/challenge', 200, '/auth/challenge'],
+  ] as const) {
+    known = (await misuses()).length;
+    const answer = await holder[verb](path, { agent_name: 'agent' });
+    assert.equal(answer.status, status, answer.text);
+    assert.equal((await service.as(INVENTED)[verb](path, { agent_name: 'agent' })).status, status);
+    const reason = `the token was sent to ${route}, which is not a base URL`;
+    assert.deepEqual(await theEntry(), { ...OWN, method: 'POST', host: null, target_path: null, reason });
+  }
+  known = (await misuses()).length;
+  assert.equal((await holder.get('/api/v1/health')).status, 200);
+  assert.equal((await misuses()).length, known);
+});
+
 test('in a part of a request to a base URL that would be forwarded', async () => {
   const encoded = `%6c${token.slice(1)}`;
   const wrong: readonly [place: string, rest: string, headers: OutgoingHttpHeaders][] = [

@@ -9,7 +9,7 @@ import type { BatchState } from '../batch-state.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { Lease } from '../lease.ts';
 import type { ActorName } from '../names.ts';
-import { type Context, type Operation, rejected } from '../operation.ts';
+import { type Context, type Operation, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { UseRequest } from '../target.ts';
 import { hasToken, type TokenPlace } from '../token-form.ts';
@@ -22,8 +22,11 @@ export interface ForwardedRequest {
 
 /** Where the token was. */
 export type WrongPlace =
-  /** At a route that takes other tokens; `route` is its pattern, which contains nothing of the request. */
-  | { readonly kind: 'route'; readonly method: string; readonly route: string }
+  /**
+   * At a route that takes other tokens or none; `route` is its pattern, which contains nothing of the request. Null for
+   * an address that does not exist.
+   */
+  | { readonly kind: 'route'; readonly method: string; readonly route: string | null }
   /** At the base URL of another credential. */
   | ({ readonly kind: 'base URL' } & ForwardedRequest)
   /** In a part of a request that is forwarded. */
@@ -39,15 +42,17 @@ export interface Misuse {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
 }
 
-/** The token was issued: its MAC has been checked. The lease may have ended. */
-export function rejectMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<never> {
+/**
+ * The token was issued: its MAC has been checked. The lease may have ended. The reply is the error of the request,
+ * unless its route needs no token.
+ */
+export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<ErrorInfo> {
   const { requestId, remoteAddr } = context;
   return {
     reads: place.kind === 'route' ? {} : { credential: place.path, usage: true },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
-    decide: (known) => {
-      const { code, message } = errorFor(place);
-      return rejected(code, message, {
+    decide: (known) =>
+      succeeded(errorFor(place), {
         eventType: 'credential.misuse',
         agentName,
         resource: lease.path,
@@ -58,8 +63,7 @@ export function rejectMisuse({ lease, agentName, caller, place, context }: Misus
         requestId,
         remoteAddr,
         use: place.kind === 'route' ? { method: place.method } : requestFields(known, place),
-      });
-    },
+      }),
   };
 }
 
@@ -72,7 +76,7 @@ function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
 }
 
 function reasonFor(place: WrongPlace): string {
-  if (place.kind === 'route') return `the token was sent to ${place.route}, which is not a base URL`;
+  if (place.kind === 'route') return `the token was sent to ${place.route ?? 'an address'}, which is not a base URL`;
   if (place.kind === 'base URL') return `the token was sent to the base URL of ${place.path}`;
   return `the token was in ${PART[place.kind]} of a request with ${place.path}`;
 }
