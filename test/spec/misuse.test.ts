@@ -2,9 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { startUpstream } from '../broker/upstream.ts';
+import { runVerifier } from '../crypto/python-verifier.ts';
+import { keysOf } from '../crypto/vectors.ts';
 import type { Client } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
@@ -299,6 +304,11 @@ test('more than a minute’s denials of an agent are summarised', async (t) => {
   assert.equal(listed.body.meta.total, 3);
 });
 
-test('the log with these entries verifies', async () => {
+test('the log with these entries verifies, also by the independent verifier', async (t) => {
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+  const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
+  const { text, headers } = await admin.get('/api/v1/audit/export');
+  const head = headers.get('leasehold-audit-head');
+  const { status } = await runVerifier(t, { text, head, auditKey: exportAuditKey(keysOf(rootKey)) });
+  assert.equal(status, 0);
 });
