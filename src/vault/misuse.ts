@@ -3,21 +3,27 @@
  * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
-import { ApiError, type ErrorInfo } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { ADMIN } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { type ForwardedRequest, recordMisuse, type WrongPlace } from '../core/operations/misuse.ts';
+import {
+  type ForwardedPlace,
+  type ForwardedRequest,
+  misuseError,
+  recordMisuse,
+  type WrongPlace,
+} from '../core/operations/misuse.ts';
 import { type FoundToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
 import { authenticate, type Vault } from './vault.ts';
 
 export type RequestOrigin = Pick<Context, 'requestId' | 'remoteAddr'>;
 
-interface Incident {
+interface Incident<P extends WrongPlace> {
   /** Null if nothing but the token says who calls: then the agent that holds the lease. */
   readonly caller: Authentication | null;
-  readonly place: WrongPlace;
+  readonly place: P;
   readonly origin: RequestOrigin;
 }
 
@@ -37,19 +43,20 @@ export async function findIssuedLease({ store, keys }: Vault, token: string): Pr
   return lease !== null && isUseTokenOf(keys.row, token, [lease.agentId, lease.path]) ? lease : null;
 }
 
-/** @throws the error for the place, after it was recorded */
-export async function rejectMisuse(vault: Vault, lease: Lease, incident: Incident): Promise<never> {
-  const { code, message } = await record(vault, lease, incident);
+/** @throws ACCESS_DENIED, after it was recorded */
+export async function rejectMisuse(vault: Vault, lease: Lease, incident: Incident<ForwardedPlace>): Promise<never> {
+  await record(vault, lease, incident);
+  const { code, message } = misuseError(incident.place);
   throw new ApiError(code, message);
 }
 
-function record({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident): Promise<ErrorInfo> {
+async function record({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident<WrongPlace>): Promise<void> {
   const agent = ledger.memory.control.agentById(lease.agentId);
   const { tokenHash } = lease;
   const holder: Authentication | null =
     agent === null || tokenHash === null ? null : { kind: 'lease', tokenHash, agentName: agent.name };
   const agentName = caller === null ? (agent?.name ?? lease.agentName) : nameOf(caller);
-  return ledger.submit(recordMisuse({ lease, agentName, caller: caller ?? holder, place, context: origin }));
+  await ledger.submit(recordMisuse({ lease, agentName, caller: caller ?? holder, place, context: origin }));
 }
 
 /**
@@ -89,7 +96,7 @@ export async function checkForwarded(
 ): Promise<void> {
   for (const { token, place: kind } of tokens.filter((each) => isUseToken(each.token)).slice(0, MAX_CHECKED)) {
     const lease = await findIssuedLease(vault, token);
-    const place: WrongPlace = { kind, ...forwarded };
+    const place: ForwardedPlace = { kind, ...forwarded };
     if (lease !== null) await rejectMisuse(vault, lease, { caller: context.authentication, place, origin: context });
   }
 }

@@ -168,6 +168,14 @@ test('in the path, which the entry then leaves out', async () => {
   }
 });
 
+test('in place of the credential, whose path the entry then leaves out', async () => {
+  for (const headers of [bearer(token), bearer(agent.token)]) {
+    known = (await misuses()).length;
+    assert.equal((await atDoor(`api/${token}/-/v1/a`, headers)).status, 403);
+    assert.match((await theEntry()).reason, /another credential$/);
+  }
+});
+
 test('in a parameter that is not the placement’s, and not in the one that is', async () => {
   const own = await issue(agent, 'api/query');
   assert.equal((await atDoor(`api/query/-/a?other=${own.token}`, {})).status, 403);

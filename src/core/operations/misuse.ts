@@ -1,9 +1,9 @@
 /**
- * Records that the token of a use lease was presented where it does not belong, and rejects the request. The token is
- * worth nothing there; the entry tells that it has left the program that it was made for.
+ * Records that the token of a use lease was presented where it does not belong. The token is worth nothing there; the
+ * entry tells that it has left the program that it was made for.
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
-import { type Authentication, UNKNOWN_TOKEN } from '../agent.ts';
+import type { Authentication } from '../agent.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { ErrorInfo } from '../errors.ts';
@@ -20,17 +20,20 @@ export interface ForwardedRequest {
   readonly request: UseRequest | BaseUrlRequest;
 }
 
-/** Where the token was. */
-export type WrongPlace =
-  /**
-   * At a route that takes other tokens or none; `route` is its pattern, which contains nothing of the request. Null for
-   * an address that does not exist.
-   */
-  | { readonly kind: 'route'; readonly method: string; readonly route: string | null }
+/** Where a token was in a request that would have been forwarded. */
+export type ForwardedPlace =
   /** At the base URL of another credential. */
   | ({ readonly kind: 'base URL' } & ForwardedRequest)
   /** In a part of a request that is forwarded. */
   | ({ readonly kind: TokenPlace } & ForwardedRequest);
+
+export type WrongPlace =
+  | ForwardedPlace
+  /**
+   * At a route that takes other tokens or none; `route` is its pattern, which contains nothing of the request. Null for
+   * an address that does not exist.
+   */
+  | { readonly kind: 'route'; readonly method: string; readonly route: string | null };
 
 export interface Misuse {
   readonly lease: Pick<Lease, 'id' | 'path'>;
@@ -42,17 +45,14 @@ export interface Misuse {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
 }
 
-/**
- * The token was issued: its MAC has been checked. The lease may have ended. The reply is the error of the request,
- * unless its route needs no token.
- */
-export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<ErrorInfo> {
+/** The token was issued: its MAC has been checked. The lease may have ended. */
+export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
   const { requestId, remoteAddr } = context;
   return {
     reads: place.kind === 'route' ? {} : { credential: place.path, usage: true },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
-      succeeded(errorFor(place), {
+      succeeded(null, {
         eventType: 'credential.misuse',
         agentName,
         resource: lease.path,
@@ -77,16 +77,17 @@ function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
 
 function reasonFor(place: WrongPlace): string {
   if (place.kind === 'route') return `the token was sent to ${place.route ?? 'an address'}, which is not a base URL`;
-  if (place.kind === 'base URL') return `the token was sent to the base URL of ${place.path}`;
-  return `the token was in ${PART[place.kind]} of a request with ${place.path}`;
+  const credential = hasToken(place.path) ? 'another credential' : place.path;
+  if (place.kind === 'base URL') return `the token was sent to the base URL of ${credential}`;
+  return `the token was in ${PART[place.kind]} of a request with ${credential}`;
 }
 
-function errorFor({ kind }: WrongPlace): ErrorInfo {
-  if (kind === 'route') return { code: 'UNAUTHENTICATED', message: UNKNOWN_TOKEN };
-  if (kind === 'base URL') {
-    return { code: 'ACCESS_DENIED', message: 'Access denied: the use lease is for another credential.' };
-  }
-  const message = `Access denied: ${PART[kind]} of the request has the token of a use lease. Nothing was sent.`;
+/** The error of the request, which is not sent. */
+export function misuseError({ kind }: ForwardedPlace): ErrorInfo {
+  const message =
+    kind === 'base URL'
+      ? 'Access denied: the use lease is for another credential.'
+      : `Access denied: ${PART[kind]} of the request has the token of a use lease. Nothing was sent.`;
   return { code: 'ACCESS_DENIED', message };
 }
 
