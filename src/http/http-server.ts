@@ -20,6 +20,7 @@ import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
   type CallerTimeouts,
+  CLIENT_DISCONNECTED,
   continueIfExpected,
   handleConnectAndExpect,
   setTimeouts,
@@ -208,6 +209,7 @@ function toBytes(body: string | Buffer): Uint8Array {
 }
 
 function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  if (error === CLIENT_DISCONNECTED) return reply.hijack();
   const known = toApiError(error);
   if (known === null) log.unexpectedError(error, request.id);
   // A request that the framework itself rejects did not pass the `onRequest` hook.

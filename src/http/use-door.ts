@@ -16,7 +16,7 @@ import { checkForwarded } from '../vault/misuse.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse, UseCall } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
-import { continueIfExpected } from './connections.ts';
+import { continueIfExpected, disconnectSignal } from './connections.ts';
 import { addressOf, serviceUrlOf } from './register-routes.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
@@ -132,20 +132,10 @@ function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
 }
 
-/** Aborted when the client disconnects, or ends its side of the connection, which looks the same. */
 function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  if (!isUpgrade(request)) return disconnectSignal(request, response);
   const { socket } = request;
-  const left = new AbortController();
-  const leave = (): void => {
-    if (isUpgrade(request)) setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref();
-    else socket.destroy();
-  };
-  socket.once('end', leave);
-  response.once('close', () => {
-    socket.off('end', leave);
-    left.abort();
-  });
-  return left.signal;
+  return disconnectSignal(request, response, () => setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref());
 }
 
 /** A response that breaks off closes the connection, so that the client cannot take it for a complete one. */

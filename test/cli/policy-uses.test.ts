@@ -82,10 +82,10 @@ test('an explanation of a request tells the policy or the target that would gran
 
   const denied = await explain(`POST ${ORIGIN}/v1/files?purpose=x`);
   assert.match(denied.stdout, /: DENIED\n.*But no target of the credential has this method; the nearest is https:/);
-  const target = { origin: ORIGIN, paths: ['/v1/files'], methods: ['POST'] };
-  assert.ok(denied.stdout.includes(`This target would allow it, and nothing else:\n  ${JSON.stringify(target)}\n`));
+  const command = `target put a/key --add --origin ${ORIGIN} --path /v1/files --method POST`;
+  assert.ok(denied.stdout.includes(`This would allow it, and nothing else:\n  leasehold ${command}\n`));
   assert.equal(denied.stdout.includes('policy put'), false);
-  await admin.put('/api/v1/targets/a/key', { ...targets, targets: [...targets.targets, target] });
+  await run(command.split(' '));
   assert.match((await explain(`POST ${ORIGIN}/v1/files?purpose=x`)).stdout, /: ALLOWED by ci-use/);
   assert.match((await explain(`POST ${ORIGIN}/v1/models`)).stdout, /: DENIED/);
 

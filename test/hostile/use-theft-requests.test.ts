@@ -90,16 +90,7 @@ test('a user in the address, and marks after which parsers differ', async () => 
         `//${authority}/v1/echo`,
         `HTTPS://${authority}/v1/`,
       ],
-      ...[
-        ` ${ECHO}`,
-        `${ECHO} `,
-        `${ECHO}\r\nX: y`,
-        `${ECHO}\0`,
-        `${ECHO}#a`,
-        `file://${authority}/v1/a`,
-        '/v1/echo',
-        '*',
-      ],
+      ...[` ${ECHO}`, `${ECHO} `, `${ECHO}\r\nX: y`, `${ECHO}\0`, `${ECHO}#a`, `file://${authority}/v1/a`, '*'],
     ]),
   );
 });

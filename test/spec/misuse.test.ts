@@ -199,6 +199,10 @@ test('in the URL or a header of a use as one call', async () => {
     assert.deepEqual(await theEntry(), { ...OWN, method: 'GET', host: '127.0.0.1', target_path: '/v1/a', reason });
   }
   known = (await misuses()).length;
+  const alone = { path: 'api/key', method: 'GET', url: `/v1/${token}` };
+  assert.equal((await agent.post('/api/v1/use', alone)).status, 403);
+  assert.equal((await theEntry()).host, '127.0.0.1');
+  known = (await misuses()).length;
   assert.equal((await call({}, `/v1/${token}`)).status, 403);
   assert.equal((await theEntry()).target_path, null);
 });
