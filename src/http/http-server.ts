@@ -15,8 +15,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
-import { authenticateUse } from '../vault/use-leases.ts';
-import { authenticate, type Vault } from '../vault/vault.ts';
+import type { Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
@@ -30,6 +29,7 @@ import {
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
+import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRole } from './register-routes.ts';
@@ -137,11 +137,14 @@ export function createServer(parts: HttpParts): HttpServer {
       try {
         checkRequest(request.raw, parts, request.routeOptions.config.isAlwaysServed === true);
         const isUse = isBaseUrl(request.raw);
-        if (request.is404 || (!isUse && isEncodedRoute(request.url, request.method)))
-          throw routingError(request.url, reply);
-        if (request.routeOptions.config.isPublic === true) return start(done);
+        const isUnknown = request.is404 || (!isUse && isEncodedRoute(request.url, request.method));
+        const error = isUnknown ? routingError(request.url, reply) : undefined;
+        if (isUnknown || request.routeOptions.config.isPublic === true) {
+          const stray = findStrayToken(parts.vault, request);
+          return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
+        }
         request.token = isUse ? findUseToken(request.raw) : bearerToken(request.raw);
-        const found = (isUse ? authenticateUse : authenticate)(parts.vault, request.token);
+        const found = identifyCaller(parts.vault, request, isUse);
         if (typeof found === 'function')
           return start(() => found().then((authentication) => admit(authentication), done));
         admit(found);

@@ -10,8 +10,10 @@ import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
+import { findTokens } from '../../core/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
+import { checkForwarded } from '../../vault/misuse.ts';
 import type { UseCall } from '../../vault/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
@@ -30,6 +32,7 @@ export const useRoutes: readonly Route[] = [
     data: UseResponse,
     async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
+      await checkTokens(vault, context, call);
       // A client that disconnects cuts the use.
       return { data: await useOnce(vault, context, { ...call, signal: disconnectSignal() }) };
     },
@@ -78,6 +81,16 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
     isUpgrade: false,
     baseUrl: null,
   };
+}
+
+/** @throws INVALID_REQUEST for a token that would be sent upstream, ACCESS_DENIED for one of a use lease */
+async function checkTokens(vault: Vault, context: Context, { order, headers }: UseCall): Promise<void> {
+  const { path, request } = order;
+  const { path: urlPath, query } = 'url' in request ? request.url : request;
+  const tokens = findTokens({ path: urlPath, query, headers });
+  if (tokens.length === 0) return;
+  await checkForwarded(vault, context, tokens, { path, request });
+  throw invalidRequest('token', "must not be part of a use's url or headers");
 }
 
 /** Reads the body up to a number of bytes, and cuts the rest. A body that breaks off is as long as what arrived. */
