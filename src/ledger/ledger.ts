@@ -224,7 +224,8 @@ export class Ledger {
   #summariseLater(): void {
     this.#summary ??= setTimeout(() => {
       this.#summary = null;
-      if (this.#state === 'ok') this.submit(NOOP).catch(() => undefined);
+      // A stop has recorded them meanwhile, and the store is closed.
+      if (this.#state === 'ok' && this.#parts.denials.isWaiting) this.submit(NOOP).catch(() => undefined);
     }, SUMMARY_INTERVAL_MS).unref();
   }
 
