@@ -123,9 +123,9 @@ function removalRule({ headers, placement, isUpgrade }: Order): (name: string) =
     .filter(([name]) => plainName(name) === 'connection')
     .flatMap(([, value]) => value.split(',').map((part) => plainName(part.trim())));
   if (placement.kind === 'header') named.push(plainName(placement.name));
-  const removed = REMOVED.union(new Set(named));
   return (name) =>
-    removed.has(name) ||
+    REMOVED.has(name) ||
+    named.includes(name) ||
     REMOVED_PREFIXES.some((prefix) => name.startsWith(prefix)) ||
     (!isUpgrade && name.startsWith(WEBSOCKET_PREFIX));
 }

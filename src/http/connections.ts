@@ -58,8 +58,8 @@ export function allowHalfOpen(server: Server): void {
 }
 
 /**
- * Aborted when the client disconnects, or ends its side of the connection, which looks the same, before its response is
- * complete; also when the response has closed. `leave` runs when the client ends its side.
+ * Aborted when the client disconnects, or ends its side of the connection, which looks the same, before it has the
+ * whole response. `leave` runs when the client ends its side.
  */
 export function disconnectSignal(
   { socket }: IncomingMessage,
@@ -70,7 +70,7 @@ export function disconnectSignal(
   socket.once('end', leave);
   response.once('close', () => {
     socket.off('end', leave);
-    left.abort(CLIENT_DISCONNECTED);
+    if (!response.writableFinished) left.abort(CLIENT_DISCONNECTED);
   });
   return left.signal;
 }

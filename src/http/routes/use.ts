@@ -1,4 +1,5 @@
 /** Rows of the route table: one use of a credential as a call. SOURCE: docs/api.md, "Brokered use". */
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
@@ -109,15 +110,6 @@ async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buff
   }
   const bytes = Buffer.concat(chunks);
   return { bytes: bytes.subarray(0, maxBytes), isTruncated: length > maxBytes };
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
