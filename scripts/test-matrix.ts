@@ -65,6 +65,7 @@ const LONG = '.long.test.ts';
  * test/kit/scale.ts.
  */
 const SCALED = [
+  'test/broker/redaction-splits.test.ts',
   'test/broker/redaction.test.ts',
   'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
