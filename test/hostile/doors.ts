@@ -16,10 +16,15 @@ export interface UseCall {
 export interface DoorResponse {
   /** Of the upstream, if it answered; otherwise of the service. */
   readonly status: number;
+  readonly head: string;
   /** Whether the upstream's response was passed on. */
   readonly isUpstream: boolean;
-  /** Everything that was received, and the body without its framing. */
-  readonly parts: readonly Buffer[];
+  /** Whether the body did not break off. */
+  readonly isComplete: boolean;
+  /** Everything that was received. */
+  readonly bytes: Buffer;
+  /** Without its framing. */
+  readonly body: Buffer;
 }
 
 /** The service, and who calls it. `token` null: without one. */
@@ -28,6 +33,8 @@ export interface Caller {
   readonly token: string | null;
 }
 
+/** Places in which a URL of another origin is never a request to the target. */
+export const FOREIGN_PLACES = 7;
 const TIMEOUT_MS = 120_000;
 const HEAD_END = '\r\n\r\n';
 const CONTINUE = `HTTP/1.1 100 Continue${HEAD_END}`;
@@ -39,10 +46,11 @@ export async function sendByBaseUrl(caller: Caller, call: UseCall, origin: strin
   const end = bytes.indexOf(HEAD_END, start);
   const head = bytes.toString('latin1', start, end === -1 ? bytes.length : end);
   const isUpstream = /^x-leasehold-lease:/im.test(head) && !/^x-leasehold-error:/im.test(head);
-  const body = bytes.subarray(end === -1 ? bytes.length : end + HEAD_END.length);
+  const rest = bytes.subarray(end === -1 ? bytes.length : end + HEAD_END.length);
   const isChunked = /^transfer-encoding: chunked/im.test(head);
+  const { body, isComplete } = isChunked ? withoutChunks(rest) : { body: rest, isComplete: true };
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
-  return { status, isUpstream, parts: [bytes, isChunked ? withoutChunks(body) : body] };
+  return { status, head, isUpstream, isComplete, bytes, body };
 }
 
 function toRequest({ token }: Caller, call: UseCall, origin: string, variant: number): Buffer {
@@ -77,22 +85,23 @@ function addressOf({ path, url }: UseCall, origin: string, variant: number): { t
     { target: `${base}/${url}`, host: 'localhost' },
     { target: `${base}//${rest}`, host: 'localhost' },
     { target: `${base}@${rest}`, host: 'localhost' },
-    { target: `${base}/v1/a`, host: authority },
     { target: `${base}/v1/../../${rest}`, host: 'localhost' },
-    { target: `${base}/v1/${rest}`, host: 'localhost' },
     { target: `${base}\\@${rest}`, host: 'localhost' },
     { target: `//${rest}${base}/v1/a`, host: 'localhost' },
+    // These can be requests to the target itself.
+    { target: `${base}/v1/a`, host: authority },
+    { target: `${base}/v1/${rest}`, host: 'localhost' },
   ];
   return places[variant % places.length] ?? { target: url, host: 'localhost' };
 }
 
 /** The body of a chunked message, as far as it was received. */
-export function withoutChunks(bytes: Buffer): Buffer {
+export function withoutChunks(bytes: Buffer): { readonly body: Buffer; readonly isComplete: boolean } {
   const chunks: Buffer[] = [];
   for (let at = 0; ; ) {
     const start = bytes.indexOf('\r\n', at) + 2;
     const length = Number.parseInt(bytes.toString('latin1', at, start), 16);
-    if (start === 1 || !(length > 0)) return Buffer.concat(chunks);
+    if (start === 1 || !(length > 0)) return { body: Buffer.concat(chunks), isComplete: length === 0 };
     chunks.push(bytes.subarray(start, start + length));
     at = start + length + 2;
   }
