@@ -77,7 +77,8 @@ export const UseRequest = object({
   method: fields.HttpMethod,
   url: Type.String({
     maxLength: MAX_URL_LENGTH,
-    description: 'An absolute URL that a target of the credential matches.',
+    description:
+      'An absolute URL that a target of the credential matches; or only its path, for the first such target.',
   }),
   headers: Type.Optional(fields.RequestHeaders),
   body: Type.Optional(Type.String({ maxLength: 2 * 1024 * 1024 })),

@@ -3,12 +3,12 @@
  * flight then end with `failed`, and are not repeated: the upstream may have received them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type ClientHttp2Session, connect } from 'node:http2';
 import { extname } from 'node:path';
 import { Duplex, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { BrokerUse } from './broker-use.ts';
-import { type Order, SESSION_OPTIONS } from './protocol.ts';
+import { Channel } from './channel.ts';
+import type { FinalMessage, Order } from './protocol.ts';
 
 const SERVICE_FD = 3;
 /** A process that dies sooner is replaced at the next use, not immediately. */
@@ -19,7 +19,7 @@ const PASSED_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'
 
 interface Running {
   readonly child: ChildProcess;
-  readonly session: ClientHttp2Session;
+  readonly channel: Channel;
   readonly startedAt: number;
 }
 
@@ -42,10 +42,7 @@ export class BrokerClient {
    * handshake of an upgrade. An abort of the signal cuts the use.
    */
   use(order: Order, body: Readable | null, signal?: AbortSignal): BrokerUse {
-    const session = this.#ensureRunning()?.session;
-    const isOpen = session !== undefined && !session.closed && !session.destroyed;
-    const stream = isOpen ? session.request({ ':method': 'POST', ':path': '/' }) : null;
-    return new BrokerUse(stream, order, body, signal);
+    return startUse(this.#ensureRunning()?.channel ?? null, order, body, signal);
   }
 
   /** Ends the process and every use. No use may follow. */
@@ -56,7 +53,7 @@ export class BrokerClient {
     const { promise, resolve } = Promise.withResolvers<void>();
     running.child.once('exit', () => resolve());
     const timer = setTimeout(() => running.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    running.session.destroy();
+    running.channel.close();
     await promise;
     clearTimeout(timer);
   }
@@ -76,25 +73,38 @@ export class BrokerClient {
     child.on('exit', () => this.#forget(child));
     const socket = child.stdio[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
-    const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => socket });
-    session.on('error', () => undefined);
-    // A process whose connection is lost is of no use.
-    session.on('close', () => {
-      socket.destroy();
-      if (!this.#isStopped) child.kill('SIGKILL');
-      if (this.#running?.child === child && !this.#isStopped) this.#forget(child);
+    const channel = new Channel(socket, {
+      // A process whose connection is lost is of no use.
+      closed: () => {
+        if (this.#isStopped) return;
+        child.kill('SIGKILL');
+        this.#forget(child);
+      },
     });
-    return { child, session, startedAt: performance.now() };
+    return { child, channel, startedAt: performance.now() };
   }
 
   #forget(child: ChildProcess): void {
     const running = this.#running;
     if (running?.child !== child) return;
     this.#running = null;
-    running.session.destroy();
+    running.channel.close();
     if (performance.now() - running.startedAt >= MIN_LIFETIME_MS) this.#ensureRunning();
   }
 }
+
+/** `channel`: null if no process could be started. */
+export function startUse(
+  channel: Channel | null,
+  order: Order,
+  body: Readable | null,
+  signal: AbortSignal | undefined,
+): BrokerUse {
+  const stream = channel?.isOpen === true ? channel.open(order, isComplete) : null;
+  return new BrokerUse(stream, body, signal);
+}
+
+const isComplete = (message: unknown): boolean => (message as FinalMessage | null)?.result.ended === 'complete';
 
 /** Node's options and the program. INVARIANT: the process may use the network and read its own code, nothing else. */
 function programWords(): string[] {

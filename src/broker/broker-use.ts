@@ -1,15 +1,7 @@
 /** One use as the service sees it: the head, the body and the result that the broker's process sends. */
-import type { ClientHttp2Stream } from 'node:http2';
-import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
-import {
-  type BrokerHead,
-  decodeResult,
-  encodeFrame,
-  type HeaderPairs,
-  type Order,
-  readFrame,
-  type UseResult,
-} from './protocol.ts';
+import { Readable } from 'node:stream';
+import type { ChannelStream } from './channel-stream.ts';
+import type { BrokerHead, FinalMessage, HeaderPairs, UseResult } from './protocol.ts';
 import { drained } from './upstream.ts';
 
 export class BrokerUse {
@@ -22,49 +14,20 @@ export class BrokerUse {
   readonly body: Readable;
   /** Resolves when the body has closed; never rejects. */
   readonly result: Promise<UseResult>;
-  readonly #counter: Counter;
-  #isLost = false;
+  readonly #stream: ChannelStream | null;
+  #head: BrokerHead | null = null;
   #bytesIn = 0;
-  #status: number | null = null;
-  #final: { readonly result: UseResult; readonly trailers: HeaderPairs } | null = null;
 
   /** `stream`: null if no process could be started. `body`: null without one. */
-  constructor(stream: ClientHttp2Stream | null, order: Order, body: Readable | null, signal?: AbortSignal) {
-    this.#counter = new Counter(() => {
-      // An end without trailers is that of the connection.
-      this.#isLost ||= this.#final === null;
-      return this.#final?.result.ended === 'complete';
-    });
-    this.body = this.#counter;
-    this.body.on('error', () => undefined);
+  constructor(stream: ChannelStream | null, body: Readable | null, signal?: AbortSignal) {
+    this.#stream = stream;
+    this.body = stream ?? new Readable().destroy();
     const closed = Promise.withResolvers<UseResult>();
-    this.body.on('close', () => closed.resolve(this.#resultNow()));
     this.result = closed.promise;
-    if (stream === null) {
-      this.#isLost = true;
-      this.body.destroy();
-      this.head = Promise.resolve({ kind: 'error', failure: 'broker' });
-      return;
-    }
-    // ORDER: before the listeners of `pipeline`, which destroy the body.
-    const lose = (): void => {
-      this.#isLost ||= this.#final === null && !this.body.destroyed;
-    };
-    stream.on('error', lose).on('aborted', lose).on('close', lose);
-    stream.on('trailers', (fields) => {
-      this.#final = decodeResult(fields);
-    });
-    const cut = (): void => void this.body.destroy();
-    this.body.on('close', () => {
-      signal?.removeEventListener('abort', cut);
-      // A response can be complete before the request is; its rest is not sent.
-      if (!this.body.readableEnded || !stream.writableFinished) stream.destroy();
-    });
-    if (signal?.aborted === true) cut();
-    else signal?.addEventListener('abort', cut, { once: true });
-    this.head = this.#start(stream, signal);
+    this.body.on('close', () => closed.resolve(this.#result()));
+    this.head = stream === null ? Promise.resolve({ kind: 'error', failure: 'broker' }) : this.#start(stream, signal);
     this.head.catch(() => undefined);
-    this.#send(stream, order, body).catch(cut);
+    if (stream !== null) this.#send(stream, body).catch(() => stream.destroy());
   }
 
   /** The upstream's trailers, known when the body has ended. */
@@ -72,63 +35,54 @@ export class BrokerUse {
     return this.#final?.trailers ?? [];
   }
 
-  async #start(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<BrokerHead> {
-    try {
-      // INVARIANT: only the broker's process writes to this socket, and it is checked by the same types.
-      const head = (await readFrame(stream)) as BrokerHead;
-      if (head.kind === 'response') this.#status = head.status;
-      pipeline(stream, this.#counter, () => undefined);
-      if (head.kind === 'error') {
-        // WHY here: the caller may destroy the body before the trailers say it.
-        this.#isLost = true;
-        this.body.resume();
-      }
-      return head;
-    } catch {
-      this.body.destroy();
-      signal?.throwIfAborted();
-      return { kind: 'error', failure: 'broker' };
-    }
+  get #final(): FinalMessage | null {
+    return (this.#stream?.endMessage ?? null) as FinalMessage | null;
   }
 
-  async #send(stream: ClientHttp2Stream, order: Order, body: Readable | null): Promise<void> {
-    stream.write(encodeFrame(order));
-    for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
-      if (stream.destroyed) return;
-      if (!(chunk instanceof Uint8Array)) continue;
-      this.#bytesIn += chunk.length;
-      if (!stream.write(chunk)) await drained(stream);
+  #start(stream: ChannelStream, signal: AbortSignal | undefined): Promise<BrokerHead> {
+    const { promise, resolve, reject } = Promise.withResolvers<BrokerHead>();
+    const cut = (): void => void stream.destroy();
+    stream.once('head', (head: BrokerHead) => {
+      this.#head = head;
+      // An error is followed by an empty body.
+      if (head.kind === 'error') stream.resume();
+      resolve(head);
+    });
+    // A response can be complete before the request is; its rest is not sent.
+    stream.once('end', () => {
+      if (!stream.writableFinished) stream.destroy();
+    });
+    stream.once('close', () => {
+      signal?.removeEventListener('abort', cut);
+      if (signal?.aborted === true) reject(signal.reason);
+      else resolve({ kind: 'error', failure: 'broker' });
+    });
+    if (signal?.aborted === true) cut();
+    else signal?.addEventListener('abort', cut, { once: true });
+    return promise;
+  }
+
+  async #send(stream: ChannelStream, body: Readable | null): Promise<void> {
+    if (body !== null) {
+      for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+        if (stream.destroyed) return;
+        if (!(chunk instanceof Uint8Array)) continue;
+        this.#bytesIn += chunk.length;
+        if (!stream.write(chunk)) await drained(stream);
+      }
     }
     stream.end();
   }
 
-  #resultNow(): UseResult {
-    const isRead = this.body.readableEnded;
-    const counted = { status: this.#status, bytesIn: this.#bytesIn, bytesOut: this.#counter.bytes, redactions: 0 };
-    if (this.#final !== null) {
-      const isUnread = this.#final.result.ended === 'complete' && !isRead;
-      return isUnread ? { ...this.#final.result, ended: 'client' } : this.#final.result;
+  #result(): UseResult {
+    const final = this.#final;
+    if (final !== null) {
+      const isUnread = final.result.ended === 'complete' && !this.body.readableEnded;
+      return isUnread ? { ...final.result, ended: 'client' } : final.result;
     }
-    return { ...counted, ended: this.#isLost ? 'failed' : 'client' };
-  }
-}
-
-/** Counts the bytes, and fails at the end if the response is not complete. */
-class Counter extends Transform {
-  bytes = 0;
-  readonly #isComplete: () => boolean;
-
-  constructor(isComplete: () => boolean) {
-    super();
-    this.#isComplete = isComplete;
-  }
-
-  override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.bytes += chunk.length;
-    done(null, chunk);
-  }
-
-  override _flush(done: TransformCallback): void {
-    done(this.#isComplete() ? null : new Error('the response of the upstream broke off'));
+    const status = this.#head?.kind === 'response' ? this.#head.status : null;
+    const hasFailed = this.#stream === null || this.#stream.isLost || this.#head?.kind === 'error';
+    const bytesOut = this.#stream?.bytesRead ?? 0;
+    return { status, bytesIn: this.#bytesIn, bytesOut, redactions: 0, ended: hasFailed ? 'failed' : 'client' };
   }
 }

@@ -1,9 +1,8 @@
 /**
- * What the service and the broker's process say to each other, for both sides. Every use is one HTTP/2 stream: the
- * request is a frame with the order and then the raw body, the response a frame with the head and then the redacted
- * body, and the trailers are the result. Values travel in frames only, never in HTTP/2 headers, which HPACK would keep.
+ * What the service and the broker's process say to each other. Every use is one stream of the channel: an order and the
+ * raw body of the request go one way; a head, the redacted body and a final message come back.
+ * INVARIANT: only these two processes have the socket, and both are checked by the same types.
  */
-import type { Readable } from 'node:stream';
 import type { Placement } from '../core/target.ts';
 
 /** Headers as they are on the wire: in order, with repetitions. */
@@ -61,87 +60,24 @@ export interface UseResult {
   readonly ended: Ended;
 }
 
-const LENGTH_BYTES = 4;
-/** Above every order and head: headers are at most 64 KiB, a value and a list of authorities have limits too. */
-const MAX_FRAME_BYTES = 8 * 1024 * 1024;
-
-/** Settings of both ends of the HTTP/2 connection. */
-export const SESSION_OPTIONS = {
-  // WHY: the limits guard against hostile peers. Here, reaching one would end the uses of every caller, such as when
-  // many are cut together.
-  maxSessionMemory: 1024,
-  maxSessionInvalidFrames: 1_000_000,
-  maxSessionRejectedStreams: 1_000_000,
-  streamResetBurst: 1_000_000,
-  streamResetRate: 1_000_000,
-  peerMaxConcurrentStreams: 100_000,
-  settings: {
-    enablePush: false,
-    initialWindowSize: 256 * 1024,
-    maxConcurrentStreams: 100_000,
-    maxFrameSize: 64 * 1024,
-  },
-} as const;
-
-export function encodeFrame(content: Order | BrokerHead): Buffer {
-  const text = Buffer.from(JSON.stringify(content), 'utf8');
-  const frame = Buffer.allocUnsafe(LENGTH_BYTES + text.length);
-  frame.writeUInt32BE(text.length);
-  text.copy(frame, LENGTH_BYTES);
-  return frame;
+/** What the broker says of a use when its response has ended. */
+export interface FinalMessage {
+  readonly result: UseResult;
+  readonly trailers: HeaderPairs;
 }
 
 /**
- * Reads the frame at the start of the stream, and leaves what follows in it.
- * @throws Error if the stream ends within the frame or the frame is too large
+ * Frames of a stream: an order opens it; the head precedes the redacted body; a final message, or nothing in the other
+ * direction, ends a body; a reset ends both directions; credit is the number of bytes that the other side has read.
  */
-export async function readFrame(stream: Readable): Promise<unknown> {
-  const length = (await readBytes(stream, LENGTH_BYTES)).readUInt32BE();
-  if (length === 0 || length > MAX_FRAME_BYTES) throw new Error('a frame has an invalid length');
-  return JSON.parse((await readBytes(stream, length)).toString('utf8'));
+export const FRAME = { open: 1, head: 2, data: 3, end: 4, reset: 5, credit: 6 } as const;
+
+export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
+
+export function encodeMessage(message: unknown): Buffer {
+  return Buffer.from(JSON.stringify(message), 'utf8');
 }
 
-function readBytes(stream: Readable, count: number): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const read = (): void => {
-    const bytes: unknown = stream.read(count);
-    if (bytes instanceof Buffer && bytes.length === count) settle(() => resolve(bytes));
-    else if (bytes !== null || stream.destroyed) fail();
-  };
-  const fail = (): void => settle(() => reject(new Error('a stream ended within a frame')));
-  const settle = (outcome: () => void): void => {
-    stream.off('readable', read).off('end', fail).off('close', fail).off('error', fail);
-    outcome();
-  };
-  stream.on('readable', read).on('end', fail).on('close', fail).on('error', fail);
-  read();
-  return promise;
-}
-
-/** The result and the upstream's trailers as HTTP/2 trailers. */
-export function encodeResult(result: UseResult, trailers: HeaderPairs): Record<string, string> {
-  return {
-    status: String(result.status ?? 0),
-    bytes_in: String(result.bytesIn),
-    bytes_out: String(result.bytesOut),
-    redactions: String(result.redactions),
-    ended: result.ended,
-    trailers: Buffer.from(JSON.stringify(trailers)).toString('base64'),
-  };
-}
-
-export function decodeResult(fields: Readonly<Record<string, unknown>>): { result: UseResult; trailers: HeaderPairs } {
-  const number = (name: string): number => Number(fields[name] ?? 0);
-  const ended = (['complete', 'upstream'] as const).find((each) => each === fields['ended']) ?? 'failed';
-  const trailers = JSON.parse(Buffer.from(String(fields['trailers'] ?? 'W10='), 'base64').toString('utf8'));
-  return {
-    result: {
-      status: number('status') || null,
-      bytesIn: number('bytes_in'),
-      bytesOut: number('bytes_out'),
-      redactions: number('redactions'),
-      ended,
-    },
-    trailers,
-  };
+export function decodeMessage(payload: Buffer): unknown {
+  return JSON.parse(payload.toString('utf8'));
 }

@@ -40,6 +40,7 @@ export class UpstreamRequest {
   #timer: NodeJS.Timeout;
   #upgraded: Duplex | null = null;
   #bytesIn = 0;
+  #isAnswered = false;
 
   /** @throws UpstreamError before anything is sent, if a guard refuses the order */
   constructor(order: Order, pool: ConnectionPool, timeouts: Timeouts) {
@@ -75,16 +76,16 @@ export class UpstreamRequest {
   }
 
   /**
-   * Sends the body at the upstream's speed; for an upgrade, what the caller sends after the handshake. Returns when all
-   * was sent or the request is closed; then the rest of the body is left.
+   * Sends the body at the upstream's speed, null for none; for an upgrade, what the caller sends after the handshake.
+   * Returns when all was sent or the request is closed; then the rest of the body is left.
    */
-  async send(body: Readable): Promise<void> {
+  async send(body: Readable | null): Promise<void> {
     if (this.#order.isUpgrade) await this.response.catch(() => undefined);
     const target: Writable | null = this.#order.isUpgrade ? this.#upgraded : this.#request;
     if (target === null) return;
     const expected = this.#order.isUpgrade ? null : this.#order.bodyLength;
     // WHY: leaving the loop must not destroy the body, which is the stream of the response too.
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+    for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
       if (!(chunk instanceof Uint8Array) || target.destroyed) return;
       this.#bytesIn += chunk.length;
       if (expected !== null && this.#bytesIn > expected) break;
@@ -126,7 +127,9 @@ export class UpstreamRequest {
 
   #listen(request: ClientRequest): void {
     request.on('error', (error) => this.#response.reject(new UpstreamError(this.classify(error))));
-    request.on('close', () => this.#response.reject(new UpstreamError(this.classify(null))));
+    request.on('close', () => {
+      if (!this.#isAnswered) this.#response.reject(new UpstreamError(this.classify(null)));
+    });
     request.on('socket', (socket) => {
       const connected = (): void => this.#enter('exchange', this.#timeouts.headMs);
       if (!socket.connecting && !(socket instanceof TLSSocket && !request.reusedSocket)) connected();
@@ -157,6 +160,7 @@ export class UpstreamRequest {
       return;
     }
     this.#enter('exchange', this.#timeouts.idleMs);
+    this.#isAnswered = true;
     this.#response.resolve({
       status: response.statusCode ?? 0,
       headers: toPairs(response.rawHeaders),

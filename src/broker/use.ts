@@ -1,11 +1,11 @@
-/** Serves one use in the broker's process: from the order on its stream to the result in the trailers. */
-import type { ServerHttp2Stream } from 'node:http2';
+/** Serves one use in the broker's process: from the order that opened its stream to the final message. */
 import type { Readable } from 'node:stream';
 import { isFullyMasked } from '../masking/encodings.ts';
+import type { ChannelStream } from './channel-stream.ts';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';
 import type { Maskings } from './maskings.ts';
-import { encodeFrame, encodeResult, type HeaderPairs, type Order, readFrame, type UseResult } from './protocol.ts';
+import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
 import { headerText, responseHeaders } from './response-headers.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
@@ -25,18 +25,17 @@ export interface UseContext {
 }
 
 /** Never rejects. A reset of the stream ends the request to the upstream. */
-export async function serveUse(stream: ServerHttp2Stream, { pool, maskings, timeouts }: UseContext): Promise<void> {
-  stream.on('error', () => undefined);
+export async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
+  const { pool, maskings, timeouts } = context;
   let request: UpstreamRequest | null = null;
   try {
-    // INVARIANT: only the service writes to this socket, and it is checked by the same types.
-    const order = (await readFrame(stream)) as Order;
     // WHY: an upstream could repeat it in a form that the redaction does not find.
     if (!isFullyMasked(order.value)) throw new UpstreamError('protocol');
     request = new UpstreamRequest(order, pool, timeouts);
     stream.on('close', () => request?.close());
-    if (stream.destroyed) return;
-    request.send(stream).catch(() => request?.close());
+    const hasBody = order.isUpgrade || order.bodyLength !== 0;
+    if (!hasBody) stream.resume();
+    request.send(hasBody ? stream : null).catch(() => request?.close());
     const response = await request.response;
     const redactor = new Redactor(maskings.for(order));
     await answer(stream, order, request, { ...response, redactor });
@@ -48,7 +47,7 @@ export async function serveUse(stream: ServerHttp2Stream, { pool, maskings, time
 }
 
 async function answer(
-  stream: ServerHttp2Stream,
+  stream: ChannelStream,
   order: Order,
   request: UpstreamRequest,
   response: UpstreamResponse & { readonly redactor: Redactor },
@@ -58,37 +57,35 @@ async function answer(
   const body = isHandshake ? response.body : decodedBody(order, response);
   redactor.setContentType(headerText(response.headers, 'content-type'));
   const headers = responseHeaders(response.headers, order, isHandshake, redactor);
-  const sent = { bytesOut: 0, trailers: [] as HeaderPairs, ended: 'upstream' as UseResult['ended'] };
-  startResponse(stream, () => {
-    const { bytesOut, ended, trailers } = sent;
-    const { status } = response;
-    return encodeResult({ status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended }, trailers);
-  });
-  stream.write(encodeFrame({ kind: 'response', status: response.status, headers }));
-  const write = async (bytes: Uint8Array): Promise<void> => {
-    if (bytes.length === 0) return;
-    sent.bytesOut += bytes.length;
-    if (!stream.write(bytes)) await drained(stream);
+  const { status } = response;
+  stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
+  let bytesOut = 0;
+  let trailers: HeaderPairs = [];
+  let ended: UseResult['ended'] = 'upstream';
+  const write = (bytes: Uint8Array): Promise<void> | null => {
+    if (bytes.length === 0) return null;
+    bytesOut += bytes.length;
+    return stream.write(bytes) ? null : drained(stream);
   };
   try {
-    for await (const chunk of chunksOf(body)) {
+    for await (const chunk of body) {
       if (stream.destroyed) return;
+      if (!(chunk instanceof Uint8Array)) continue;
       request.touch();
       // WHY not after a handshake: a message of a WebSocket has a length and may be compressed. Only the head of the
       // handshake is redacted.
       await write(isHandshake ? chunk : redactor.write(chunk));
     }
     if (!isHandshake) await write(redactor.end());
-    sent.trailers = responseHeaders(response.trailers(), order, false, redactor);
-    sent.ended = 'complete';
+    trailers = responseHeaders(response.trailers(), order, false, redactor);
+    ended = 'complete';
   } catch {
-    // The trailers say that the response broke off. What the redaction holds back is not sent.
+    // The final message says that the response broke off. What the redaction holds back is not sent.
   }
-  stream.end();
-}
-
-async function* chunksOf(body: Readable): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) if (chunk instanceof Uint8Array) yield chunk;
+  stream.endWith({
+    result: { status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended },
+    trailers,
+  } satisfies FinalMessage);
 }
 
 function decodedBody(order: Order, { status, headers, body }: UpstreamResponse): Readable {
@@ -96,19 +93,12 @@ function decodedBody(order: Order, { status, headers, body }: UpstreamResponse):
   return isEmpty ? body : decodeBody(body, headerText(headers, 'content-encoding'));
 }
 
-function startResponse(stream: ServerHttp2Stream, trailers: () => Record<string, string>): void {
-  stream.on('wantTrailers', () => stream.sendTrailers(trailers()));
-  stream.respond({ ':status': 200 }, { waitForTrailers: true });
-}
-
-/** Sends the class of a failure, if nothing was sent yet. */
-function fail(stream: ServerHttp2Stream, error: unknown, bytesIn: number): void {
-  if (stream.destroyed || stream.closed) return;
-  if (stream.headersSent) {
-    stream.destroy();
-    return;
-  }
+/** Sends the class of a failure. */
+function fail(stream: ChannelStream, error: unknown, bytesIn: number): void {
   const failure = error instanceof UpstreamError ? error.failure : 'protocol';
-  startResponse(stream, () => encodeResult({ status: null, bytesIn, bytesOut: 0, redactions: 0, ended: 'failed' }, []));
-  stream.end(encodeFrame({ kind: 'error', failure }));
+  stream.sendHead({ kind: 'error', failure } satisfies BrokerHead);
+  stream.endWith({
+    result: { status: null, bytesIn, bytesOut: 0, redactions: 0, ended: 'failed' },
+    trailers: [],
+  } satisfies FinalMessage);
 }

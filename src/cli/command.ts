@@ -11,6 +11,7 @@ export type Completes =
   | 'own agent'
   | 'policy'
   | 'assignment'
+  | 'path or assignment'
   | 'file'
   | 'directory'
   | 'command'

@@ -1,9 +1,11 @@
-/** Adds to a denial how to get access; the lease client of `run` and `inject`. */
+/** Adds to a denial how to get access; the lease clients of `run` and `inject`. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { quoteWord } from '../platform/shell-quoting.ts';
 import type { LeaseClient } from '../run/leases.ts';
+import type { UseLeaseClient } from '../run/use-leases.ts';
 import type { Invocation } from './command.ts';
+import { mayBeAdministrator } from './settings/settings.ts';
 
 /** An error of the service with a hint, and what it concerns as the start of its message. */
 export class ErrorWithHint extends LeaseholdError {
@@ -50,5 +52,27 @@ export function leaseClientFor(invocation: Invocation): LeaseClient {
     retrieve: async (path, options) =>
       withDenialHint(invocation, { action: 'retrieve', path }, vault().credentials.retrieve(path, options)),
     revoke: async (leaseId, options) => vault().leases.revoke(leaseId, options),
+  };
+}
+
+/** As `leaseClientFor`, also for use leases, which the administrator cannot have. */
+export function useClientFor(invocation: Invocation): UseLeaseClient {
+  const vault = (): Leasehold => invocation.connect();
+  const { identity } = invocation.settings;
+  return {
+    ...leaseClientFor(invocation),
+    issueUse: async (path, { ttlSeconds: ttl, signal }) => {
+      const issuing = vault().useLeases.issue({ path, ...(ttl === undefined ? {} : { ttl }) }, { signal });
+      try {
+        return await withDenialHint(invocation, { action: 'use', path }, issuing);
+      } catch (error) {
+        const isDenied = error instanceof LeaseholdError && error.code === 'ACCESS_DENIED';
+        if (!isDenied || !mayBeAdministrator(identity.value)) throw error;
+        throw new ErrorWithHint(error, 'A program uses a credential as an agent: --agent NAME');
+      }
+    },
+    baseUrl: (path) => vault().baseURL(path),
+    read: async (leaseId, options) => vault().leases.read(leaseId, options),
+    renew: async (leaseId, options) => vault().leases.renew(leaseId, options),
   };
 }

@@ -18,9 +18,11 @@ export function startProgress({ stderr }: Terminal, what: string): Progress {
   // Nothing is shown before the first interval has passed.
   let shownAt = performance.now();
   let isDrawn = false;
+  let hasEnded = false;
   return {
     show(done, of) {
-      if (performance.now() - shownAt < everyMs) return;
+      // A response about the progress can arrive after the end of the work.
+      if (hasEnded || performance.now() - shownAt < everyMs) return;
       shownAt = performance.now();
       isDrawn = isTerminal;
       stderr.write(isTerminal ? `\r\u001b[K${draw(what, done, of)}` : `${what}: ${count(done, of)}\n`);
@@ -28,6 +30,7 @@ export function startProgress({ stderr }: Terminal, what: string): Progress {
     end() {
       if (isDrawn) stderr.write('\r\u001b[K');
       isDrawn = false;
+      hasEnded = true;
     },
   };
 }

@@ -53,6 +53,9 @@ export interface CallerLookup {
   agentById(id: AgentId): Agent | null;
 }
 
+/** For every token that opens no session, so that callers learn nothing about it. */
+export const UNKNOWN_TOKEN = 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.';
+
 /** In code points, not in UTF-16 code units. */
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
@@ -88,7 +91,7 @@ export function identifySession(
 ): (Caller & { kind: 'agent' }) | ApiError {
   const isEnded = agent !== null && session !== null && session.issuedAt <= (agent.sessionsEndedAt ?? -1);
   if (session === null || agent === null || isEnded) {
-    return new ApiError('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
+    return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
   }
   if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');
   return { kind: 'agent', agent, session };

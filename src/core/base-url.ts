@@ -7,7 +7,7 @@ import type { UseFields } from './audit.ts';
 import { invalidRequest } from './errors.ts';
 import { type CredentialPath, parsePath } from './path.ts';
 import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
-import { type Host, parsePathAndQuery, type UrlPath } from './upstream-url.ts';
+import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
 
 /** A request that names no host. */
 export interface BaseUrlRequest {
@@ -32,6 +32,15 @@ export interface ResolvedRequest {
 export const BASE_URL_PREFIX = '/use/';
 const SELECTOR = /^-(\d{0,3})$/;
 
+/**
+ * The request for an absolute URL, or for a path with a query on the credential's first target that it matches.
+ * @throws INVALID_REQUEST
+ */
+export function parseUseRequest(method: Method, url: string, field: string): UseRequest | BaseUrlRequest {
+  if (!url.startsWith('/')) return { method, url: parseUrl(url, field) };
+  return { method, ...parsePathAndQuery(url, field), targetNumber: null };
+}
+
 /** The address without a selector. @throws INVALID_REQUEST for a path that no base URL can contain */
 export function baseUrlOf(serviceUrl: string, path: CredentialPath): string {
   if (path.split('/').some((segment) => SELECTOR.test(segment))) {
@@ -55,7 +64,7 @@ export function parseBaseUrl(target: string): BaseUrlAddress {
   };
 }
 
-const WILDCARD = 'a target with a wildcard host cannot be used by base URL, only with the whole URL at /api/v1/use';
+const WILDCARD = 'a target with a wildcard host needs the whole URL, in a request to /api/v1/use';
 
 /**
  * The request with the origin of a target. One that no target matches gets the first origin, so that it is denied for

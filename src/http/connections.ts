@@ -23,6 +23,8 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
   silenceMs: 300_000,
 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
+/** WHY one for all: an abort without a reason creates an error with its stack for each request. */
+export const CLIENT_DISCONNECTED = new Error('the client has disconnected');
 
 export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }: CallerTimeouts): void {
   server.headersTimeout = headersMs;
@@ -53,6 +55,24 @@ export function continueIfExpected({ headers, httpVersion }: IncomingMessage, re
 export function allowHalfOpen(server: Server): void {
   // Not in the types, and not documented: Node ends the socket otherwise.
   Reflect.set(server, 'httpAllowHalfOpen', true);
+}
+
+/**
+ * Aborted when the client disconnects, or ends its side of the connection, which looks the same, before its response is
+ * complete; also when the response has closed. `leave` runs when the client ends its side.
+ */
+export function disconnectSignal(
+  { socket }: IncomingMessage,
+  response: ServerResponse,
+  leave: () => void = () => void socket.destroy(),
+): AbortSignal {
+  const left = new AbortController();
+  socket.once('end', leave);
+  response.once('close', () => {
+    socket.off('end', leave);
+    left.abort(CLIENT_DISCONNECTED);
+  });
+  return left.signal;
 }
 
 /**

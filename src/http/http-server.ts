@@ -15,12 +15,12 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
-import { authenticateUse } from '../vault/use-leases.ts';
-import { authenticate, type Vault } from '../vault/vault.ts';
+import type { Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
   type CallerTimeouts,
+  CLIENT_DISCONNECTED,
   continueIfExpected,
   handleConnectAndExpect,
   setTimeouts,
@@ -29,6 +29,7 @@ import {
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
+import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRole } from './register-routes.ts';
@@ -136,11 +137,14 @@ export function createServer(parts: HttpParts): HttpServer {
       try {
         checkRequest(request.raw, parts, request.routeOptions.config.isAlwaysServed === true);
         const isUse = isBaseUrl(request.raw);
-        if (request.is404 || (!isUse && isEncodedRoute(request.url, request.method)))
-          throw routingError(request.url, reply);
-        if (request.routeOptions.config.isPublic === true) return start(done);
+        const isUnknown = request.is404 || (!isUse && isEncodedRoute(request.url, request.method));
+        const error = isUnknown ? routingError(request.url, reply) : undefined;
+        if (isUnknown || request.routeOptions.config.isPublic === true) {
+          const stray = findStrayToken(parts.vault, request);
+          return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
+        }
         request.token = isUse ? findUseToken(request.raw) : bearerToken(request.raw);
-        const found = (isUse ? authenticateUse : authenticate)(parts.vault, request.token);
+        const found = identifyCaller(parts.vault, request, isUse);
         if (typeof found === 'function')
           return start(() => found().then((authentication) => admit(authentication), done));
         admit(found);
@@ -205,6 +209,7 @@ function toBytes(body: string | Buffer): Uint8Array {
 }
 
 function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  if (error === CLIENT_DISCONNECTED) return reply.hijack();
   const known = toApiError(error);
   if (known === null) log.unexpectedError(error, request.id);
   // A request that the framework itself rejects did not pass the `onRequest` hook.

@@ -11,6 +11,7 @@ import type { Context } from '../core/operation.ts';
 import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import type { Vault } from '../vault/vault.ts';
+import { disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
 import { integerParameters, parseIntegers } from './query.ts';
@@ -99,9 +100,9 @@ async function handle(
   const remoteAddr = addressOf(request);
   if (row.who === 'public') {
     checkSchemas(row, request);
-    const call = toCall(vault, request, { requestId, remoteAddr });
+    const call = toCall(vault, request, reply, { requestId, remoteAddr });
     const result = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
-    return send(request, reply, row, result);
+    return send(reply, row, result);
   }
   const { authentication } = request;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
@@ -113,7 +114,8 @@ async function handle(
     ...(preconditions === null ? {} : { preconditions }),
   };
   checkSchemas(row, request);
-  return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
+  const call = toCall(vault, request, reply, context);
+  return send(reply, row, await row.handle(withIdempotency(row, request, call)));
 }
 
 /** Rejects an agent at a route of the administrator before the body is read, and records the denial. */
@@ -157,7 +159,7 @@ function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown
   return { ...call, context: { ...context, idempotency } };
 }
 
-function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {
+function toCall<C>(vault: Vault, request: FastifyRequest, reply: FastifyReply, context: C) {
   const params = request.params as Record<string, string>;
   return {
     vault,
@@ -168,6 +170,7 @@ function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
     serviceUrl: () => serviceUrlOf(request),
+    disconnectSignal: () => disconnectSignal(request.raw, reply.raw),
   };
 }
 
@@ -187,7 +190,7 @@ export function addressOf(request: FastifyRequest): string | null {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, result: Reply): FastifyReply {
+function send(reply: FastifyReply, row: Route, result: Reply): FastifyReply {
   reply.code(row.status);
   if (result === null) return reply.send();
   if ('bytes' in result) return reply.type(result.type).send(result.bytes);
@@ -198,10 +201,5 @@ function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, result: 
     return reply.type(JSON_TYPE).send(serializerOf(row, reply)({ data, meta }));
   }
   const { stream, headers = {}, type } = result;
-  if (result.endsWithClient === true) {
-    const leave = (): void => void raw.socket.destroy();
-    raw.socket.once('end', leave);
-    stream.once('close', () => raw.socket.off('end', leave));
-  }
   return reply.headers(headers).type(type).send(stream);
 }

@@ -26,10 +26,6 @@ export type Reply =
       readonly stream: Readable;
       readonly headers?: Readonly<Record<string, string>>;
       readonly type: string;
-      /**
-       * Whether the work stops when the client ends its side of the connection, which is how a disconnect is detected.
-       */
-      readonly endsWithClient?: true;
     }
   /** 204 */
   | null;
@@ -45,6 +41,8 @@ interface BaseCall<Query, Body> {
   readonly token: string;
   /** The address of the service as the caller named it. @throws INVALID_REQUEST */
   serviceUrl(): string;
+  /** Aborted when the client disconnects, so that work which takes long stops. */
+  disconnectSignal(): AbortSignal;
 }
 
 export interface Call<Query, Body> extends BaseCall<Query, Body> {

@@ -9,16 +9,18 @@ import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
+import type { Context } from '../core/operation.ts';
 import { parseMethod } from '../core/target.ts';
 import { startUse } from '../vault/credentials.ts';
-import { findPlacement } from '../vault/use-leases.ts';
+import { checkForwarded } from '../vault/misuse.ts';
+import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse, UseCall } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
-import { continueIfExpected } from './connections.ts';
+import { continueIfExpected, disconnectSignal } from './connections.ts';
 import { addressOf, serviceUrlOf } from './register-routes.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
-import { hasNamedToken, withoutToken } from './use-token.ts';
+import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
 const COUNTED_BODY_BYTES = 32 * 1024;
@@ -59,7 +61,7 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
   const { authentication, id: requestId } = request;
   if (authentication === null) throw new Error('a base URL was reached without a caller');
   const context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const call = await toCall(vault, request, clientSignal(request.raw, reply.raw));
+  const call = await toCall(vault, request, context, clientSignal(request.raw, reply.raw));
   continueIfExpected(request.raw, reply.raw);
   streaming.add(request.raw.socket);
   reply.raw.once('close', () => streaming.delete(request.raw.socket));
@@ -89,27 +91,38 @@ function hideMissing(error: unknown): never {
   throw new ApiError('ACCESS_DENIED', 'Access denied: the credential cannot be used.');
 }
 
-/** @throws INVALID_REQUEST */
-async function toCall(vault: Vault, request: FastifyRequest, signal: AbortSignal): Promise<UseCall> {
+/** What the request asks for, before its token is known; null if it is malformed, which `toCall` rejects. */
+export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
+  try {
+    const { credentialPath: path, ...address } = parseBaseUrl(request.raw.url ?? '');
+    const asked = { ...address, method: parseMethod(request.method) };
+    return { path, request: asked, requestId: request.id, remoteAddr: addressOf(request) };
+  } catch (error) {
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
+}
+
+/** @throws INVALID_REQUEST; ACCESS_DENIED for tokens of use leases that would be forwarded */
+async function toCall(vault: Vault, request: FastifyRequest, context: Context, signal: AbortSignal): Promise<UseCall> {
   const { raw, token } = request;
-  const { credentialPath, query, ...address } = parseBaseUrl(raw.url ?? '');
-  const method = parseMethod(request.method);
-  const placement = hasNamedToken(raw) ? null : await findPlacement(vault, credentialPath);
-  const forwarded = withoutToken(raw, token, query, placement);
+  const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
+  const asked = { ...address, method: parseMethod(request.method) };
+  const placement = hasNamedToken(raw) ? null : await findPlacement(vault, path);
+  const { headers, query, misplaced } = withoutToken(raw, token, address.query, placement);
+  if (misplaced.length > 0) {
+    await checkForwarded(vault, context, misplaced, { path, request: asked });
+    throw misplacedToken();
+  }
   const bodyLength = bodyLengthOf(raw);
   if (isUpgrade(raw) && bodyLength !== 0) throw invalidRequest('Upgrade', 'must not be sent with a body');
   return {
-    order: {
-      path: credentialPath,
-      request: { ...address, method, query: forwarded.query },
-      ttlSeconds: null,
-      purpose: null,
-    },
-    headers: forwarded.headers,
+    order: { path, request: { ...asked, query }, ttlSeconds: null, purpose: null },
+    headers,
     body: isUpgrade(raw) ? raw.socket : bodyLength === 0 ? null : raw,
     bodyLength,
     isUpgrade: isUpgrade(raw),
-    baseUrl: baseUrlOf(serviceUrlOf(request), credentialPath),
+    baseUrl: baseUrlOf(serviceUrlOf(request), path),
     signal,
   };
 }
@@ -119,20 +132,10 @@ function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
 }
 
-/** Aborted when the client disconnects, or ends its side of the connection, which looks the same. */
 function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  if (!isUpgrade(request)) return disconnectSignal(request, response);
   const { socket } = request;
-  const left = new AbortController();
-  const leave = (): void => {
-    if (isUpgrade(request)) setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref();
-    else socket.destroy();
-  };
-  socket.once('end', leave);
-  response.once('close', () => {
-    socket.off('end', leave);
-    left.abort();
-  });
-  return left.signal;
+  return disconnectSignal(request, response, () => setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref());
 }
 
 /** A response that breaks off closes the connection, so that the client cannot take it for a complete one. */

@@ -3,9 +3,9 @@
  * of them must have the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
  */
 import type { IncomingMessage } from 'node:http';
-import { TOKEN_PREFIXES } from '../core/catalogue/sdk-environment.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Placement } from '../core/target.ts';
+import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../core/token-form.ts';
 
 type HeaderPair = readonly [name: string, value: string];
 
@@ -14,24 +14,32 @@ export interface RequestWithoutToken {
   readonly headers: readonly HeaderPair[];
   /** With the leading `?`; empty without a query. */
   readonly query: string;
+  /** Tokens that would be forwarded, because they are in other places. */
+  readonly misplaced: readonly FoundToken[];
 }
 
 const KEY_HEADERS: ReadonlySet<string> = new Set(['x-api-key', 'api-key', 'x-goog-api-key']);
-const PREFIXES = TOKEN_PREFIXES.map((prefix) => RegExp.escape(prefix)).join('|');
-/** The token of a session or a use lease. */
-const TOKEN = new RegExp(`(?:${PREFIXES})?lh[us]_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])`, 'g');
 const PLACES =
   'Authorization, x-api-key, api-key, x-goog-api-key, or where the credential is placed in a request of its service';
 
-/** The only token of the request. @throws UNAUTHENTICATED without one, INVALID_REQUEST for different ones */
+/**
+ * The token of the caller. A request with others is rejected once the caller is authenticated.
+ * @throws UNAUTHENTICATED without a token, INVALID_REQUEST for different ones in the headers that SDKs use for keys
+ */
 export function findUseToken(request: IncomingMessage): string {
-  const named = headerPairs(request).flatMap(([name, value]) => namedToken(name, value) ?? []);
-  const others = [request.url ?? '', ...headerPairs(request).map(([, value]) => value)];
-  const tokens = new Set([...named, ...others.flatMap((text) => text.match(TOKEN) ?? [])]);
-  const [token, ...different] = tokens;
-  if (token === undefined) throw new ApiError('UNAUTHENTICATED', `Send a token in ${PLACES}.`);
+  const headers = headerPairs(request);
+  const [token, ...different] = new Set(headers.flatMap(([name, value]) => namedToken(name, value) ?? []));
   if (different.length > 0) throw invalidRequest('token', 'must be the same wherever the request has one');
-  return token;
+  if (token !== undefined) return token;
+  const others = [request.url ?? '', ...headers.map(([, value]) => value)].flatMap(wholeTokens);
+  const own = others.find((each) => !isUseToken(each)) ?? others[0];
+  if (own === undefined) throw new ApiError('UNAUTHENTICATED', `Send a token in ${PLACES}.`);
+  return own;
+}
+
+/** The error for tokens that would be forwarded and were not issued, or open sessions. */
+export function misplacedToken(): ApiError {
+  return invalidRequest('token', `must be sent only in ${PLACES}`);
 }
 
 /** Whether a header has the token whose name does not depend on the credential. */
@@ -39,10 +47,7 @@ export function hasNamedToken(request: IncomingMessage): boolean {
   return headerPairs(request).some(([name, value]) => namedToken(name, value) !== null);
 }
 
-/**
- * The headers and the query as they may be forwarded. `placement`: of the credential, null if it is not known.
- * @throws INVALID_REQUEST if the token is in another place, which would be forwarded
- */
+/** The headers and the query without the caller's token. `placement`: of the credential, null if it is not known. */
 export function withoutToken(
   request: IncomingMessage,
   token: string,
@@ -56,10 +61,12 @@ export function withoutToken(
   const parameters = query === '' ? [] : query.slice(1).split('&');
   const parameter = placement?.kind === 'query' ? `${placement.name}=${token}` : null;
   const kept = parameters.filter((each) => each !== parameter);
-  const path = (request.url ?? '').split('?', 1);
-  const forwarded = [...path, ...kept, ...headers.map(([, value]) => value)];
-  if (forwarded.some((text) => text.includes(token))) throw invalidRequest('token', `must be sent only in ${PLACES}`);
-  return { headers, query: kept.length === parameters.length ? query : kept.length === 0 ? '' : `?${kept.join('&')}` };
+  const [path = ''] = (request.url ?? '').split('?', 1);
+  return {
+    headers,
+    query: kept.length === parameters.length ? query : kept.length === 0 ? '' : `?${kept.join('&')}`,
+    misplaced: findTokens({ path, query: kept.join('&'), headers }),
+  };
 }
 
 /** `name` is in lower case. Null if the header has no token by its name. */

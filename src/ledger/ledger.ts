@@ -41,6 +41,8 @@ const MAX_BATCHES_PER_TICK = 4;
  */
 const MIN_BATCH_WHILE_SYNCING = 32;
 
+/** How long an operation waits for another with which it can share a batch. */
+const MAX_DEFERRAL_MS = 20;
 const RECOVERY_INTERVAL_MS = 1000;
 const SUMMARY_INTERVAL_MS = 5000;
 
@@ -60,6 +62,8 @@ export class Ledger {
   #recovery: NodeJS.Timeout | null = null;
   #summary: NodeJS.Timeout | null = null;
   readonly #pendingCommits = new PendingCommits(() => this.#schedule());
+  /** Submit the operations that wait for another one. */
+  #deferred: (() => void)[] = [];
   #whenIdle: ((delivered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
@@ -82,6 +86,7 @@ export class Ledger {
    * @throws the operation's error; UNAVAILABLE if it could not be recorded or the queue is full
    */
   submit<R>(operation: Operation<R>, sizeBytes = 0): Promise<R> {
+    this.#submitDeferred();
     return new Promise((resolve, reject) => {
       const settle = (result: OperationResult): void => {
         // The reply has the operation's type, because `decideBatch` keeps the order of operations.
@@ -92,6 +97,22 @@ export class Ledger {
       this.#queue.add({ operation, sizeBytes, settle });
       this.#schedule();
     });
+  }
+
+  /**
+   * As `submit`, for an operation without a waiting caller: it joins the batch of the next one, or starts one soon.
+   * WHY: alone it would cost a sync, for which the next operation would have to wait.
+   */
+  submitWithNext<R>(operation: Operation<R>): Promise<R> {
+    const { promise, resolve } = Promise.withResolvers<R>();
+    if (this.#deferred.length === 0) setTimeout(() => this.#submitDeferred(), MAX_DEFERRAL_MS);
+    this.#deferred.push(() => resolve(this.submit(operation)));
+    return promise;
+  }
+
+  #submitDeferred(): void {
+    if (this.#deferred.length === 0) return;
+    for (const submit of this.#deferred.splice(0)) submit();
   }
 
   /** Rejects a request early whose operation the queue would reject. @throws UNAVAILABLE */

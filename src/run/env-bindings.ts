@@ -15,6 +15,8 @@ export interface ParsedBindings {
   readonly templates: readonly Template[];
   /** Values in files that are not references. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
+  /** Names that `--env` defines, which nothing overrides. */
+  readonly explicit: ReadonlySet<string>;
 }
 
 export interface Sources {
@@ -45,8 +47,10 @@ export async function parseBindings({ mapping = [], envFiles, env }: Sources): P
       given.set(name, parseText(name, value, where));
     }
   }
+  const explicit = new Set<string>();
   for (const each of env) {
     const { name, source } = parsePair(each, '--env');
+    explicit.add(name);
     const where = `--env ${name}`;
     const template = parseTemplate(name, source, where);
     given.set(name, template ?? { wanted: [{ name, ...parseSource(source, where) }] });
@@ -56,6 +60,19 @@ export async function parseBindings({ mapping = [], envFiles, env }: Sources): P
     wanted: all.flatMap(([, each]) => ('wanted' in each ? each.wanted : [])),
     templates: all.flatMap(([, each]) => ('template' in each ? [each.template] : [])),
     literals: all.flatMap(([name, each]) => ('literal' in each ? [{ name, value: each.literal }] : [])),
+    explicit,
+  };
+}
+
+/** The bindings without the variables that are overridden. A template's references have names such as `NAME[1]`. */
+export function withoutNames(bindings: ParsedBindings, names: Pick<ReadonlySet<string>, 'has'>): ParsedBindings {
+  const isKept = ({ name }: { readonly name: string }): boolean => !names.has(name.replace(/\[\d+\]$/, ''));
+  const { wanted, templates, literals } = bindings;
+  return {
+    ...bindings,
+    wanted: wanted.filter(isKept),
+    templates: templates.filter(isKept),
+    literals: literals.filter(isKept),
   };
 }
 

@@ -29,7 +29,8 @@ export interface EnvBinding {
 }
 
 export interface Refused {
-  readonly wanted: EnvBinding;
+  /** What the lease was for: a variable, or the flag of a use. */
+  readonly wanted: Pick<EnvBinding, 'name' | 'path'>;
   readonly error: unknown;
 }
 
@@ -50,6 +51,12 @@ export interface AcquiredLeases {
   readonly leaseIds: readonly string[];
 }
 
+export interface LeaseOptions {
+  /** Null for the longest lease that the policies allow. */
+  readonly ttlSeconds: number | null;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Acquires one lease for each version of each path, for any number of variables. After an abort no request is sent;
  * requests in flight have 5 seconds. @throws LeaseAcquisitionError, and the signal's reason
@@ -57,10 +64,34 @@ export interface AcquiredLeases {
 export async function acquireLeases(
   client: LeaseClient,
   bindings: readonly EnvBinding[],
-  { ttlSeconds, signal }: { readonly ttlSeconds: number | null; readonly signal: AbortSignal },
+  options: LeaseOptions,
 ): Promise<AcquiredLeases> {
   const keyOf = ({ path, version }: EnvBinding): string => `${path}?${version ?? ''}`;
-  const acquired = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
+  const acquired = await acquireEach(client, bindings, keyOf, options, ({ path, version }, inFlight) =>
+    client.retrieve(path, version === null ? inFlight : { ...inFlight, version }),
+  );
+  const values = new Map<string, Secret>();
+  for (const each of bindings) {
+    const lease = acquired.get(keyOf(each));
+    if (lease !== undefined) values.set(each.name, lease.value);
+  }
+  return { values, leaseIds: [...acquired.values()].map(({ lease_id }) => lease_id) };
+}
+
+interface InFlight {
+  readonly ttlSeconds?: number;
+  readonly signal: AbortSignal;
+}
+
+/** As `acquireLeases`: one lease for each key, all or none. */
+export async function acquireEach<B extends Refused['wanted'], L extends { readonly lease_id: string }>(
+  client: Pick<LeaseClient, 'revoke'>,
+  bindings: readonly B[],
+  keyOf: (binding: B) => string,
+  { ttlSeconds, signal }: LeaseOptions,
+  acquireOne: (binding: B, options: InFlight) => Promise<L>,
+): Promise<ReadonlyMap<string, L>> {
+  const acquired = new Map<string, L>();
   const refused: Refused[] = [];
   const distinct = [...Map.groupBy(bindings, keyOf).values()].flatMap((equal) => equal.slice(0, 1));
   const timeout = new AbortController();
@@ -71,12 +102,10 @@ export async function acquireLeases(
     timer ??= setTimeout(() => timeout.abort(), IN_FLIGHT_TIMEOUT_MS);
   };
   const options = { ...(ttlSeconds === null ? {} : { ttlSeconds }), signal: timeout.signal };
-  const acquire = async (each: EnvBinding): Promise<void> => {
+  const acquire = async (each: B): Promise<void> => {
     if (isStopped) return;
     try {
-      const { version } = each;
-      const withVersion = version === null ? options : { ...options, version };
-      acquired.set(keyOf(each), await client.retrieve(each.path, withVersion));
+      acquired.set(keyOf(each), await acquireOne(each, options));
     } catch (error) {
       if (isStopped) return;
       refused.push({ wanted: each, error });
@@ -88,25 +117,27 @@ export async function acquireLeases(
   await inParallel(distinct, MAX_CONCURRENT, acquire);
   signal.removeEventListener('abort', stop);
   clearTimeout(timer);
-  const leaseIds = [...acquired.values()].map(({ lease_id }) => lease_id);
   if (signal.aborted || refused.length > 0) {
-    await releaseLeases(client, leaseIds);
+    await releaseLeases(
+      client,
+      [...acquired.values()].map(({ lease_id }) => lease_id),
+    );
     signal.throwIfAborted();
-    throw new LeaseAcquisitionError(refused.sort((a, b) => bindings.indexOf(a.wanted) - bindings.indexOf(b.wanted)));
+    const order = new Map<unknown, number>(bindings.map((each, at) => [each, at]));
+    const at = ({ wanted }: Refused): number => order.get(wanted) ?? 0;
+    throw new LeaseAcquisitionError(refused.sort((a, b) => at(a) - at(b)));
   }
-  const values = new Map<string, Secret>();
-  for (const each of bindings) {
-    const lease = acquired.get(keyOf(each));
-    if (lease !== undefined) values.set(each.name, lease.value);
-  }
-  return { values, leaseIds };
+  return acquired;
 }
 
 /**
  * Revokes the leases within 5 seconds. Resolves to null, or to a message about those that were not revoked. Never
  * rejects.
  */
-export async function releaseLeases(client: LeaseClient, leaseIds: readonly string[]): Promise<string | null> {
+export async function releaseLeases(
+  client: Pick<LeaseClient, 'revoke'>,
+  leaseIds: readonly string[],
+): Promise<string | null> {
   const failures = await revokeAll(client, leaseIds, AbortSignal.timeout(RELEASE_TIMEOUT_MS));
   if (failures.size === 0) return null;
   const [first] = failures.values();

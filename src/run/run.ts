@@ -7,15 +7,18 @@ import { ReadStream, WriteStream } from 'node:tty';
 import type { Secret } from '../core/secret.ts';
 import { createMasking, type Masking } from '../masking/masking.ts';
 import { UsageError } from '../platform/errors.ts';
-import type { ParsedBindings } from './env-bindings.ts';
+import { type ParsedBindings, withoutNames } from './env-bindings.ts';
 import { inheritEnvironment, type Variables } from './environment.ts';
 import { checkExecutable, type Program } from './executable.ts';
 import type { ExitStatus } from './exit-status.ts';
-import { type AcquiredLeases, acquireLeases, type LeaseClient, releaseLeases } from './leases.ts';
+import { acquireLeases, releaseLeases } from './leases.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { isInForeground, Signals } from './signals.ts';
 import { fillTemplates } from './templates.ts';
+import type { UseBinding } from './use-bindings.ts';
+import { acquireUses, type UseLeaseClient, useVariables } from './use-leases.ts';
+import { keepRenewed } from './use-renewal.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 /** Including the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
@@ -24,13 +27,15 @@ const NO_PTY =
   'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
 
 export interface RunRequest extends ParsedBindings {
+  /** The credentials that the program may use without seeing them. */
+  readonly uses: readonly UseBinding[];
   readonly command: readonly [file: string, ...words: string[]];
   /** Names of the parent's variables that are always passed on. */
   readonly keep: readonly string[];
   /** Whether variables contain paths of files with the values instead of the values. */
   readonly hasFiles: boolean;
   readonly isMasked: boolean;
-  /** Null for the longest lease that the policies allow. */
+  /** Null for the longest lease that the policies allow; then use leases are renewed while the program runs. */
   readonly ttlSeconds: number | null;
 }
 
@@ -46,12 +51,11 @@ export interface HostEnvironment {
 }
 
 /** Resolves to the program's exit status. @throws UsageError, LeaseAcquisitionError */
-export async function run(request: RunRequest, client: LeaseClient, host: HostEnvironment): Promise<ExitStatus> {
+export async function run(request: RunRequest, client: UseLeaseClient, host: HostEnvironment): Promise<ExitStatus> {
   const inherited = inheritEnvironment(host.environment, request.keep);
   const [file, ...words] = request.command;
-  const given: Record<string, string> = Object.create(null);
-  for (const { name, value } of request.literals) given[name] = value.reveal();
-  const fault = checkExecutable(file, given['PATH'] ?? inherited.variables['PATH']);
+  const ownPath = request.literals.find(({ name }) => name === 'PATH')?.value.reveal();
+  const fault = checkExecutable(file, ownPath ?? inherited.variables['PATH']);
   if (fault !== null) {
     host.say(fault.message);
     return { code: fault.code };
@@ -64,12 +68,16 @@ export async function run(request: RunRequest, client: LeaseClient, host: HostEn
     interruption.abort();
   };
   const signals = new Signals(interrupt, host.ignored);
-  let acquired: AcquiredLeases | null = null;
+  const leaseIds: string[] = [];
+  const renewal = new AbortController();
+  let renewing: Promise<readonly string[]> = Promise.resolve([]);
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
   const cleanUp = async (): Promise<void> => {
     files?.remove();
-    const failure = await releaseLeases(client, acquired?.leaseIds ?? []);
+    renewal.abort();
+    for (const line of await renewing) host.say(line);
+    const failure = await releaseLeases(client, leaseIds);
     if (failure !== null) host.say(failure);
   };
   // WHY not after the output: a slow reader would delay it.
@@ -77,14 +85,24 @@ export async function run(request: RunRequest, client: LeaseClient, host: HostEn
     cleaning ??= cleanUp();
   };
   try {
-    acquired = await acquireLeases(client, request.wanted, {
-      ttlSeconds: request.ttlSeconds,
-      signal: interruption.signal,
-    });
+    const options = { ttlSeconds: request.ttlSeconds, signal: interruption.signal };
+    // ORDER: uses first, because the variables that they override need no lease, and no value.
+    const uses = await acquireUses(client, request.uses, options);
+    const held = [...uses].map(([path, { lease_id: leaseId }]) => ({ path, leaseId }));
+    leaseIds.push(...held.map(({ leaseId }) => leaseId));
+    const used = useVariables(request.uses, uses, client.baseUrl);
+    for (const name of request.explicit) used.delete(name);
+    const { wanted, templates, literals } = withoutNames(request, used);
+    const acquired = await acquireLeases(client, wanted, options);
+    leaseIds.push(...acquired.leaseIds);
     if (request.hasFiles) files = makePrivateFiles(host.environment['XDG_RUNTIME_DIR']);
-    const values = deliver(fillTemplates(request.templates, acquired.values), files);
-    const masking = request.isMasked ? mask(acquired.values, host) : null;
-    const environment = Object.assign(Object.create(null), inherited.variables, given, values);
+    const values = deliver(fillTemplates(templates, acquired.values), files);
+    const tokens = [...uses].map(([path, { token }]) => [path, token] as const);
+    const masking = request.isMasked ? mask([...acquired.values, ...tokens], host) : null;
+    const given: Record<string, string> = Object.create(null);
+    for (const { name, value } of literals) given[name] = value.reveal();
+    const environment = Object.assign(Object.create(null), inherited.variables, given, deliver(used, null), values);
+    if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal);
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, host, signals);
@@ -122,7 +140,7 @@ function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null
   return variables;
 }
 
-function mask(values: ReadonlyMap<string, Secret>, { say }: HostEnvironment): Masking | null {
+function mask(values: Iterable<readonly [name: string, value: Secret]>, { say }: HostEnvironment): Masking | null {
   const masking = createMasking(values);
   if (masking.tooShort.length > 0) say(`too short to be masked: ${masking.tooShort.join(', ')}`);
   return masking.isNeeded ? masking : null;

@@ -3,6 +3,7 @@
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
 import type { Authentication } from '../core/agent.ts';
+import type { BaseUrlRequest } from '../core/base-url.ts';
 import { findService } from '../core/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { tokenPrefix } from '../core/catalogue/sdk-environment.ts';
@@ -13,8 +14,10 @@ import { issueUseLease, type TokenHolder, type UseLeaseRequest } from '../core/o
 import type { CredentialPath } from '../core/path.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Placement } from '../core/target.ts';
-import { hashToken, isUseTokenOf, newUseToken, newUseTokenNonce } from '../crypto/tokens.ts';
+import { isUseToken } from '../core/token-form.ts';
+import { hashToken, newUseToken, newUseTokenNonce } from '../crypto/tokens.ts';
 import { withBudget } from './agent-budgets.ts';
+import { findIssuedLease, type RequestOrigin, rejectMisuse } from './misuse.ts';
 import { authenticate, type Vault } from './vault.ts';
 
 export interface NewUseLease {
@@ -47,14 +50,23 @@ export function newUseLease(
   });
 }
 
-const USE_TOKEN = /lhu_[A-Za-z0-9_-]{43}$/;
+/** What a request to a base URL asks for. */
+export interface BaseUrlCall extends RequestOrigin {
+  readonly path: CredentialPath;
+  readonly request: BaseUrlRequest;
+}
 
 /**
  * As `authenticate`, for a request to a base URL: accepts the token of a use lease too, and not the administrator's.
- * @throws as `authenticate`; LEASE_ENDED
+ * `call` is null if the base URL is malformed.
+ * @throws as `authenticate`; LEASE_ENDED; ACCESS_DENIED for a lease of another credential, after it was recorded
  */
-export function authenticateUse(vault: Vault, token: string): Authentication | (() => Promise<Authentication>) {
-  if (USE_TOKEN.test(token)) return () => authenticateHolder(vault, token);
+export function authenticateUse(
+  vault: Vault,
+  token: string,
+  call: () => BaseUrlCall | null,
+): Authentication | (() => Promise<Authentication>) {
+  if (isUseToken(token)) return () => authenticateHolder(vault, token, call());
   const found = authenticate(vault, token);
   if (typeof found === 'function') return found;
   if (found.kind !== 'admin') return found;
@@ -64,18 +76,22 @@ export function authenticateUse(vault: Vault, token: string): Authentication | (
   );
 }
 
-async function authenticateHolder(vault: Vault, token: string): Promise<Authentication> {
-  const { ledger, store, keys, clock } = vault;
-  const tokenHash = hashToken(token);
-  const lease = await store.readLeaseOfToken(tokenHash);
-  if (lease === null || !isUseTokenOf(keys.row, token, [lease.agentId, lease.path])) throw unknownToken();
+async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall | null): Promise<Authentication> {
+  const { ledger, clock } = vault;
+  const lease = await findIssuedLease(vault, token);
+  if (lease === null) throw unknownToken();
   // Another node may have just registered the agent.
   if (ledger.memory.control.agentById(lease.agentId) === null) await ledger.refresh();
+  // ORDER: also for a lease that has ended, whose token has left its program all the same.
+  if (call !== null && call.path !== lease.path) {
+    const { path, request, ...origin } = call;
+    await rejectMisuse(vault, lease, { caller: null, origin, place: { kind: 'base URL', path, request } });
+  }
   const agent = ledger.memory.control.agentById(lease.agentId);
   if (agent === null) throw unknownToken();
   if (statusOf(lease, clock.now()) !== 'active')
     throw new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
-  const authentication: Authentication = { kind: 'lease', tokenHash, agentName: agent.name };
+  const authentication: Authentication = { kind: 'lease', tokenHash: hashToken(token), agentName: agent.name };
   ledger.assertCapacity(authentication);
   return authentication;
 }

@@ -70,6 +70,8 @@ const CHECK_INTERVAL_MS = 500;
 /** Bounds the work of one interval. */
 const MAX_CHECKS = 1000;
 const RETRY_MS = 1000;
+/** WHY one for all: an abort without a reason creates an error with its stack for each use. */
+const CUT = new Error('the use was cut');
 
 export class Uses {
   readonly #ledger: Ledger;
@@ -108,8 +110,8 @@ export class Uses {
     };
     this.#running.set(started.entryId, running);
     const { signal } = call;
-    signal?.addEventListener('abort', () => running.cut.abort(), { once: true });
-    if (signal?.aborted === true) running.cut.abort();
+    signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
+    if (signal?.aborted === true) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
     running.ended = use.result.then((result) => this.#end(running, result));
@@ -129,7 +131,7 @@ export class Uses {
     for (const running of this.#running.values()) {
       if (running.end !== null || (agentName !== null && running.started.agentName !== agentName)) continue;
       running.end = 'revoked';
-      running.cut.abort();
+      running.cut.abort(CUT);
       count += 1;
     }
     return count;
@@ -139,7 +141,7 @@ export class Uses {
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearInterval(this.#timer);
-    for (const { cut } of this.#running.values()) cut.abort();
+    for (const { cut } of this.#running.values()) cut.abort(CUT);
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
     await Promise.all(this.#unrecorded);
     await this.#limits.stop();
@@ -163,7 +165,7 @@ export class Uses {
       (end) => {
         if (end === null || running.end !== null) return;
         running.end = end;
-        running.cut.abort();
+        running.cut.abort(CUT);
       },
       () => undefined,
     );
@@ -190,7 +192,7 @@ export class Uses {
   /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
-      const isRecorded = await this.#ledger.submit(operation).then(
+      const isRecorded = await this.#ledger.submitWithNext(operation).then(
         () => true,
         () => false,
       );

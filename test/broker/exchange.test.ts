@@ -84,7 +84,8 @@ test('a response that is complete before the request ends the request', async ()
   await bodyOf(use);
   assert.equal((await use.result).ended, 'complete');
   const socket = upstream.requests.at(-1)?.socket ?? assert.fail();
-  if (!socket.destroyed) await once(socket, 'close');
+  // Its end in the middle of a chunked body can be an error of the socket first.
+  if (!socket.destroyed) await once(socket, 'close').catch(() => undefined);
   for (let rest = 0; rest < 3; rest++) {
     body.write('more');
     await sleep(50);

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect } from 'node:http2';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { duplexPair } from 'node:stream';
-import { BrokerClient } from '../../src/broker/broker-client.ts';
-import { BrokerUse } from '../../src/broker/broker-use.ts';
+import { BrokerClient, startUse } from '../../src/broker/broker-client.ts';
+import type { BrokerUse } from '../../src/broker/broker-use.ts';
+import { Channel } from '../../src/broker/channel.ts';
 import { type BrokerOptions, serveBroker } from '../../src/broker/endpoint.ts';
-import { type BrokerHead, type Order, SESSION_OPTIONS } from '../../src/broker/protocol.ts';
+import type { BrokerHead, Order } from '../../src/broker/protocol.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import type { Scope } from '../kit/directory.ts';
 
@@ -97,11 +97,10 @@ export async function failureOf(use: BrokerUse): Promise<string> {
 export function startEngine(scope: Scope, options: BrokerOptions): Pick<BrokerClient, 'use'> {
   const [ours, theirs] = duplexPair();
   const server = serveBroker(theirs, () => undefined, options);
-  const session = connect('http://broker', { ...SESSION_OPTIONS, createConnection: () => ours });
-  session.on('error', () => undefined);
+  const channel = new Channel(ours, { closed: () => undefined });
   scope.after(() => {
-    session.destroy();
-    server.destroy();
+    channel.close();
+    server.close();
   });
-  return { use: (order, body, signal) => new BrokerUse(session.request({ ':method': 'POST' }), order, body, signal) };
+  return { use: (order, body, signal) => startUse(channel, order, body, signal) };
 }

@@ -67,6 +67,17 @@ test('invalid limits are usage errors that name the flag or the field', async (t
   }
 });
 
+test('a policy with which an agent could send the value to its own host is noted', async (t) => {
+  const { run } = await scene(t);
+  const put = (...actions: string[]) =>
+    run(['policy', 'put', 'p', '--yes', '--principal', 'agent:ci', '--resource', 'a/*', '--action', actions.join(',')]);
+  const note = /store and use together amount to retrieve/;
+  assert.match((await put('store', 'use')).stderr, note);
+  for (const actions of [['store'], ['use'], ['store', 'use', 'retrieve']]) {
+    assert.doesNotMatch((await put(...actions)).stderr, note);
+  }
+});
+
 test('an explanation of a request tells the policy or the target that would grant exactly it', async (t) => {
   const { service, run } = await scene(t);
   const { admin } = service;
@@ -82,10 +93,10 @@ test('an explanation of a request tells the policy or the target that would gran
 
   const denied = await explain(`POST ${ORIGIN}/v1/files?purpose=x`);
   assert.match(denied.stdout, /: DENIED\n.*But no target of the credential has this method; the nearest is https:/);
-  const target = { origin: ORIGIN, paths: ['/v1/files'], methods: ['POST'] };
-  assert.ok(denied.stdout.includes(`This target would allow it, and nothing else:\n  ${JSON.stringify(target)}\n`));
+  const command = `target put a/key --add --origin ${ORIGIN} --path /v1/files --method POST`;
+  assert.ok(denied.stdout.includes(`This would allow it, and nothing else:\n  leasehold ${command}\n`));
   assert.equal(denied.stdout.includes('policy put'), false);
-  await admin.put('/api/v1/targets/a/key', { ...targets, targets: [...targets.targets, target] });
+  await run(command.split(' '));
   assert.match((await explain(`POST ${ORIGIN}/v1/files?purpose=x`)).stdout, /: ALLOWED by ci-use/);
   assert.match((await explain(`POST ${ORIGIN}/v1/models`)).stdout, /: DENIED/);
 

@@ -275,7 +275,7 @@ test('files are removed and leases revoked when a signal ends the program', asyn
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
-  [[...A], /Put the command after --: leasehold run -e NAME=PATH -- COMMAND/],
+  [[...A], /Put the command after --: leasehold run --use PATH -- COMMAND/],
   [['--', 'true'], /no variables to pass/],
   [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
   [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],

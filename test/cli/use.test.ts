@@ -62,26 +62,29 @@ test('the body goes to standard output, byte for byte, and nothing else', async 
   assert.equal(upstream.requests.at(-1)?.headers.authorization, `Bearer ${VALUE}`);
 });
 
-test('a URL that is only a path is on the first target, for callers that may list it', async () => {
-  const { code, stdout } = await use(['get', '/v1/models?limit=2']);
+test('a URL that is only a path is on the first target that it matches, also without the action list', async () => {
+  const { code, stdout } = await use(['get', '/v1/models?limit=2', '--agent', 'bot']);
   assert.deepEqual([code, stdout], [0, '{"models":[]}\n']);
   assert.deepEqual([upstream.requests.at(-1)?.method, upstream.requests.at(-1)?.url], ['GET', '/v1/models?limit=2']);
-  const denied = await use(['GET', '/v1/models', '--agent', 'bot']);
+  const denied = await use(['GET', '/v2/models', '--agent', 'bot']);
   assert.deepEqual([denied.code, denied.stdout], [3, '']);
-  assert.match(denied.stderr, /ACCESS_DENIED[\s\S]*leasehold policy explain bot list openai\/key/);
+  assert.match(denied.stderr, /no target of the credential has this path[\s\S]*ACCESS_DENIED/);
+  const explain = /leasehold (policy explain bot use openai\/key) --request '(GET \/v2\/models)'/.exec(denied.stderr);
+  const explained = await leasehold([...(explain?.[1] ?? '').split(' '), '--request', explain?.[2] ?? '']);
+  assert.match(
+    explained.stdout,
+    /DENIED[\s\S]*target put openai\/key --add --origin https:.* --path \/v2\/models --method GET/,
+  );
   const evil = await use(['GET', '//evil.example/v1/models']);
   assert.deepEqual([evil.code, /^leasehold: URL: must not contain \/\/\.\n/.test(evil.stderr)], [1, true]);
 });
 
-test('a path is not completed where the first target has many hosts', async () => {
-  await leasehold(['put', 'many/hosts', '-'], { input: 'x' });
+test('a path alone is rejected where the target has many hosts', async () => {
+  await leasehold(['put', 'many/hosts', '-'], { input: VALUE });
   await leasehold(['target', 'put', 'many/hosts', '--origin', 'https://*.example.com', '--bearer']);
   const { code, stderr } = await leasehold(['use', 'many/hosts', 'GET', '/v1']);
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /first target of many\/hosts has many hosts: https:\/\/\*\.example\.com\.\n {2}Give the whole URL/,
-  );
+  assert.equal(code, 3);
+  assert.match(stderr, /a target with a wildcard host needs the whole URL/);
 });
 
 test('headers are sent, and a body from an argument, a file or standard input', async () => {

@@ -86,7 +86,7 @@ test('links of a credential with one origin have no number', () => {
 test('a wildcard host is never chosen', () => {
   const wild = { origin: 'https://*.example.com', paths: ['/v1/*'] };
   const exact = { origin: 'https://a.example.com', paths: ['/v1/x'] };
-  const rule = /wildcard host cannot be used by base URL/;
+  const rule = /wildcard host needs the whole URL/;
   assert.match(resolved([wild], requestTo('/v1/x')), rule);
   assert.match(resolved([wild], requestTo('/v2/x')), rule);
   assert.match(resolved([exact, wild], requestTo('/v1/y')), rule);

@@ -32,9 +32,15 @@ const BLAME_IN_DATABASE = `blame() {
   ' "$ENTRY" "$1"
 }
 `;
-/** The command for the selected store. */
-const toRun = (commands: string): string =>
-  STORE === 'sqlite' ? commands : commands.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
+/** The port of the API that the tour starts. */
+const API_PORT = '27790';
+/** The command for the selected store, with a port that is free. */
+function toRun(commands: string, apiPort: number): string {
+  const here = commands.replaceAll(API_PORT, String(apiPort));
+  return STORE === 'sqlite' ? here : here.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
+}
+/** What bash says of programs in the background. */
+const JOB_CONTROL = /^\[\d+\].*\n?/gm;
 
 interface Step {
   readonly heading: string;
@@ -69,6 +75,7 @@ async function openScene(t: TestContext) {
   const directory = temporaryDirectory(t);
   const home = temporaryDirectory(t);
   const address = `127.0.0.1:${await findPort()}`;
+  const apiPort = await findPort();
   const { PATH = '' } = process.env;
   const place = {
     cwd: ROOT,
@@ -86,6 +93,8 @@ async function openScene(t: TestContext) {
     printed
       .replaceAll(home, '~')
       .replaceAll(address, '127.0.0.1:7700')
+      .replaceAll(String(apiPort), API_PORT)
+      .replaceAll(JOB_CONTROL, '')
       // Only a terminal shows the token; these streams are not terminals.
       .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // The location of the vault is printed if it is not the data directory.
@@ -100,7 +109,9 @@ async function openScene(t: TestContext) {
     for (const { heading, commands, output } of steps) {
       if (commands === TEST) continue;
       const printed =
-        commands === START ? (startupBanner.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
+        commands === START
+          ? (startupBanner.split('\n\nTry, ')[0] ?? '')
+          : tidy(await shell.run(toRun(commands, apiPort)));
       assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
       ran.push({ heading, commands, output: printed });
     }

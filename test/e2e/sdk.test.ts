@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { Octokit } from 'octokit';
 import OpenAI from 'openai';
 import Stripe from 'stripe';
 import { startUpstream } from '../broker/upstream.ts';
+import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 const VALUE = 'sk-real-0123456789abcdefghijklmnopqrstuvwxyz';
@@ -149,4 +151,21 @@ test('stripe, which has no base path: its fetch client is given the door', async
   const client = new Stripe(token, { httpClient: Stripe.createFetchHttpClient(throughDoor) });
   const { data } = await client.customers.list({ limit: 1 });
   assert.equal(data[0]?.id, 'cus_1');
+});
+
+test('openai, unchanged and without options, under leasehold run --use', async (t) => {
+  await lease('run', { kind: 'bearer' });
+  const agent = await service.agent('runner', { 'sdk/run': ['use'] });
+  const origin = `https://127.0.0.1:${upstream.port}`;
+  const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
+  assert.equal((await admin.put('/api/v1/targets/sdk/run', { service: 'openai', targets })).status, 200);
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: agent.token });
+  const program = join(import.meta.dirname, 'openai-program.ts');
+  const { code, stdout, stderr } = await home.leasehold(['run', '--use', 'sdk/run', '--', process.execPath, program]);
+  assert.deepEqual([code, stdout, stderr], [0, 'gpt-test\nheld by lease', '']);
+  const { data } = (await admin.get('/api/v1/leases?path=sdk/run&agent=runner')).body;
+  assert.deepEqual(
+    data.map(({ status }: { status: string }) => status),
+    ['revoked'],
+  );
 });

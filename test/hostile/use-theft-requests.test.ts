@@ -99,16 +99,7 @@ attempt('a user in the address, and marks after which parsers differ', async (fi
         `//${authority}/v1/echo`,
         `HTTPS://${authority}/v1/`,
       ],
-      ...[
-        ` ${ECHO}`,
-        ...padded,
-        `${ECHO}\r\nX: y`,
-        `${ECHO}\0`,
-        `${ECHO}#a`,
-        `file://${authority}/v1/a`,
-        '/v1/echo',
-        '*',
-      ],
+      ...[` ${ECHO}`, ...padded, `${ECHO}\r\nX: y`, `${ECHO}\0`, `${ECHO}#a`, `file://${authority}/v1/a`, '*'],
     ]),
   );
 });

@@ -71,7 +71,7 @@ test('an upstream that cannot be used is UPSTREAM_FAILED, with what would help f
 test('an invalid request is rejected with field and rule, and repeats nothing of it', async (t) => {
   const { refusal, origin } = await begin(t);
   const at = (url: string) => refusal(TOOL, { path: KEY_PATH, url });
-  assert.match(await at('/v1/models'), /^INVALID_REQUEST: url: must be an absolute URL/);
+  assert.match(await at('v1/models'), /^INVALID_REQUEST: url: must be an absolute URL/);
   const withUser = await at(`https://user:hunter2@127.0.0.1/v1/a`);
   assert.match(withUser, /^INVALID_REQUEST: /);
   assert.doesNotMatch(withUser, /hunter2/);

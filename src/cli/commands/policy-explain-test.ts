@@ -18,6 +18,7 @@ import {
 import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { problemsError } from '../policy/problems.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
+import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
 
 export const explain = defineCommand({
@@ -34,7 +35,10 @@ export const explain = defineCommand({
   ],
   flags: {
     all: toggle('also show policies that do not name the agent'),
-    request: text('METHOD URL', 'with the action use: a request such as "GET https://api.openai.com/v1/models"'),
+    request: text(
+      'METHOD URL',
+      'with the action use: a request such as "GET /v1/models", on the first host, or with a URL',
+    ),
   },
   examples: [
     { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
@@ -46,7 +50,12 @@ export const explain = defineCommand({
   ],
   async run(invocation, { all: showsAll, request }, agent, action, path) {
     const { signal, output } = invocation;
-    const read = readQuestion(agent, action, path, request);
+    const read = readQuestion(
+      agent,
+      action,
+      path,
+      action === 'use' ? await withOrigin(invocation, path, request) : request,
+    );
     if ('problems' in read) throw problemsError(read.problems.map(toProblem), 'leasehold policy explain --help');
     const { policies } = invocation.connect();
     // WHY: an agent may not list policies, and the attempt would be recorded as a denial.
@@ -66,6 +75,18 @@ export const explain = defineCommand({
     if (remedy.length > 0) output.text(['', ...remedy].join('\n'));
   },
 });
+
+const PATH_ALONE = /^\s*(\S+)\s+(\/\S*)\s*$/;
+
+/** Completes a request that has only a path, with the origin of the credential's first target that has one host. */
+async function withOrigin(invocation: Invocation, path: string, request: string | null): Promise<string | null> {
+  const [, method, url] = PATH_ALONE.exec(request ?? '') ?? [];
+  if (method === undefined || url === undefined) return request;
+  const { targets } = await readTargets(invocation, path);
+  const origin = targets.find((target) => !target.origin.includes('*'))?.origin;
+  if (origin !== undefined) return `${method} ${origin}${url}`;
+  throw new UsageError(`--request: the targets of ${path} have many hosts`, 'Give the whole URL, with its host.');
+}
 
 const toProblem = (problem: string) => {
   const [where = '', ...rule] = problem.split(': ');

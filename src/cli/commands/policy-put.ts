@@ -73,8 +73,15 @@ export const put = defineCommand({
       : policies.put(name, body, { signal }));
     await output.record(written, COLUMNS);
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
+    const { actions } = draft;
+    if (actions.includes('use') && actions.includes('store') && !actions.includes('retrieve')) {
+      printNotice(terminal, STORE_AND_USE);
+    }
   },
 });
+
+const STORE_AND_USE =
+  'Note: store and use together amount to retrieve. The agent may write the targets, and send the value to its own host.';
 
 const LIMIT_FLAGS = {
   uses_per_hour: 'uses-per-hour',

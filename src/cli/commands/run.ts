@@ -4,22 +4,27 @@ import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
 import { exitLike } from '../../run/exit-status.ts';
+import { parseUses, type UseBinding } from '../../run/use-bindings.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { leaseClientFor } from '../explain-denial.ts';
+import { useClientFor } from '../explain-denial.ts';
 import { list, TTL, toggle } from '../flags.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run = defineCommand({
   name: 'run',
-  summary: 'Run a program with secrets in its environment, masked in its output',
+  summary: 'Run a program that uses credentials unseen, or gets them, masked',
   about: [
-    'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends. The program keeps its terminal, colours, signals and exit code.',
+    'With --use PATH the program gets a base URL of the vault and, in place of the key, a token that is worth nothing elsewhere, in the variables that the SDKs of the credential’s service read. It never has the value. --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
+    'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends; until then use leases are renewed, unless --ttl is given. The program keeps its terminal, colours, signals and exit code.',
     'In an --env-file, the value leasehold://path or leasehold://path?version=N is replaced, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL). Everything else is passed on unchanged.',
-    'With NAME, the variables come from the table [run.NAME] of leasehold.toml; without NAME, --env and --env-file, from [run.default].',
+    'With NAME, the variables come from the table [run.NAME] of leasehold.toml; without NAME, --use, --env and --env-file, from [run.default].',
     'Leasehold’s own variables and variables that look like secrets are withheld from the program, unless --keep names them.',
     'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
   ],
   flags: {
+    use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value', {
+      completes: 'path or assignment',
+    }),
     env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', {
       short: 'e',
       completes: 'assignment',
@@ -39,6 +44,7 @@ export const run = defineCommand({
   ],
   rest: 'COMMAND [ARGUMENT …]',
   examples: [
+    { line: 'leasehold run --use openai/key -- npm start', does: 'use an API with its unchanged SDK' },
     { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
     { line: 'leasehold run -- npm start', does: 'use the variables of [run.default] in leasehold.toml' },
     { line: 'leasehold run --env-file .env -- npm start', does: 'use references in a file that can be committed' },
@@ -49,22 +55,25 @@ export const run = defineCommand({
     const { terminal, rest } = invocation;
     const [file, ...words] = rest;
     if (file === undefined || file === '')
-      throw new UsageError('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
+      throw new UsageError('Put the command after --: leasehold run --use PATH -- COMMAND', 'leasehold run --help');
     const { env, 'env-file': envFiles, keep, files: hasFiles, ttl: ttlSeconds } = flags;
-    const mapping = findMapping(invocation, name, env.length + envFiles.length > 0);
+    const isTyped = env.length + envFiles.length + flags.use.length > 0;
+    const { mapping, uses } = findMapping(invocation, name, isTyped);
     const job = {
       ...(await parseBindings({ mapping, envFiles, env })),
+      uses: [...uses, ...parseUses(flags.use, '--use')],
       command: [file, ...words] as const,
       keep,
       hasFiles,
       isMasked: !flags['no-masking'],
       ttlSeconds,
     };
-    if (job.wanted.length > 0) invocation.connect();
+    if (job.uses.length > 0) checkAddress(invocation);
+    if (job.wanted.length + job.uses.length > 0) invocation.connect();
     ignoreBrokenPipe(terminal);
     // WHY a dynamic import: other commands start faster without pseudo-terminals and masking.
     const { run: runProgram } = await import('../../run/run.ts');
-    const status = await runProgram(job, leaseClientFor(invocation), {
+    const status = await runProgram(job, useClientFor(invocation), {
       streams: terminal,
       environment: terminal.environment,
       umask: terminal.umask,
@@ -78,15 +87,26 @@ export const run = defineCommand({
 });
 
 /** Reads [run.NAME], or [run.default] when no flag says what to pass. @throws UsageError */
-function findMapping({ settings, terminal }: Invocation, name: string | null, isTyped: boolean): string[] {
-  if (name === null && isTyped) return [];
+function findMapping({ settings, terminal }: Invocation, name: string | null, isTyped: boolean) {
+  if (name === null && isTyped) return { mapping: [], uses: [] as UseBinding[] };
   const found = settings.runs.get(name ?? 'default');
   if (found === undefined) {
-    const hint = 'Use --env NAME=PATH or --env-file FILE, or add [run.default] to leasehold.toml.';
+    const hint = 'Use --use PATH, --env NAME=PATH or --env-file FILE, or add [run.default] to leasehold.toml.';
     throw new UsageError(name === null ? 'no variables to pass' : `no settings file contains [run.${name}]`, hint);
   }
-  const pairs = [...found.value].map(([variable, path]) => `${variable}=${path}`);
+  const { variables, uses } = found.value;
+  const mapping = [...variables].map(([variable, path]) => `${variable}=${path}`);
   // The credentials were not named on the command line.
-  if (name === null) printNotice(terminal, `leasehold: ${found.source}: ${[...found.value.keys()].join(', ')}`);
-  return pairs;
+  const named = [...variables.keys(), ...uses.map((use) => `use of ${use}`)];
+  if (name === null) printNotice(terminal, `leasehold: ${found.source}: ${named.join(', ')}`);
+  return { mapping, uses: parseUses(uses, `${found.source} use`) };
+}
+
+/** @throws UsageError if programs cannot connect to the service */
+function checkAddress({ settings: { address } }: Invocation): void {
+  if (!address.value.startsWith('unix:')) return;
+  throw new UsageError(
+    '--use: programs cannot connect to a Unix socket',
+    'Let the service listen on HOST:PORT too, and use --address.',
+  );
 }

@@ -2,10 +2,10 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { UseRequest, UseResponse } from '../../client/types.ts';
 import { encodeBody } from '../../client/use.ts';
+import { parseUseRequest } from '../../core/base-url.ts';
 import { API_ERROR_CODES } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseMethod } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { defineCommand, type Invocation } from '../command.ts';
@@ -15,14 +15,13 @@ import { list, TTL, text, toggle } from '../flags.ts';
 import { readInput } from '../input.ts';
 import { printUpstreamResponse } from '../output/upstream-response.ts';
 import { reportError } from '../report-error.ts';
-import { readTargets } from '../target-reader.ts';
 
 export const use = defineCommand({
   name: 'use',
   summary: 'Make a request with a credential, without seeing its value',
   about: [
     'Leasehold makes the request, puts the value where the targets of the credential say, and masks it in the response. Prints the body of the response, byte for byte.',
-    'A URL that is only a path, such as /v1/models, is on the origin of the credential’s first target; this needs the action list.',
+    'A URL that is only a path, such as /v1/models, goes to the first target of the credential that it matches.',
     'A --data that is a JSON object or array is sent as application/json unless --header names another content type. Headers with an authority of yours are not sent, and redirects are not followed.',
     'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was cut.',
   ],
@@ -50,12 +49,12 @@ export const use = defineCommand({
     const path = parsePath(pathText, 'PATH');
     const method = parseMethod(methodText.toUpperCase(), 'METHOD');
     const headers = toHeaders(flags.header);
-    const own = { path, method, ...(flags.ttl === null ? {} : { ttl: flags.ttl }) };
+    parseUseRequest(method, urlText, 'URL');
+    const own = { path, method, url: urlText, ...(flags.ttl === null ? {} : { ttl: flags.ttl }) };
     const body = await readBody(invocation, flags.data, headers);
     const purpose = flags.purpose === null ? {} : { purpose: flags.purpose };
     try {
-      const url = await toUrl(invocation, path, urlText);
-      const reply = await send(invocation, { ...own, url, headers: Object.fromEntries(headers), ...body, ...purpose });
+      const reply = await send(invocation, { ...own, headers: Object.fromEntries(headers), ...body, ...purpose });
       return printUpstreamResponse(invocation.terminal, reply, flags.include);
     } catch (error) {
       if (!isRejection(error)) throw error;
@@ -101,24 +100,6 @@ function isJson(given: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** @throws UsageError, ApiError, LeaseholdError */
-async function toUrl(invocation: Invocation, path: string, given: string): Promise<string> {
-  const url = given.startsWith('/') ? `${await readOrigin(invocation, path)}${given}` : given;
-  parseUrl(url, 'URL');
-  return url;
-}
-
-/** Of the first target. @throws UsageError, LeaseholdError */
-async function readOrigin(invocation: Invocation, path: string): Promise<string> {
-  const { targets } = await readTargets(invocation, path);
-  const origin = targets[0]?.origin ?? '';
-  if (!origin.includes('*')) return origin;
-  throw new UsageError(
-    `URL: the first target of ${path} has many hosts: ${origin}`,
-    'Give the whole URL, with its host.',
-  );
 }
 
 /** @throws ErrorWithHint, LeaseholdError */

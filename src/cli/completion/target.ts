@@ -116,10 +116,12 @@ function toTarget(completes: Completes | undefined, before: string, begun: strin
     case 'own agent':
     case 'policy':
       return { kind: 'names', noun: completes, before, begun };
-    case 'assignment': {
+    case 'assignment':
+    case 'path or assignment': {
       const [name = '', ...path] = begun.split('=');
+      const alone: Target = completes === 'assignment' ? NOTHING : { kind: 'names', noun: 'path', before, begun };
       return path.length === 0
-        ? NOTHING
+        ? alone
         : { kind: 'names', noun: 'path', before: `${before}${name}=`, begun: path.join('=') };
     }
     default:

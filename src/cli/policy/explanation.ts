@@ -80,7 +80,9 @@ function exactTarget({ request }: AccessQuery): ExactTarget | null {
   const { scheme, host, port, path } = parseUrl(request.url);
   const origin = originOf({ scheme, host: host as string as HostPattern, port });
   const target = { origin, paths: [path], methods: [request.method] };
-  return ruleBroken(() => parseTargets([target])) === null ? target : null;
+  // Plain HTTP needs a network, which --add takes from the target that has the origin.
+  const complete = { ...target, allow_networks: ['0.0.0.0/0'] };
+  return ruleBroken(() => parseTargets([complete])) === null ? target : null;
 }
 
 function consider({ agent, action, path }: AccessQuery, policy: Policy, decider: string | null): Considered {
@@ -141,8 +143,9 @@ export function remedyLines({ policies, grant, target, agent, path }: Explanatio
       : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
   if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
   if (target !== null) {
-    lines.push('This target would allow it, and nothing else:', `  ${JSON.stringify(target)}`);
-    lines.push(`Add it to the others in PUT /api/v1/targets/${path}, which replaces them all.`);
+    const words = [target.origin, '--path', ...target.paths, '--method', ...target.methods].map(quoteWord).join(' ');
+    lines.push('This would allow it, and nothing else:');
+    lines.push(`  leasehold target put ${quoteWord(path)} --add --origin ${words}`);
   }
   return lines;
 }

@@ -22,8 +22,13 @@ export interface FileSettings {
   readonly trusted_addresses?: readonly string[];
 }
 
-/** Variable name to `path` or `leasehold://path?version=N`. */
-export type RunMapping = ReadonlyMap<string, string>;
+/** A table `[run.NAME]`. */
+export interface RunMapping {
+  /** Variable name to `path` or `leasehold://path?version=N`. */
+  readonly variables: ReadonlyMap<string, string>;
+  /** `PATH` or `NAME=PATH`: credentials that the program may use without seeing them. */
+  readonly uses: readonly string[];
+}
 
 export interface SettingsFile {
   readonly path: string;
@@ -165,18 +170,24 @@ async function readSettings(
 function readRuns(runs: unknown, displayPath: string): Map<string, RunMapping> {
   if (!isTable(runs)) throw new UsageError(`${displayPath}: run must be tables, as in [run.default]`);
   return new Map(
-    Object.entries(runs).map(([name, variables]) => {
+    Object.entries(runs).map(([name, table]) => {
       const where = `${displayPath} [run.${name}]`;
-      if (!isTable(variables)) throw new UsageError(`${where} must be a table`);
+      if (!isTable(table)) throw new UsageError(`${where} must be a table`);
+      const { use: uses = [], ...variables } = table;
+      if (!isTexts(uses)) throw new UsageError(`${where}: use must be a list of paths, such as ["openai/key"]`);
       const paths = Object.entries(variables).map(([variable, path]): [string, string] => {
         if (typeof path !== 'string') throw new UsageError(`${where}: ${variable} must be the path of a credential`);
         if (isLoaderVariable(variable))
           throw new UsageError(`${where}: ${variable} changes how programs load code and must not be set here`);
         return [variable, path];
       });
-      return [name, new Map(paths)];
+      return [name, { variables: new Map(paths), uses }];
     }),
   );
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {

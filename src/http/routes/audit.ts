@@ -7,7 +7,6 @@ import { parseActorName } from '../../core/names.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
-import { deferredReply } from '../deferred-response.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
@@ -62,9 +61,9 @@ export const auditRoutes: readonly Route[] = [
     who: 'admin',
     adminEvent: 'audit.verify',
     data: Verification,
-    async handle({ vault, context }) {
+    async handle({ vault, context, disconnectSignal }) {
       const verify = await authorizeVerification(vault, context);
-      return deferredReply(async (signal) => toVerificationResponse(await verify(signal)));
+      return { data: toVerificationResponse(await verify(disconnectSignal())) };
     },
   }),
   route({

@@ -4,17 +4,18 @@ import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
+import { parseUseRequest } from '../../core/base-url.ts';
 import { ApiError, invalidRequest } from '../../core/errors.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
+import { findTokens } from '../../core/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
+import { checkForwarded } from '../../vault/misuse.ts';
 import type { UseCall } from '../../vault/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { deferredReply } from '../deferred-response.ts';
 import { type Route, route } from '../route.ts';
 
 /** Of the response. More is not read. */
@@ -29,10 +30,11 @@ export const useRoutes: readonly Route[] = [
     who: 'authenticated',
     body: UseRequest,
     data: UseResponse,
-    async handle({ vault, context, body }) {
+    async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
+      await checkTokens(vault, context, call);
       // A client that disconnects cuts the use.
-      return deferredReply((signal) => useOnce(vault, context, { ...call, signal }));
+      return { data: await useOnce(vault, context, { ...call, signal: disconnectSignal() }) };
     },
   }),
 ];
@@ -69,7 +71,7 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
   return {
     order: {
       path: parsePath(path),
-      request: { method: parseMethod(method), url: parseUrl(url) },
+      request: parseUseRequest(parseMethod(method), url, 'url'),
       ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
       purpose: purpose === undefined ? null : parsePurpose(purpose),
     },
@@ -79,6 +81,16 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
     isUpgrade: false,
     baseUrl: null,
   };
+}
+
+/** @throws INVALID_REQUEST for a token that would be sent upstream, ACCESS_DENIED for one of a use lease */
+async function checkTokens(vault: Vault, context: Context, { order, headers }: UseCall): Promise<void> {
+  const { path, request } = order;
+  const { path: urlPath, query } = 'url' in request ? request.url : request;
+  const tokens = findTokens({ path: urlPath, query, headers });
+  if (tokens.length === 0) return;
+  await checkForwarded(vault, context, tokens, { path, request });
+  throw invalidRequest('token', "must not be part of a use's url or headers");
 }
 
 /** Reads the body up to a number of bytes, and cuts the rest. A body that breaks off is as long as what arrived. */

@@ -17,7 +17,8 @@ const input = strict({
   path: LEASE_REQUEST.path,
   url: Type.String({
     maxLength: MAX_URL_LENGTH,
-    description: 'Absolute URL of the API, such as `https://api.example.com/v1/models?limit=10`.',
+    description:
+      'Absolute URL of the API, such as `https://api.example.com/v1/models?limit=10`; or only its path, such as `/v1/models`, for the credential’s own host.',
   }),
   method: Type.Optional(
     Type.String({ pattern: '^[A-Z]{1,16}$', description: 'HTTP method in capitals; `GET` by default.' }),

@@ -1,0 +1,136 @@
+/**
+ * One use on the channel. Its readable side is what the other process sends, its writable side what it gets. The event
+ * `head` has the message that precedes the bytes.
+ */
+import { Duplex } from 'node:stream';
+import { encodeMessage, FRAME, type FrameKind } from './protocol.ts';
+
+/** How much one side may send before the other has read it. A longer chunk is sent whole. */
+const WINDOW_BYTES = 256 * 1024;
+/** Credit is returned in portions, because each is a frame. */
+const CREDIT_BYTES = WINDOW_BYTES / 2;
+
+export interface ChannelStreamOptions {
+  send(kind: FrameKind, payload?: Uint8Array): void;
+  /** Neither side will send any more. */
+  forget(): void;
+  /** Whether the last message is that of a complete body. If not, the readable side fails when all was read. */
+  isComplete(endMessage: unknown): boolean;
+}
+
+export class ChannelStream extends Duplex {
+  readonly #options: ChannelStreamOptions;
+  /** Received and not read. WHY not in the buffer of the base class: an error would discard it. */
+  readonly #chunks: Uint8Array[] = [];
+  #isWanted = false;
+  #hasEnded = false;
+  #hasSentEnd = false;
+  #isLost = false;
+  #bytesRead = 0;
+  /** Read since credit was returned. */
+  #uncredited = 0;
+  #credit = WINDOW_BYTES;
+  #resume: (() => void) | null = null;
+  #ownEndMessage: unknown = null;
+  #endMessage: unknown = null;
+
+  constructor(options: ChannelStreamOptions) {
+    super({ readableHighWaterMark: 1 });
+    this.#options = options;
+    this.on('error', () => undefined);
+  }
+
+  /** The last message of the other side; null before it, or if it has none. */
+  get endMessage(): unknown {
+    return this.#endMessage;
+  }
+
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** Whether the other side has reset the stream, or its process has ended. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  sendHead(message: unknown): void {
+    if (!this.destroyed) this.#options.send(FRAME.head, encodeMessage(message));
+  }
+
+  /** Ends the writable side with a message. */
+  endWith(message: unknown): void {
+    this.#ownEndMessage = message;
+    this.end();
+  }
+
+  receive(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    if (this.#isWanted) this.#deliver();
+  }
+
+  receiveEnd(message: unknown): void {
+    this.#endMessage = message;
+    this.#hasEnded = true;
+    if (this.#isWanted) this.#deliver();
+  }
+
+  receiveCredit(bytes: number): void {
+    this.#credit += bytes;
+    const resume = this.#resume;
+    if (this.#credit <= 0 || resume === null) return;
+    this.#resume = null;
+    resume();
+  }
+
+  /** The other side will neither send nor read any more. */
+  lose(): void {
+    this.#isLost = true;
+    this.destroy(new Error('the stream was reset'));
+  }
+
+  override _read(): void {
+    this.#isWanted = true;
+    this.#deliver();
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
+    this.#options.send(FRAME.data, chunk);
+    this.#credit -= chunk.length;
+    if (this.#credit > 0) done();
+    else this.#resume = done;
+  }
+
+  override _final(done: () => void): void {
+    this.#options.send(FRAME.end, this.#ownEndMessage === null ? undefined : encodeMessage(this.#ownEndMessage));
+    this.#hasSentEnd = true;
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    const isOver = this.#isLost || (this.#hasSentEnd && this.#hasEnded);
+    if (!isOver) this.#options.send(FRAME.reset);
+    this.#options.forget();
+    done(error);
+  }
+
+  #deliver(): void {
+    const chunk = this.#chunks.shift();
+    if (chunk === undefined && !this.#hasEnded) return;
+    this.#isWanted = false;
+    if (chunk === undefined) {
+      if (this.#options.isComplete(this.#endMessage)) this.push(null);
+      else this.destroy(new Error('the body broke off'));
+      return;
+    }
+    this.#bytesRead += chunk.length;
+    this.#uncredited += chunk.length;
+    if (this.#uncredited >= CREDIT_BYTES) {
+      const credit = Buffer.allocUnsafe(4);
+      credit.writeUInt32BE(this.#uncredited);
+      this.#options.send(FRAME.credit, credit);
+      this.#uncredited = 0;
+    }
+    this.push(chunk);
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * One end of the socket between the service and the broker's process, which carries many uses, each as a stream. A
+ * stream that is not read stops its sender, and no other stream. SOURCE: docs/decisions.md, "Brokered use".
+ */
+import type { Duplex } from 'node:stream';
+import { ChannelStream } from './channel-stream.ts';
+import { decodeMessage, encodeMessage, FRAME, type FrameKind } from './protocol.ts';
+
+/** The payload's length and the stream's number as 32-bit integers, big-endian, then the kind. */
+const HEADER_BYTES = 9;
+/** Above every message: headers are at most 64 KiB, a value and a list of authorities have limits too. */
+const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
+const MAX_ID = 0xffff_ffff;
+/** Up to this size, copying the payload is cheaper than another buffer to write. */
+const MAX_COPIED_BYTES = 4096;
+const EMPTY = Buffer.alloc(0);
+
+export interface ChannelOptions {
+  /** The other side has opened a stream. Only one side of a channel may open streams. */
+  opened?(stream: ChannelStream, message: unknown): void;
+  /** The socket has closed, and every stream is destroyed. */
+  closed(): void;
+}
+
+export class Channel {
+  readonly #socket: Duplex;
+  readonly #options: ChannelOptions;
+  readonly #streams = new Map<number, ChannelStream>();
+  #lastId = 0;
+  /** The start of a frame that is not complete. */
+  #received: Buffer = EMPTY;
+  #isCorked = false;
+
+  constructor(socket: Duplex, options: ChannelOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    // An error or an end is followed by the close.
+    socket.on('error', () => undefined);
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => {
+      for (const stream of [...this.#streams.values()]) stream.lose();
+      options.closed();
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  open(message: unknown, isComplete: (endMessage: unknown) => boolean): ChannelStream {
+    do this.#lastId = (this.#lastId % MAX_ID) + 1;
+    while (this.#streams.has(this.#lastId));
+    const stream = this.#add(this.#lastId, isComplete);
+    this.#send(this.#lastId, FRAME.open, encodeMessage(message));
+    return stream;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #add(id: number, isComplete: (endMessage: unknown) => boolean): ChannelStream {
+    const stream = new ChannelStream({
+      send: (kind, payload) => this.#send(id, kind, payload),
+      forget: () => this.#streams.delete(id),
+      isComplete,
+    });
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  /** Frames of the same moment are written together. */
+  #send(id: number, kind: FrameKind, payload: Uint8Array = EMPTY): void {
+    if (this.#socket.destroyed) return;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#socket.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        this.#socket.uncork();
+      });
+    }
+    const isCopied = payload.length <= MAX_COPIED_BYTES;
+    const frame = Buffer.allocUnsafe(HEADER_BYTES + (isCopied ? payload.length : 0));
+    frame.writeUInt32BE(payload.length);
+    frame.writeUInt32BE(id, 4);
+    frame.writeUInt8(kind, 8);
+    if (isCopied) frame.set(payload, HEADER_BYTES);
+    this.#socket.write(frame);
+    if (!isCopied) this.#socket.write(payload);
+  }
+
+  #receive(chunk: Buffer): void {
+    const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    let at = 0;
+    while (bytes.length - at >= HEADER_BYTES) {
+      const length = bytes.readUInt32BE(at);
+      if (length > MAX_PAYLOAD_BYTES) {
+        this.close();
+        return;
+      }
+      const start = at + HEADER_BYTES;
+      if (start + length > bytes.length) break;
+      this.#take(bytes.readUInt32BE(at + 4), bytes.readUInt8(at + 8), bytes.subarray(start, start + length));
+      at = start + length;
+    }
+    this.#received = bytes.subarray(at);
+  }
+
+  #take(id: number, kind: number, payload: Buffer): void {
+    if (kind === FRAME.open) {
+      this.#options.opened?.(
+        this.#add(id, () => true),
+        decodeMessage(payload),
+      );
+      return;
+    }
+    const stream = this.#streams.get(id);
+    // After a reset, frames arrive that were sent before the other side knew of it.
+    if (stream === undefined) return;
+    if (kind === FRAME.head) stream.emit('head', decodeMessage(payload));
+    else if (kind === FRAME.data) stream.receive(payload);
+    else if (kind === FRAME.end) stream.receiveEnd(payload.length === 0 ? null : decodeMessage(payload));
+    else if (kind === FRAME.reset) stream.lose();
+    else if (kind === FRAME.credit) stream.receiveCredit(payload.readUInt32BE());
+  }
+}

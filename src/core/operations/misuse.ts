@@ -1,0 +1,94 @@
+/**
+ * Records that the token of a use lease was presented where it does not belong. The token is worth nothing there; the
+ * entry tells that it has left the program that it was made for.
+ * SOURCE: docs/decisions.md, "Misuse of tokens".
+ */
+import type { Authentication } from '../agent.ts';
+import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
+import type { BatchState } from '../batch-state.ts';
+import type { ErrorInfo } from '../errors.ts';
+import type { Lease } from '../lease.ts';
+import type { ActorName } from '../names.ts';
+import { type Context, type Operation, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { UseRequest } from '../target.ts';
+import { hasToken, type TokenPlace } from '../token-form.ts';
+
+/** A request that would have been forwarded, with the credential at `path`. */
+export interface ForwardedRequest {
+  readonly path: CredentialPath;
+  readonly request: UseRequest | BaseUrlRequest;
+}
+
+/** Where a token was in a request that would have been forwarded. */
+export type ForwardedPlace =
+  /** At the base URL of another credential. */
+  | ({ readonly kind: 'base URL' } & ForwardedRequest)
+  /** In a part of a request that is forwarded. */
+  | ({ readonly kind: TokenPlace } & ForwardedRequest);
+
+export type WrongPlace =
+  | ForwardedPlace
+  /**
+   * At a route that takes other tokens or none; `route` is its pattern, which contains nothing of the request. Null for
+   * an address that does not exist.
+   */
+  | { readonly kind: 'route'; readonly method: string; readonly route: string | null };
+
+export interface Misuse {
+  readonly lease: Pick<Lease, 'id' | 'path'>;
+  /** The caller; the lease's agent if nothing but the token says who calls. */
+  readonly agentName: ActorName;
+  /** Null if that agent is not registered any more. */
+  readonly caller: Authentication | null;
+  readonly place: WrongPlace;
+  readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
+}
+
+/** The token was issued: its MAC has been checked. The lease may have ended. */
+export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
+  const { requestId, remoteAddr } = context;
+  return {
+    reads: place.kind === 'route' ? {} : { credential: place.path, usage: true },
+    requester: caller ?? { kind: 'unauthenticated', remoteAddr },
+    decide: (known) =>
+      succeeded(null, {
+        eventType: 'credential.misuse',
+        agentName,
+        resource: lease.path,
+        result: 'denied',
+        policyName: null,
+        leaseId: lease.id,
+        reason: reasonFor(place),
+        requestId,
+        remoteAddr,
+        use: place.kind === 'route' ? { method: place.method } : requestFields(known, place),
+      }),
+  };
+}
+
+/** A path that contains a token is left out, because an entry never has one. */
+function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
+  const credential = known.credential(path);
+  const usage = credential === null ? null : known.usage(credential);
+  const fields = useFieldsOf(request, resolveRequest(usage?.targets ?? [], request));
+  return { ...fields, target_path: hasToken(fields.target_path ?? '') ? null : fields.target_path };
+}
+
+function reasonFor(place: WrongPlace): string {
+  if (place.kind === 'route') return `the token was sent to ${place.route ?? 'an address'}, which is not a base URL`;
+  const credential = hasToken(place.path) ? 'another credential' : place.path;
+  if (place.kind === 'base URL') return `the token was sent to the base URL of ${credential}`;
+  return `the token was in ${PART[place.kind]} of a request with ${credential}`;
+}
+
+/** The error of the request, which is not sent. */
+export function misuseError({ kind }: ForwardedPlace): ErrorInfo {
+  const message =
+    kind === 'base URL'
+      ? 'Access denied: the use lease is for another credential.'
+      : `Access denied: ${PART[kind]} of the request has the token of a use lease. Nothing was sent.`;
+  return { code: 'ACCESS_DENIED', message };
+}
+
+const PART = { path: 'the path', query: 'the query', header: 'a header' } as const satisfies Record<TokenPlace, string>;

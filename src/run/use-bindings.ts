@@ -1,0 +1,49 @@
+/**
+ * Parses which credentials a program may use without seeing them: `PATH` sets the variables of its service's SDKs,
+ * `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`.
+ */
+import type { CredentialPath } from '../core/path.ts';
+import { isLoaderVariable } from '../masking/loader-variables.ts';
+import { UsageError } from '../platform/errors.ts';
+import { parseSource } from './references.ts';
+
+export interface UseBinding {
+  /** What errors name: the flag, or the place in a settings file. */
+  readonly name: string;
+  readonly path: CredentialPath;
+  /** What the names of the variables begin with; null for those of the service's SDKs. */
+  readonly prefix: string | null;
+}
+
+/** A path may contain `=` too; then it is written with `leasehold://`. */
+const WITH_PREFIX = /^([^=/]*)=(.*)$/s;
+const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** `where` begins the error message. @throws UsageError */
+export function parseUses(texts: readonly string[], where: string): UseBinding[] {
+  return texts.map((text) => {
+    const [, prefix = null, source = text] = WITH_PREFIX.exec(text) ?? [];
+    if (prefix !== null) checkPrefix(prefix, where);
+    const { path, version } = parseSource(source, where);
+    if (version !== null)
+      throw new UsageError(`${where}: a use takes the newest version, so ?version=N must be left out`);
+    return { name: where, path, prefix };
+  });
+}
+
+function checkPrefix(prefix: string, where: string): void {
+  if (!PREFIX.test(prefix)) {
+    throw new UsageError(
+      `${where}: the NAME of NAME=PATH must begin with a letter or _, and have letters, digits and _ only`,
+      'A path with = is written leasehold://PATH.',
+    );
+  }
+  const variable = namesFor(prefix).find(isLoaderVariable);
+  if (variable !== undefined)
+    throw new UsageError(`${where}: ${variable} changes how programs load code and must not be set here`);
+}
+
+/** The variables for the base URL and the key. */
+export function namesFor(prefix: string): readonly [baseUrl: string, key: string] {
+  return [`${prefix}_BASE_URL`, `${prefix}_API_KEY`];
+}

@@ -1,0 +1,65 @@
+// The variables that a program gets for a credential that it may use: which ones, and with which values.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SERVICES } from '../../src/core/catalogue/catalogue.ts';
+import { sdkEnvironment, tokenPrefix } from '../../src/core/catalogue/sdk-environment.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { parseUses, type UseBinding } from '../../src/run/use-bindings.ts';
+import { useVariables } from '../../src/run/use-leases.ts';
+
+const PATH = 'a/key' as CredentialPath;
+const BASE_URL = 'http://service.test/use/a/key/-';
+const OWN_URL = 'https://proxy.test/vault/use/a/key/-';
+
+function variables(env: Readonly<Record<string, string>>, token = 'lhu_x', prefix: string | null = null) {
+  const secrets = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, new Secret(value)]));
+  const lease = { lease_id: 'id', token: new Secret(token), base_url: BASE_URL, env: secrets };
+  const binding: UseBinding = { name: '--use', path: PATH, prefix };
+  const found = useVariables([binding], new Map([[PATH, lease]]), () => OWN_URL);
+  return Object.fromEntries([...found].map(([name, value]) => [name, value.reveal()]));
+}
+
+test('a use is a path, or NAME=PATH; a path with = is written as a reference', () => {
+  const parse = (text: string) => parseUses([text], '--use').map(({ path, prefix }) => [prefix, path]);
+  assert.deepEqual(parse('openai/key'), [[null, 'openai/key']]);
+  assert.deepEqual(parse('OWN=openai/key'), [['OWN', 'openai/key']]);
+  assert.deepEqual(parse('OWN=leasehold://a=b/key'), [['OWN', 'a=b/key']]);
+  assert.deepEqual(parse('leasehold://a=b/key'), [[null, 'a=b/key']]);
+  assert.deepEqual(parse('team/a=b'), [[null, 'team/a=b']]);
+  for (const text of ['', '=openai/key', 'OWN=', '1A=a', 'A-B=a', 'LD_A=a', 'LEASEHOLD=a', 'a/b?version=1', 'a//b'])
+    assert.throws(() => parseUses([text], '--use'), { name: 'UsageError' }, text);
+});
+
+test('the variables have the address of the command, not the one that the service knows', () => {
+  const env = { A_URL: `${BASE_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' };
+  assert.deepEqual(variables(env), { A_URL: `${OWN_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' });
+  assert.deepEqual(variables(env, 'lhu_x', 'OWN'), { OWN_BASE_URL: OWN_URL, OWN_API_KEY: 'lhu_x' });
+});
+
+test('each service of the catalogue is configured completely, or must be named', () => {
+  const complete: string[] = [];
+  for (const service of SERVICES) {
+    const token = `${tokenPrefix(service)}lhu_${'x'.repeat(43)}`;
+    assert.equal(service.key.checkedBySdk?.test(token) ?? true, true, service.name);
+    const kinds = new Set(service.variables.map(({ holds }) => holds));
+    const env = sdkEnvironment(service, BASE_URL, token);
+    if (!kinds.has('base-url') || !kinds.has('key')) {
+      assert.throws(() => variables(env, token), { name: 'UsageError' }, service.name);
+      continue;
+    }
+    complete.push(service.name);
+    assert.deepEqual(Object.keys(variables(env, token)), Object.keys(env), service.name);
+  }
+  for (const name of ['openai', 'anthropic', 'gemini', 'github', 'sentry']) assert.ok(complete.includes(name), name);
+});
+
+test('a service that names a variable of loaders is not trusted', () => {
+  for (const name of ['LD_PRELOAD', 'NODE_OPTIONS', 'PATH', 'LEASEHOLD_TOKEN', 'A B', '', '__proto__'])
+    assert.throws(
+      () => variables({ A_URL: BASE_URL, A_KEY: 'lhu_x', [name]: 'x' }),
+      { code: 'INVALID_RESPONSE' },
+      name,
+    );
+});
