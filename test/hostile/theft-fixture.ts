@@ -97,14 +97,16 @@ async function startTheftFixture(scope: Scope, door: Door) {
     return answer;
   }
 
+  /** Of the next foreign URL. WHY only two each: the reader takes long, and the attempts have many URLs. */
+  let place = 0;
   /** The status of each call; none of them may reach the upstream or the thief's server. */
   async function statuses(calls: readonly UseFields[]): Promise<number[]> {
     const before = upstream.requests.length;
     const answers: number[] = [];
     for (const call of calls) {
       const isForeign = call.url !== undefined && !call.url.startsWith(call.targetOrigin ?? origin);
-      const variants = door === 'base URL' && isForeign ? FOREIGN_PLACES : 1;
-      for (let variant = 0; variant < variants; variant++) answers.push((await use(call, thief.token, variant)).status);
+      const variants = door === 'base URL' && isForeign ? [place++, place++] : [0];
+      for (const variant of variants) answers.push((await use(call, thief.token, variant % FOREIGN_PLACES)).status);
     }
     assert.equal(upstream.requests.length, before);
     assert.equal(ownServer.requests.length, 0);
