@@ -60,8 +60,12 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
  * named.
  */
 const LONG = '.long.test.ts';
-/** Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`: see test/kit/scale.ts. */
+/**
+ * Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`, on each of their stores: see
+ * test/kit/scale.ts.
+ */
 const SCALED = [
+  'test/broker/redaction-splits.test.ts',
   'test/broker/redaction.test.ts',
   'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
@@ -148,12 +152,13 @@ export function passesFor(
   areNamed = false,
 ): Pass[] {
   const isLong = (file: string): boolean => file.endsWith(LONG);
+  const isScaled = (file: string): boolean => SCALED.includes(nameOf(file));
   const onBoth = files.filter(runsOnBoth);
   const kept: Record<StoreName, readonly string[]> =
     kind === 'long'
       ? {
-          sqlite: files.filter((file) => isLong(file) || SCALED.includes(nameOf(file))),
-          postgres: onBoth.filter((file) => isLong(file) || isLater(file)),
+          sqlite: files.filter((file) => isLong(file) || isScaled(file)),
+          postgres: onBoth.filter((file) => isLong(file) || isLater(file) || isScaled(file)),
         }
       : {
           sqlite: files.filter((file) => areNamed || !isLong(file)),

@@ -39,12 +39,14 @@ test(`${kills} kills in the middle of uses leave no request without its entry (S
   const origin = `https://127.0.0.1:${upstream.port}`;
   const dataDir = join(temporaryDirectory(t), 'data');
 
-  /** Each use has its own path, until the service is dead. */
+  /** Each use has its own path, until the service is dead. One call and the base URL take turns. */
   async function useUntilDead(agent: Client, prefix: string): Promise<void> {
     for (let number = 0; ; number++) {
-      const url = `${origin}${prefix}/${number}`;
+      const path = `${prefix}/${number}`;
+      const call = { path: PATH, method: 'GET', url: `${origin}${path}` };
       try {
-        const { status, text } = await agent.post('/api/v1/use', { path: PATH, method: 'GET', url });
+        const isCall = number % 2 === 0;
+        const { status, text } = await (isCall ? agent.post('/api/v1/use', call) : agent.get(`/use/${PATH}/-${path}`));
         assert.equal(status, 200, text);
       } catch (error) {
         if (error instanceof assert.AssertionError) throw error;

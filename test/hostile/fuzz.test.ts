@@ -36,7 +36,7 @@ function assertAllSound(text: string): void {
   for (const [part, status = ''] of text.matchAll(/HTTP\/1\.1 (\d{3}) .*?(?=HTTP\/1\.1 \d{3} |$)/gs)) {
     const border = part.indexOf('\r\n\r\n');
     if (status === '100' || border === -1) continue;
-    const raw = { status: Number(status), head: part.slice(0, border), body: part.slice(border + 4), isClosed: true };
+    const raw = { status: Number(status), head: part.slice(0, border), body: part.slice(border + 4) };
     assertSound(toResponse(raw));
   }
 }

@@ -52,7 +52,7 @@ function assertCut({ text, ms }: { text: string; ms: number }, limitMs: number):
   assert.ok(ms > limitMs - EARLY_MS, `cut after ${Math.round(ms)} ms`);
   if (limitMs === headersMs) assert.ok(isReferenceOpen, 'not before a request whose headers were complete');
   const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n');
-  assertRejected(toResponse({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
+  assertRejected(toResponse({ status: Number(head.slice(9, 12)), head, body }), 'REQUEST_TIMEOUT');
 }
 
 /** The bytes sent first, and those sent repeatedly. */

@@ -10,7 +10,7 @@ export interface Places {
   readonly canaryPort: number;
 }
 
-/** One call of `POST /api/v1/use`, without its path. */
+/** A use without the credential's path; doors.ts sends it. */
 export interface Call {
   readonly method: string;
   readonly url: string;

@@ -1,11 +1,18 @@
-/** A service, a hostile upstream and an agent that may use three credentials there and see none of them. */
+/**
+ * A service, a hostile upstream and an agent that may use three credentials there and see none of them. What it tries
+ * is tried at both doors.
+ */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { startUpstream, type Upstream } from '../broker/upstream.ts';
-import type { Client, TestResponse } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
+import { type Caller, FOREIGN_PLACES, sendByBaseUrl, type UseCall, withoutChunks } from './doors.ts';
 import { canRead } from './value-reader.ts';
 
 /** With characters that each escape changes. */
@@ -20,7 +27,35 @@ const PLACEMENTS = {
 
 export type Respond = (response: ServerResponse, request: IncomingMessage) => unknown;
 
-export async function startTheftFixture(scope: Scope) {
+const PAGE = join(import.meta.dirname, '../../docs/theft.md');
+const DOORS = ['one call', 'base URL'] as const;
+type Door = (typeof DOORS)[number];
+/** Statuses of a rejection by the service. A raw request can be rejected before it is one for a base URL. */
+const REJECTED: Readonly<Record<Door, readonly number[]>> = {
+  'one call': [400, 403, 502],
+  'base URL': [400, 403, 404, 405, 421, 502],
+};
+
+export type TheftFixture = Awaited<ReturnType<typeof startTheftFixture>>;
+/** Adds a test for each door, or for the doors at which the attempt exists. docs/theft.md lists its name. */
+export type AddAttempt = (
+  name: string,
+  attempt: (fixture: TheftFixture) => Promise<void>,
+  doors?: readonly Door[],
+) => void;
+
+export async function startTheft(scope: Scope): Promise<AddAttempt> {
+  const rows = readFileSync(PAGE, 'utf8').split('\n');
+  const fixtures = await Promise.all(DOORS.map((door) => startTheftFixture(scope, door)));
+  return (name, attempt, doors = DOORS) => {
+    const row = `| ${name} | ${doors.join(', ')} |`;
+    test(`docs/theft.md lists: ${name}`, () => assert.ok(rows.includes(row), row));
+    for (const fixture of fixtures)
+      if (doors.includes(fixture.door)) test(`${name}, by ${fixture.door}`, () => attempt(fixture));
+  };
+}
+
+async function startTheftFixture(scope: Scope, door: Door) {
   const service = await startTestService(scope);
   let respond: Respond = (response) => response.end('ok');
   const upstream = await startUpstream(scope, (request, response) => respond(response, request));
@@ -38,15 +73,19 @@ export async function startTheftFixture(scope: Scope) {
   const thief = await service.agent('thief', { 'theft/*': ['use', 'list'] });
 
   /** One request with a credential, whose answer must not contain the value. Resolves to it. */
-  async function use(fields: Record<string, unknown> = {}, as: Client = thief): Promise<TestResponse> {
-    const call = { path: PATHS.bearer, method: 'GET', url: `${origin}/v1/echo`, ...fields };
-    const answer = await as.post('/api/v1/use', call);
-    assertUnreadable(answer);
-    return answer;
+  async function use(fields: UseFields = {}, token: string | null = thief.token, variant = 0): Promise<TestResponse> {
+    const { targetOrigin, ...call } = { path: PATHS.bearer, method: 'GET', url: `${origin}/v1/echo`, ...fields };
+    if (door === 'one call') {
+      const answer = await (token === null ? service.anonymous : service.as(token)).post('/api/v1/use', call);
+      assertUnreadable(answer);
+      return answer;
+    }
+    const caller = { address: service.address, token };
+    return useByBaseUrl(caller, { headers: {}, ...call }, targetOrigin ?? origin, variant);
   }
 
   /** The upstream repeats the value in some form. The reader can read it there, but not in the answer. */
-  async function echo(fields: Record<string, unknown>, how: Respond): Promise<TestResponse> {
+  async function echo(fields: UseFields, how: Respond): Promise<TestResponse> {
     respond = how;
     const answer = await use(fields);
     const parts = await readDirectly(upstream);
@@ -58,28 +97,68 @@ export async function startTheftFixture(scope: Scope) {
     return answer;
   }
 
+  /** Of the next foreign URL. WHY only two each: the reader takes long, and the attempts have many URLs. */
+  let place = 0;
   /** The status of each call; none of them may reach the upstream or the thief's server. */
-  async function statuses(calls: readonly Record<string, unknown>[]): Promise<number[]> {
+  async function statuses(calls: readonly UseFields[]): Promise<number[]> {
     const before = upstream.requests.length;
     const answers: number[] = [];
-    for (const call of calls) answers.push((await use(call)).status);
+    for (const call of calls) {
+      const isForeign = call.url !== undefined && !call.url.startsWith(call.targetOrigin ?? origin);
+      const variants = door === 'base URL' && isForeign ? [place++, place++] : [0];
+      for (const variant of variants) answers.push((await use(call, thief.token, variant % FOREIGN_PLACES)).status);
+    }
     assert.equal(upstream.requests.length, before);
     assert.equal(ownServer.requests.length, 0);
     return answers;
   }
 
-  async function assertRefused(calls: readonly Record<string, unknown>[]): Promise<void> {
-    for (const [index, status] of (await statuses(calls)).entries()) {
-      assert.ok([400, 403, 502].includes(status), `${status} for ${JSON.stringify(calls[index])}`);
-    }
+  async function assertRefused(calls: readonly UseFields[]): Promise<void> {
+    for (const call of calls)
+      for (const status of await statuses([call]))
+        assert.ok(REJECTED[door].includes(status), `${status} for ${JSON.stringify(call)}`);
   }
 
   return {
-    ...{ service, admin, thief, upstream, ownServer, origin, targets, allowed, use, echo, statuses, assertRefused },
+    ...{
+      door,
+      service,
+      admin,
+      thief,
+      upstream,
+      ownServer,
+      origin,
+      targets,
+      allowed,
+      use,
+      echo,
+      statuses,
+      assertRefused,
+    },
     setResponse: (how: Respond) => {
       respond = how;
     },
   };
+}
+
+/** The fields of one call that an attempt sets; `targetOrigin` is that of the credential's target. */
+type UseFields = Readonly<Record<string, unknown>> & { readonly targetOrigin?: string; readonly url?: string };
+
+/** In the form of the other door's response. A response that broke off is a failure, as it is there. */
+async function useByBaseUrl(caller: Caller, call: UseCall, origin: string, variant: number): Promise<TestResponse> {
+  const { status, head, isUpstream, isComplete, bytes, body } = await sendByBaseUrl(caller, call, origin, variant);
+  for (const part of bytes.includes(body) ? [bytes] : [bytes, body])
+    assert.equal(canRead(part, VALUE), false, part.toString('latin1').slice(0, 2000));
+  const text = body.toString();
+  const headers = new Headers();
+  if (!isUpstream || !isComplete) {
+    const error = /^[{]/.test(text) ? JSON.parse(text) : undefined;
+    return { status: isUpstream ? 502 : status, headers, text, body: error };
+  }
+  const leaseId = /^x-leasehold-lease: *(\S+)/im.exec(head)?.[1];
+  const redactions = `${head}${text}`.split('[secret]').length - 1;
+  const data = { lease_id: leaseId, status, body: text, body_encoding: 'utf8', redactions };
+  return { status: 200, headers, text, body: { data } };
 }
 
 /** The response to the upstream's last request, repeated without the vault: all of its bytes, and its body alone. */
@@ -97,18 +176,7 @@ async function readDirectly({ port, caPem, requests }: Upstream): Promise<Buffer
   const start = all.indexOf('\r\n\r\n') + 4;
   const isChunked = /\r\ntransfer-encoding: .*chunked\r\n/i.test(all.toString('latin1', 0, start));
   const body = all.subarray(start);
-  return [all, isChunked ? withoutChunks(body) : body];
-}
-
-function withoutChunks(bytes: Buffer): Buffer {
-  const chunks: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const start = bytes.indexOf('\r\n', at) + 2;
-    const length = Number.parseInt(bytes.toString('latin1', at, start), 16);
-    if (start === 1 || !(length > 0)) return Buffer.concat(chunks);
-    chunks.push(bytes.subarray(start, start + length));
-    at = start + length + 2;
-  }
+  return [all, isChunked ? withoutChunks(body).body : body];
 }
 
 /** No part of the answer, nor of the body in it, contains the value in a form that a thief can read. */

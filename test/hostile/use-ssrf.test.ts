@@ -1,6 +1,6 @@
 // Generated requests that try to reach another server than a credential's target. A canary listens on every loopback
-// address, and fails the test for a single connection. `SEED=n` repeats the cases. SOURCE: docs/decisions.md, "Brokered
-// use". Addresses and rebinding of the engine alone are in test/broker.
+// address, and fails the test for a single connection. Both doors get the same cases. `SEED=n` repeats them. SOURCE:
+// docs/decisions.md, "Brokered use". Addresses and rebinding of the engine alone are in test/broker.
 
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -10,12 +10,15 @@ import { orderFor, startEngine, startUpstream } from '../broker/upstream.ts';
 import { Dice } from '../e2e/random.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
+import { sendByBaseUrl, type UseCall } from './doors.ts';
 import { type Case, CLASSES, type Places } from './ssrf-cases.ts';
 
 const seed = Number(process.env['SEED'] ?? 20261123);
-/** Of each of nine classes. */
+/** Of each of nine classes; at the base URL as many again of eight of them. */
 const CASES = scaled(40, 1112);
 const AT_ONCE = 8;
+/** Classes whose requests are for the target, and some of which it gets. */
+const ANSWERED = ['redirect', 'framing', 'hopByHop'];
 
 /** The canary's own addresses to which connections were made. */
 let reached: (string | undefined)[] = [];
@@ -73,49 +76,71 @@ test('the canary notices a connection', async () => {
   reached = [];
 });
 
-for (const [name, generate] of Object.entries(CLASSES)) {
-  test(`${name}: none of ${CASES} generated requests reaches another server (SEED=${seed})`, async () => {
-    assert.ok((await store('ssrf/own', [ownTarget])) === 200);
-    const dice = new Dice(seed);
-    const places: Places = { targetPort: upstream.port, canaryPort };
-    const cases = Array.from({ length: CASES }, () => generate(dice, places));
-    answerOf = (id) => cases[Number(id)]?.redirect ?? null;
-    const before = upstream.requests.length;
-    let answered = 0;
-    await runAll(cases.length, async (index) => {
-      const { call, isSendable } = cases[index] ?? assert.fail();
-      const headers = { ...call.headers, 'x-case': String(index) };
-      const { status, text } = await agent.post('/api/v1/use', { path: 'ssrf/own', ...call, headers });
-      assert.ok([200, 400, 403, 502].includes(status), text);
-      if (status === 200) answered++;
-      assert.ok(isSendable || status !== 200, `${call.url} was sent`);
-    });
-    assert.deepEqual(reached, []);
-    const requests = upstream.requests.slice(before);
-    // Every answered use is one request, to the target's host and paths, with the vault's own authority.
-    assert.equal(requests.length, answered);
-    for (const { url = '', headers } of requests) {
-      assert.match(url, /^\/v1\/(?!own)/);
-      assert.equal(headers.host, `127.0.0.1:${upstream.port}`);
-      assert.match(headers.authorization ?? '', /^Bearer sk-test-\w+$/);
-      assert.equal(JSON.stringify([headers.via, headers.forwarded, headers['x-forwarded-host']]), '[null,null,null]');
-    }
-  });
+interface Attempt {
+  readonly status: number;
+  /** Whether the caller got the upstream's response. */
+  readonly isAnswered: boolean;
 }
 
-test(`targets: none of ${CASES} targets at this machine reaches it without an allowed network`, async () => {
-  const dice = new Dice(seed);
-  await runAll(CASES, async (index) => {
-    const { call } = CLASSES.spelling(dice, { targetPort: canaryPort, canaryPort });
-    const origin = /^[^/]*\/\/[^/]*/.exec(call.url)?.[0] ?? '';
-    const networks = dice.pick([[], ['10.0.0.0/8'], ['::/96'], ['64:ff9b::/96'], ['2002::/16'], ['fd00::/8']]);
-    const path = `ssrf/inside-${index % AT_ONCE}-${index}`;
-    if ((await store(path, [{ origin, allow_networks: networks, ca_pem: upstream.caPem }])) !== 200) return;
-    const { status } = await agent.post('/api/v1/use', { path, method: 'GET', url: `${origin}/` });
-    assert.ok([400, 403, 502].includes(status), origin);
+/** Each door takes the same call. `index` varies how a base URL, which names no host, expresses it. */
+const DOORS: Readonly<Record<string, (call: UseCall, origin: string, index: number) => Promise<Attempt>>> = {
+  async 'one call'(call) {
+    const { status, text } = await agent.post('/api/v1/use', call);
+    assert.ok([200, 400, 403, 502].includes(status), text);
+    return { status, isAnswered: status === 200 };
+  },
+  async 'base URL'(call, origin, index) {
+    const { status, isUpstream } = await sendByBaseUrl({ ...service, token: agent.token }, call, origin, index);
+    return { status, isAnswered: isUpstream };
+  },
+};
+
+for (const [door, send] of Object.entries(DOORS)) {
+  for (const [name, generate] of Object.entries(CLASSES)) {
+    test(`${name} by ${door}: none of ${CASES} generated requests reaches another server (SEED=${seed})`, async () => {
+      assert.ok((await store('ssrf/own', [ownTarget])) === 200);
+      const dice = new Dice(seed);
+      const places: Places = { targetPort: upstream.port, canaryPort };
+      const cases = Array.from({ length: CASES }, () => generate(dice, places));
+      answerOf = (id) => cases[Number(id)]?.redirect ?? null;
+      const before = upstream.requests.length;
+      let answered = 0;
+      await runAll(cases.length, async (index) => {
+        const { call, isSendable } = cases[index] ?? assert.fail();
+        const headers = { ...call.headers, 'x-case': String(index) };
+        const { isAnswered } = await send({ path: 'ssrf/own', ...call, headers }, ownTarget.origin, index);
+        if (isAnswered) answered++;
+        // A base URL can have another URL in its path, which is the target's own.
+        assert.ok(isSendable || !isAnswered || door === 'base URL', `${call.url} was sent`);
+      });
+      assert.deepEqual(reached, []);
+      const requests = upstream.requests.slice(before);
+      // Every answered use is one request, to the target's host and paths, with the vault's own authority.
+      assert.equal(requests.length, answered);
+      if (ANSWERED.includes(name)) assert.ok(answered > 0);
+      for (const { url = '', headers } of requests) {
+        assert.match(url, /^\/v1\/(?!own)/);
+        assert.equal(headers.host, `127.0.0.1:${upstream.port}`);
+        assert.match(headers.authorization ?? '', /^Bearer sk-test-\w+$/);
+        assert.equal(JSON.stringify([headers.via, headers.forwarded, headers['x-forwarded-host']]), '[null,null,null]');
+      }
+    });
+  }
+
+  test(`targets by ${door}: none of ${CASES} targets at this machine reaches it without an allowed network`, async () => {
+    const dice = new Dice(seed);
+    await runAll(CASES, async (index) => {
+      const { call } = CLASSES.spelling(dice, { targetPort: canaryPort, canaryPort });
+      const origin = /^[^/]*\/\/[^/]*/.exec(call.url)?.[0] ?? '';
+      const networks = dice.pick([[], ['10.0.0.0/8'], ['::/96'], ['64:ff9b::/96'], ['2002::/16'], ['fd00::/8']]);
+      const path = `ssrf/inside-${door.replace(' ', '-')}-${index}`;
+      if ((await store(path, [{ origin, allow_networks: networks, ca_pem: upstream.caPem }])) !== 200) return;
+      const { status } = await send({ path, method: 'GET', url: `${origin}/`, headers: {} }, origin, index);
+      assert.ok([400, 403, 502].includes(status), origin);
+    });
+    assert.deepEqual(reached, []);
   });
-  assert.deepEqual(reached, []);
-});
+}
 
 // 127.0.0.1 is allowed here, so that some sequences are permitted.
 test(`rebinding: none of ${CASES} sequences of DNS answers leads to an address that is not allowed`, async (t) => {

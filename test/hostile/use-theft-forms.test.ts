@@ -1,15 +1,15 @@
 // An agent that may use a credential cannot get its value from an upstream that repeats it in a body, in any of the
-// encodings that servers and libraries write. Each test is one attempt. SOURCE: SECURITY.md, "Brokered use".
+// encodings that servers and libraries write. docs/theft.md lists the attempts.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { alignments, startTheftFixture, tokenOf } from './theft-fixture.ts';
+import { after } from 'node:test';
+import { alignments, startTheft, tokenOf } from './theft-fixture.ts';
 
-const { echo } = await startTheftFixture({ after });
+const attempt = await startTheft({ after });
 
 /** The upstream repeats the value in the body, in each of the forms. */
 function bodies(name: string, forms: readonly ((value: string) => string | Uint8Array)[]): void {
-  test(name, async () => {
+  attempt(name, async ({ echo }) => {
     for (const form of forms) {
       const answer = await echo({}, (response, request) => response.end(form(tokenOf(request))));
       assert.equal(answer.status, 200, answer.text);

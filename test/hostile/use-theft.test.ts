@@ -1,16 +1,16 @@
-// An agent that may use a credential cannot get its value through what the upstream answers. Each test is one attempt;
-// use-theft-forms has encodings, use-theft-routes the service's own routes. SOURCE: SECURITY.md, "Brokered use".
+// An agent that may use a credential cannot get its value through what the upstream answers. use-theft-forms has
+// encodings, use-theft-routes the service's own routes. docs/theft.md lists the attempts.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import zlib from 'node:zlib';
-import { alignments, PATHS, type Respond, startTheftFixture, tokenOf, VALUE } from './theft-fixture.ts';
+import { alignments, PATHS, type Respond, startTheft, tokenOf, VALUE } from './theft-fixture.ts';
 
-const { echo, use, origin, ownServer, upstream, setResponse } = await startTheftFixture({ after });
+const attempt = await startTheft({ after });
 
 function responses(name: string, ...hows: readonly Respond[]): void {
-  test(name, async () => {
+  attempt(name, async ({ echo }) => {
     for (const how of hows) await echo({}, how);
   });
 }
@@ -65,7 +65,7 @@ responses('an error with a challenge', (response, request) => {
   response.writeHead(401, { 'www-authenticate': `Bearer realm="${tokenOf(request)}"` }).end(tokenOf(request));
 });
 
-test('a redirect to the agent’s own server, with the value in its address', async () => {
+attempt('a redirect to the agent’s own server, with the value in its address', async ({ echo, ownServer }) => {
   for (const status of [301, 302, 303, 307, 308, 300]) {
     const location = (value: string): string => `http://127.0.0.1:${ownServer.port}/?${encodeURIComponent(value)}`;
     const answer = await echo({ method: 'POST', body: 'x' }, (response, request) => {
@@ -83,7 +83,7 @@ const CODINGS = {
   zstd: zlib.zstdCompressSync,
 } as const;
 for (const [coding, encode] of Object.entries(CODINGS)) {
-  test(`a body that is compressed with ${coding} although it was not asked for`, async () => {
+  attempt(`a body that is compressed with ${coding} although it was not asked for`, async ({ echo }) => {
     for (const status of [200, 203, 205, 206, 404, 500]) {
       await echo({}, (response, request) => {
         response.writeHead(status, { 'content-encoding': coding }).end(encode(Buffer.from(tokenOf(request))));
@@ -91,32 +91,35 @@ for (const [coding, encode] of Object.entries(CODINGS)) {
     }
   });
 }
-test('a body with two codings, in members, or with a coding that is unknown or not named in the usual form', async () => {
-  const gzip = (text: string | Uint8Array): Buffer => zlib.gzipSync(text);
-  const rows: readonly [header: string | string[], encode: (value: string) => Buffer, status: number][] = [
-    ['gzip, br', (value) => zlib.brotliCompressSync(gzip(value)), 200],
-    [['gzip', 'gzip'], (value) => gzip(gzip(value)), 200],
-    ['gzip', (value) => Buffer.concat([gzip(value.slice(0, 9)), gzip(value.slice(9))]), 200],
-    ['GZIP , identity', (value) => gzip(value), 200],
-    ['aes128gcm', (value) => Buffer.from(value), 502],
-    ['gzip;q=1', (value) => gzip(value), 502],
-  ];
-  for (const [header, encode, status] of rows) {
-    const answer = await echo({}, (response, request) => {
-      response.setHeader('content-encoding', header);
-      response.end(encode(tokenOf(request)));
-    });
-    assert.equal(answer.status, status, String(header));
-  }
-});
-test('a body in a transfer coding', async () => {
+attempt(
+  'a body with two codings, in members, or with a coding that is unknown or not named in the usual form',
+  async ({ echo }) => {
+    const gzip = (text: string | Uint8Array): Buffer => zlib.gzipSync(text);
+    const rows: readonly [header: string | string[], encode: (value: string) => Buffer, status: number][] = [
+      ['gzip, br', (value) => zlib.brotliCompressSync(gzip(value)), 200],
+      [['gzip', 'gzip'], (value) => gzip(gzip(value)), 200],
+      ['gzip', (value) => Buffer.concat([gzip(value.slice(0, 9)), gzip(value.slice(9))]), 200],
+      ['GZIP , identity', (value) => gzip(value), 200],
+      ['aes128gcm', (value) => Buffer.from(value), 502],
+      ['gzip;q=1', (value) => gzip(value), 502],
+    ];
+    for (const [header, encode, status] of rows) {
+      const answer = await echo({}, (response, request) => {
+        response.setHeader('content-encoding', header);
+        response.end(encode(tokenOf(request)));
+      });
+      assert.equal(answer.status, status, String(header));
+    }
+  },
+);
+attempt('a body in a transfer coding', async ({ echo }) => {
   const answer = await echo({}, (response, request) => {
     response.writeHead(200, { 'transfer-encoding': 'gzip, chunked' }).end(zlib.gzipSync(tokenOf(request)));
   });
   assert.equal(answer.status, 502, answer.text);
 });
 
-test('a body that arrives byte by byte, as an event stream or not', async () => {
+attempt('a body that arrives byte by byte, as an event stream or not', async ({ echo }) => {
   for (const type of ['text/event-stream', 'text/plain']) {
     const answer = await echo({}, async (response, request) => {
       response.writeHead(200, { 'content-type': type });
@@ -129,20 +132,20 @@ test('a body that arrives byte by byte, as an event stream or not', async () => 
     assert.equal(answer.body.data.body, 'data: [secret]\n\n');
   }
 });
-test('a value that lies across the longest body', async () => {
+attempt('a value that lies across the longest body', async ({ echo }) => {
   for (const before of [0, 1, 6, 20, 40].map((less) => 2 * 1024 * 1024 - less)) {
     const answer = await echo({}, (response, request) => response.end(`${'.'.repeat(before)}${tokenOf(request)}..`));
     assert.equal(answer.status, 200);
   }
 });
-test('a body that breaks off within the value', async () => {
+attempt('a body that breaks off within the value', async ({ echo }) => {
   const answer = await echo({}, (response, request) => {
     response.writeHead(200, { 'content-length': 1000 });
     response.write(tokenOf(request).slice(0, -1), () => request.socket.destroy());
   });
   assert.equal(answer.status, 502, answer.text);
 });
-test('half of the value in each of two ranges', async () => {
+attempt('half of the value in each of two ranges', async ({ setResponse, use }) => {
   for (const headers of [{ range: 'bytes=0-16' }, { Range: 'bytes=17-', 'If-Range': '"a"' }, { RANGE: 'bytes=-9' }]) {
     setResponse((response, request) => {
       const [, from = '', to = ''] = /bytes=(\d*)-(\d*)/.exec(request.headers.range ?? '') ?? [];
@@ -152,7 +155,7 @@ test('half of the value in each of two ranges', async () => {
     assert.equal((await use({ headers })).body.data.body, '[secret]');
   }
 });
-test('Basic: the header, the user with the value, and base64 of them at each alignment', async () => {
+attempt('Basic: the header, the user with the value, and base64 of them at each alignment', async ({ echo }) => {
   const forms: readonly ((header: string) => string)[] = [
     (header) => header,
     () => `robot:${VALUE}`,
@@ -165,7 +168,8 @@ test('Basic: the header, the user with the value, and base64 of them at each ali
     await echo({ path: PATHS.basic }, (response, request) => response.end(form(request.headers.authorization ?? '')));
   }
 });
-test('query: the address in Link, Location, a page, and escaped within another address', async () => {
+attempt('query: the address in Link, Location, a page, and escaped within another address', async (fixture) => {
+  const { echo, origin, upstream } = fixture;
   await echo({ path: PATHS.query, url: `${origin}/v1/a?b=1` }, (response, request) => {
     const { url = '' } = request;
     const links = {

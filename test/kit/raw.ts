@@ -7,6 +7,8 @@ export interface RawResponse {
   readonly status: number;
   readonly head: string;
   readonly body: string;
+  /** Everything that was received. */
+  readonly bytes: Buffer;
   /** Whether the server closed the connection, as opposed to a time-out. */
   readonly isClosed: boolean;
 }
@@ -20,11 +22,12 @@ export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 30
     const finish = (isClosed: boolean): void => {
       clearTimeout(timer);
       socket.destroy();
-      const text = Buffer.concat(chunks).toString('utf8');
+      const received = Buffer.concat(chunks);
+      const text = received.toString('utf8');
       const border = text.indexOf('\r\n\r\n');
       const head = border === -1 ? text : text.slice(0, border);
       const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
-      resolve({ status, head, body: text.slice(border + 4), isClosed });
+      resolve({ status, head, body: text.slice(border + 4), bytes: received, isClosed });
     };
     const timer = setTimeout(() => finish(false), waitMs);
     socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
@@ -39,7 +42,7 @@ export function rawRequest(lines: readonly string[], body = ''): string {
 }
 
 /** Parses headers, a chunked body and JSON as a client would. */
-export function toResponse({ status, head, body }: RawResponse): TestResponse {
+export function toResponse({ status, head, body }: Omit<RawResponse, 'bytes' | 'isClosed'>): TestResponse {
   const headers = new Headers();
   for (const line of head.split('\r\n').slice(1)) {
     const colon = line.indexOf(':');

@@ -11,6 +11,10 @@ import { openStreams, storeWithTargets, targetOf, VALUE } from '../kit/use.ts';
 const STREAMS = 20;
 /** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
 const CUT_MS = 50;
+const PANIC_LEASES = 1000;
+const PANIC_STREAMS = 200;
+/** Ten times what it takes on a busy machine. */
+const PANIC_MS = 1000;
 
 const service = await startTestService({ after });
 const { address, admin } = service;
@@ -106,6 +110,25 @@ test('what does not end the right to use a credential cuts nothing', async () =>
 
 test(`streams are cut within ${CUT_MS} ms`, () => {
   assert.equal(Math.min(...slowest) < CUT_MS, true, slowest.map(Math.round).join(', '));
+});
+
+test('a panic ends 1,000 leases and 200 open streams in under a second', async (t) => {
+  const { agent, path } = await newOwn('suspect');
+  const streams = await open(path, agent.token, PANIC_STREAMS);
+  for (let issued = 1; issued < PANIC_LEASES; ) {
+    const count = Math.min(50, PANIC_LEASES - issued);
+    const answers = await Promise.all(Array.from({ length: count }, () => agent.post('/api/v1/leases/use', { path })));
+    issued += answers.filter(({ status }) => status === 201).length;
+  }
+  const startedAt = performance.now();
+  const { body } = await admin.post('/api/v1/panic', { agent: 'suspect' });
+  const answeredAt = performance.now();
+  const cutAt = await Promise.all(streams.map(({ broken }) => broken));
+  const ms = Math.round(Math.max(answeredAt, ...cutAt) - startedAt);
+  t.diagnostic(`${ms} ms`);
+  // Each stream has a lease too.
+  assert.deepEqual([body.data.leases, body.data.streams], [PANIC_LEASES + PANIC_STREAMS, PANIC_STREAMS]);
+  assert.ok(ms < PANIC_MS, `${ms} ms`);
 });
 
 test('the service stops while streams are open', async (t) => {
