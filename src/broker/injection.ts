@@ -24,6 +24,8 @@ const REMOVED = new Set([
   // The caller's own connection.
   ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'content-length', 'expect', 'http2-settings'],
   ...['upgrade', 'accept-encoding'],
+  // WHY: a value in compressed messages would not be found.
+  'sec-websocket-extensions',
   // WHY ranges: half of a value in each of two responses would pass the redaction of either.
   ...['range', 'if-range'],
 ]);

@@ -43,6 +43,17 @@ export class Redactor {
     return Buffer.concat([decided, this.#body.release()]);
   }
 
+  /**
+   * For messages with lengths, which a mask would break: returns the bytes as they are. Of a value's start at most a
+   * quarter is passed on. @throws Error if the bytes complete a value; then nothing more may be sent
+   */
+  unchanged(chunk: Uint8Array): Uint8Array {
+    const before = this.#body.maskCount;
+    const bytes = Buffer.concat([this.#body.write(chunk), this.#body.release()]);
+    if (this.#body.maskCount !== before) throw new Error('a message contains a value');
+    return bytes;
+  }
+
   end(): Uint8Array {
     return this.#body.end();
   }

@@ -72,15 +72,14 @@ async function answer(
       if (stream.destroyed) return;
       if (!(chunk instanceof Uint8Array)) continue;
       request.touch();
-      // WHY not after a handshake: a message of a WebSocket has a length and may be compressed. Only the head of the
-      // handshake is redacted.
-      await write(isHandshake ? chunk : redactor.write(chunk));
+      await write(isHandshake ? redactor.unchanged(chunk) : redactor.write(chunk));
     }
     if (!isHandshake) await write(redactor.end());
     trailers = responseHeaders(response.trailers(), order, false, redactor);
     ended = 'complete';
   } catch {
-    // The final message says that the response broke off. What the redaction holds back is not sent.
+    // The final message says that the response broke off. What the redaction holds back is not sent, and neither is a
+    // message of a WebSocket with a value.
   }
   stream.endWith({
     result: { status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended },

@@ -153,6 +153,7 @@ test('a WebSocket handshake has exactly the headers that it needs', () => {
     ['Upgrade', 'h2c'],
     ['X-Evil', '1'],
     ['Sec-WebSocket-Key', 'k'],
+    ['Sec-WebSocket-Extensions', 'permessage-deflate'],
   ];
   assert.deepEqual(build({ isUpgrade: true, headers }).headers, [
     ['Host', 'api.example.com'],

@@ -133,13 +133,33 @@ test('a WebSocket passes both ways, and the head of its handshake is redacted', 
       ['X-Auth', 'Bearer [secret]'],
     ],
   });
-  for (const message of ['one', `two ${PLAIN_VALUE}`]) {
+  for (const message of ['one', 'two']) {
     caller.write(message);
     assert.equal(String((await once(use.body, 'data'))[0]), message);
   }
   caller.end();
   await once(use.body.resume(), 'end');
   assert.equal((await use.result).ended, 'complete');
+});
+
+test('a message of a WebSocket that repeats the value ends the stream, also in pieces', async () => {
+  for (const cuts of [[], [9], [5, 20], Array.from(PLAIN_VALUE, (_, at) => at + 4)]) {
+    const caller = new PassThrough();
+    const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
+    await headOf(use);
+    const received: Buffer[] = [];
+    use.body.on('data', (chunk) => received.push(chunk));
+    const message = `two ${PLAIN_VALUE} three`;
+    for (const [at, from] of [0, ...cuts].entries()) {
+      caller.write(message.slice(from, cuts[at]));
+      await sleep(20);
+    }
+    const { ended, redactions } = await use.result;
+    // One of them is in the head of the handshake.
+    assert.deepEqual([ended, redactions], ['upstream', 2]);
+    const shown = Buffer.concat(received).toString();
+    assert.equal(shown.length <= 'two '.length + PLAIN_VALUE.length / 4, true, shown);
+  }
 });
 
 test('a handshake that the upstream rejects is a response', async () => {

@@ -194,7 +194,7 @@ attempt(
   ['one call'],
 );
 attempt(
-  'an upgrade, after which nothing would be redacted',
+  'an upgrade, after which messages have another form',
   async ({ setResponse, upstream, use }) => {
     setResponse((response) => response.end('ok'));
     upstream.server.on('upgrade', (request, socket) => {
