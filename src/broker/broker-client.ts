@@ -8,7 +8,7 @@ import { Duplex, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { BrokerUse } from './broker-use.ts';
 import { Channel } from './channel.ts';
-import type { FinalMessage, Order } from './protocol.ts';
+import { type Order, toFinalMessage } from './protocol.ts';
 
 const SERVICE_FD = 3;
 /** A process that dies sooner is replaced at the next use, not immediately. */
@@ -71,7 +71,9 @@ export class BrokerClient {
     });
     child.on('error', () => this.#forget(child));
     child.on('exit', () => this.#forget(child));
-    const socket = child.stdio[SERVICE_FD];
+    // Without file descriptors for it, Node has no list of streams; an error follows.
+    const streams: readonly unknown[] | undefined = child.stdio;
+    const socket = streams?.[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
     const channel = new Channel(socket, {
       // A process whose connection is lost is of no use.
@@ -104,7 +106,7 @@ export function startUse(
   return new BrokerUse(stream, body, signal);
 }
 
-const isComplete = (message: unknown): boolean => (message as FinalMessage | null)?.result.ended === 'complete';
+const isComplete = (message: unknown): boolean => toFinalMessage(message)?.result.ended === 'complete';
 
 /** Node's options and the program. INVARIANT: the process may use the network and read its own code, nothing else. */
 function programWords(): string[] {

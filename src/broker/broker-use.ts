@@ -1,7 +1,14 @@
 /** One use as the service sees it: the head, the body and the result that the broker's process sends. */
 import { Readable } from 'node:stream';
 import type { ChannelStream } from './channel-stream.ts';
-import type { BrokerHead, FinalMessage, HeaderPairs, UseResult } from './protocol.ts';
+import {
+  type BrokerHead,
+  type FinalMessage,
+  type HeaderPairs,
+  toFinalMessage,
+  toHead,
+  type UseResult,
+} from './protocol.ts';
 import { drained } from './upstream.ts';
 
 export class BrokerUse {
@@ -36,13 +43,18 @@ export class BrokerUse {
   }
 
   get #final(): FinalMessage | null {
-    return (this.#stream?.endMessage ?? null) as FinalMessage | null;
+    return toFinalMessage(this.#stream?.endMessage);
   }
 
   #start(stream: ChannelStream, signal: AbortSignal | undefined): Promise<BrokerHead> {
     const { promise, resolve, reject } = Promise.withResolvers<BrokerHead>();
     const cut = (): void => void stream.destroy();
-    stream.once('head', (head: BrokerHead) => {
+    stream.once('head', (message: unknown) => {
+      const head = toHead(message);
+      if (head === null) {
+        stream.lose();
+        return;
+      }
       this.#head = head;
       // An error is followed by an empty body.
       if (head.kind === 'error') stream.resume();
@@ -76,13 +88,15 @@ export class BrokerUse {
 
   #result(): UseResult {
     const final = this.#final;
-    if (final !== null) {
+    if (final !== null && this.#stream?.isLost !== true) {
       const isUnread = final.result.ended === 'complete' && !this.body.readableEnded;
       return isUnread ? { ...final.result, ended: 'client' } : final.result;
     }
     const status = this.#head?.kind === 'response' ? this.#head.status : null;
-    const hasFailed = this.#stream === null || this.#stream.isLost || this.#head?.kind === 'error';
-    const bytesOut = this.#stream?.bytesRead ?? 0;
-    return { status, bytesIn: this.#bytesIn, bytesOut, redactions: 0, ended: hasFailed ? 'failed' : 'client' };
+    const stream = this.#stream;
+    // The broker ends a stream only with a final message.
+    const hasFailed = stream === null || stream.isLost || stream.hasEnded || this.#head?.kind === 'error';
+    const { bytesRead: bytesOut = 0, redactions = 0 } = stream ?? {};
+    return { status, bytesIn: this.#bytesIn, bytesOut, redactions, ended: hasFailed ? 'failed' : 'client' };
   }
 }

@@ -7,11 +7,15 @@ import { encodeMessage, FRAME, type FrameKind } from './protocol.ts';
 
 /** How much one side may send before the other has read it. A longer chunk is sent whole. */
 const WINDOW_BYTES = 256 * 1024;
+/** What a chunk takes in addition to its bytes. WHY: a window of single bytes would take a hundred times as much. */
+const CHUNK_COST_BYTES = 256;
 /** Credit is returned in portions, because each is a frame. */
 const CREDIT_BYTES = WINDOW_BYTES / 2;
 
 export interface ChannelStreamOptions {
   send(kind: FrameKind, payload?: Uint8Array): void;
+  /** Calls back when the socket takes more. */
+  whenWritable(callback: () => void): void;
   /** Neither side will send any more. */
   forget(): void;
   /** Whether the last message is that of a complete body. If not, the readable side fails when all was read. */
@@ -27,6 +31,7 @@ export class ChannelStream extends Duplex {
   #hasSentEnd = false;
   #isLost = false;
   #bytesRead = 0;
+  #redactions = 0;
   /** Read since credit was returned. */
   #uncredited = 0;
   #credit = WINDOW_BYTES;
@@ -35,7 +40,8 @@ export class ChannelStream extends Duplex {
   #endMessage: unknown = null;
 
   constructor(options: ChannelStreamOptions) {
-    super({ readableHighWaterMark: 1 });
+    // WHY so low: chunks that wait are merged where they come from, not kept one by one here.
+    super({ readableHighWaterMark: 1, writableHighWaterMark: 1 });
     this.#options = options;
     this.on('error', () => undefined);
   }
@@ -49,6 +55,16 @@ export class ChannelStream extends Duplex {
     return this.#bytesRead;
   }
 
+  /** What the other side has counted so far. */
+  get redactions(): number {
+    return this.#redactions;
+  }
+
+  /** Whether the other side has ended its direction. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Whether the other side has reset the stream, or its process has ended. */
   get isLost(): boolean {
     return this.#isLost;
@@ -58,15 +74,25 @@ export class ChannelStream extends Duplex {
     if (!this.destroyed) this.#options.send(FRAME.head, encodeMessage(message));
   }
 
+  /** Precedes the bytes that have the redactions. */
+  sendRedactions(count: number): void {
+    if (!this.destroyed) this.#options.send(FRAME.redactions, encodeCount(count));
+  }
+
   /** Ends the writable side with a message. */
   endWith(message: unknown): void {
     this.#ownEndMessage = message;
     this.end();
   }
 
+  /** WHY a copy of a chunk that waits: it would keep all that arrived with it in memory. */
   receive(chunk: Uint8Array): void {
-    this.#chunks.push(chunk);
+    this.#chunks.push(this.#isWanted ? chunk : new Uint8Array(chunk));
     if (this.#isWanted) this.#deliver();
+  }
+
+  receiveRedactions(count: number): void {
+    this.#redactions = count;
   }
 
   receiveEnd(message: unknown): void {
@@ -96,9 +122,10 @@ export class ChannelStream extends Duplex {
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
     this.#options.send(FRAME.data, chunk);
-    this.#credit -= chunk.length;
-    if (this.#credit > 0) done();
-    else this.#resume = done;
+    this.#credit -= costOf(chunk);
+    const next = (): void => this.#options.whenWritable(done);
+    if (this.#credit > 0) next();
+    else this.#resume = next;
   }
 
   override _final(done: () => void): void {
@@ -124,13 +151,19 @@ export class ChannelStream extends Duplex {
       return;
     }
     this.#bytesRead += chunk.length;
-    this.#uncredited += chunk.length;
+    this.#uncredited += costOf(chunk);
     if (this.#uncredited >= CREDIT_BYTES) {
-      const credit = Buffer.allocUnsafe(4);
-      credit.writeUInt32BE(this.#uncredited);
-      this.#options.send(FRAME.credit, credit);
+      this.#options.send(FRAME.credit, encodeCount(this.#uncredited));
       this.#uncredited = 0;
     }
     this.push(chunk);
   }
+}
+
+const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST_BYTES;
+
+function encodeCount(count: number): Buffer {
+  const payload = Buffer.allocUnsafe(4);
+  payload.writeUInt32BE(count);
+  return payload;
 }

@@ -14,6 +14,9 @@ const MAX_ID = 0xffff_ffff;
 /** Up to this size, copying the payload is cheaper than another buffer to write. */
 const MAX_COPIED_BYTES = 4096;
 const EMPTY = Buffer.alloc(0);
+const MESSAGES: ReadonlySet<number> = new Set([FRAME.open, FRAME.head, FRAME.end]);
+const COUNTS: ReadonlySet<number> = new Set([FRAME.credit, FRAME.redactions]);
+const isAlwaysComplete = (): boolean => true;
 
 export interface ChannelOptions {
   /** The other side has opened a stream. Only one side of a channel may open streams. */
@@ -30,11 +33,16 @@ export class Channel {
   /** The start of a frame that is not complete. */
   #received: Buffer = EMPTY;
   #isCorked = false;
+  /** Those who wait until the socket takes more. */
+  #waiting: (() => void)[] = [];
 
   constructor(socket: Duplex, options: ChannelOptions) {
     this.#socket = socket;
     this.#options = options;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('drain', () => {
+      for (const resume of this.#waiting.splice(0)) resume();
+    });
     // An error or an end is followed by the close.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.destroy());
@@ -46,6 +54,11 @@ export class Channel {
 
   get isOpen(): boolean {
     return !this.#socket.destroyed;
+  }
+
+  /** The number of streams that are open. */
+  get openStreams(): number {
+    return this.#streams.size;
   }
 
   open(message: unknown, isComplete: (endMessage: unknown) => boolean): ChannelStream {
@@ -63,6 +76,10 @@ export class Channel {
   #add(id: number, isComplete: (endMessage: unknown) => boolean): ChannelStream {
     const stream = new ChannelStream({
       send: (kind, payload) => this.#send(id, kind, payload),
+      whenWritable: (callback) => {
+        if (this.#socket.writableNeedDrain) this.#waiting.push(callback);
+        else callback();
+      },
       forget: () => this.#streams.delete(id),
       isComplete,
     });
@@ -109,20 +126,21 @@ export class Channel {
   }
 
   #take(id: number, kind: number, payload: Buffer): void {
-    if (kind === FRAME.open) {
-      this.#options.opened?.(
-        this.#add(id, () => true),
-        decodeMessage(payload),
-      );
+    const message = MESSAGES.has(kind) && payload.length > 0 ? decodeMessage(payload) : null;
+    const isInvalid = message === undefined || (COUNTS.has(kind) && payload.length !== 4);
+    if (isInvalid || (kind === FRAME.open && (this.#options.opened === undefined || this.#streams.has(id)))) {
+      this.close();
       return;
     }
+    if (kind === FRAME.open) this.#options.opened?.(this.#add(id, isAlwaysComplete), message);
     const stream = this.#streams.get(id);
     // After a reset, frames arrive that were sent before the other side knew of it.
     if (stream === undefined) return;
-    if (kind === FRAME.head) stream.emit('head', decodeMessage(payload));
+    if (kind === FRAME.head) stream.emit('head', message);
     else if (kind === FRAME.data) stream.receive(payload);
-    else if (kind === FRAME.end) stream.receiveEnd(payload.length === 0 ? null : decodeMessage(payload));
+    else if (kind === FRAME.end) stream.receiveEnd(message);
     else if (kind === FRAME.reset) stream.lose();
     else if (kind === FRAME.credit) stream.receiveCredit(payload.readUInt32BE());
+    else if (kind === FRAME.redactions) stream.receiveRedactions(payload.readUInt32BE());
   }
 }

@@ -1,7 +1,8 @@
 /**
  * What the service and the broker's process say to each other. Every use is one stream of the channel: an order and the
  * raw body of the request go one way; a head, the redacted body and a final message come back.
- * INVARIANT: only these two processes have the socket, and both are checked by the same types.
+ * INVARIANT: only these two processes have the socket. The service checks what it reads all the same: the broker's
+ * process is the one that an upstream could take over.
  */
 import type { Placement } from '../core/target.ts';
 
@@ -36,7 +37,9 @@ export interface Order {
 }
 
 /** `broker`: the broker's process ended or could not be started; all others are about the upstream. */
-export type FailureClass = 'dns' | 'refused_address' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'coding' | 'broker';
+const FAILURES = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'protocol', 'coding', 'broker'] as const;
+
+export type FailureClass = (typeof FAILURES)[number];
 
 /** INVARIANT: a failure has a class only, never an address or a message of the upstream. */
 export type BrokerHead =
@@ -47,7 +50,7 @@ export type BrokerHead =
  * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the stream was reset by
  * the service. `failed`: no head arrived, or the broker died.
  */
-type Ended = 'complete' | 'upstream' | 'client' | 'failed';
+const ENDS = ['complete', 'upstream', 'client', 'failed'] as const;
 
 export interface UseResult {
   /** The upstream's status; null without a head. */
@@ -57,7 +60,7 @@ export interface UseResult {
   /** Bytes of the redacted body. */
   readonly bytesOut: number;
   readonly redactions: number;
-  readonly ended: Ended;
+  readonly ended: (typeof ENDS)[number];
 }
 
 /** What the broker says of a use when its response has ended. */
@@ -68,9 +71,10 @@ export interface FinalMessage {
 
 /**
  * Frames of a stream: an order opens it; the head precedes the redacted body; a final message, or nothing in the other
- * direction, ends a body; a reset ends both directions; credit is the number of bytes that the other side has read.
+ * direction, ends a body; a reset ends both directions; credit is what the other side has read; redactions are those so
+ * far.
  */
-export const FRAME = { open: 1, head: 2, data: 3, end: 4, reset: 5, credit: 6 } as const;
+export const FRAME = { open: 1, head: 2, data: 3, end: 4, reset: 5, credit: 6, redactions: 7 } as const;
 
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME];
 
@@ -78,6 +82,42 @@ export function encodeMessage(message: unknown): Buffer {
   return Buffer.from(JSON.stringify(message), 'utf8');
 }
 
+/** Undefined if it is not JSON. */
 export function decodeMessage(payload: Buffer): unknown {
-  return JSON.parse(payload.toString('utf8'));
+  try {
+    return JSON.parse(payload.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Null if it has another form. */
+export function toHead(message: unknown): BrokerHead | null {
+  if (!isObject(message)) return null;
+  const { kind, failure, status, headers } = message;
+  const known = FAILURES.find((each) => each === failure);
+  if (kind === 'error' && known !== undefined) return { kind, failure: known };
+  const isResponse = kind === 'response' && isStatus(status) && isHeaderPairs(headers);
+  return isResponse ? { kind, status, headers } : null;
+}
+
+/** Null if it has another form. */
+export function toFinalMessage(message: unknown): FinalMessage | null {
+  if (!isObject(message) || !isObject(message['result']) || !isHeaderPairs(message['trailers'])) return null;
+  const { status, bytesIn, bytesOut, redactions, ended } = message['result'];
+  const known = ENDS.find((each) => each === ended);
+  if (known === undefined || (status !== null && !isStatus(status))) return null;
+  if (!isCount(bytesIn) || !isCount(bytesOut) || !isCount(redactions)) return null;
+  return { result: { status, bytesIn, bytesOut, redactions, ended: known }, trailers: message['trailers'] };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+const isStatus = (value: unknown): value is number => isCount(value) && value >= 100 && value <= 999;
+
+function isHeaderPairs(value: unknown): value is HeaderPairs {
+  const isPair = (each: unknown): boolean =>
+    Array.isArray(each) && each.length === 2 && each.every((text) => typeof text === 'string');
+  return Array.isArray(value) && value.every(isPair);
 }

@@ -19,7 +19,8 @@ export interface Timeouts {
   readonly idleMs: number;
 }
 
-export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, headMs: 120_000, idleMs: 300_000 };
+/** WHY ten minutes to the head: that is how long SDKs of model APIs wait for a response that is not streamed. */
+export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, headMs: 600_000, idleMs: 300_000 };
 
 export interface UpstreamResponse {
   readonly status: number;
@@ -41,6 +42,7 @@ export class UpstreamRequest {
   #upgraded: Duplex | null = null;
   #bytesIn = 0;
   #isAnswered = false;
+  #timedOut: () => void = () => undefined;
 
   /** @throws UpstreamError before anything is sent, if a guard refuses the order */
   constructor(order: Order, pool: ConnectionPool, timeouts: Timeouts) {
@@ -68,6 +70,11 @@ export class UpstreamRequest {
   /** Rejects with UpstreamError. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
+  }
+
+  /** The callback runs before the request fails. */
+  whenTimedOut(callback: () => void): void {
+    this.#timedOut = callback;
   }
 
   /** Restarts the time limit of the phase. */
@@ -109,7 +116,10 @@ export class UpstreamRequest {
   }
 
   #startTimer(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#fail(new UpstreamError('timeout')), ms);
+    return setTimeout(() => {
+      this.#timedOut();
+      this.#fail(new UpstreamError('timeout'));
+    }, ms);
   }
 
   #fail(error: UpstreamError): void {

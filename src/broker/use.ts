@@ -34,8 +34,9 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
     request = new UpstreamRequest(order, pool, timeouts);
     stream.on('close', () => request?.close());
     const hasBody = order.isUpgrade || order.bodyLength !== 0;
-    if (!hasBody) stream.resume();
-    request.send(hasBody ? stream : null).catch(() => request?.close());
+    const sending = request.send(hasBody ? stream : null).catch(() => request?.close());
+    // What is not sent is dropped, so that the stream ends.
+    void sending.finally(() => stream.resume());
     const response = await request.response;
     const redactor = new Redactor(maskings.for(order));
     await answer(stream, order, request, { ...response, redactor });
@@ -43,6 +44,7 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
     fail(stream, error, request?.bytesIn ?? 0);
   } finally {
     request?.close();
+    if (request === null) stream.resume();
   }
 }
 
@@ -59,14 +61,22 @@ async function answer(
   const headers = responseHeaders(response.headers, order, isHandshake, redactor);
   const { status } = response;
   stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
-  let bytesOut = 0;
+  let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];
   let ended: UseResult['ended'] = 'upstream';
-  const write = (bytes: Uint8Array): Promise<void> | null => {
-    if (bytes.length === 0) return null;
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (redactor.count > redactions) {
+      redactions = redactor.count;
+      stream.sendRedactions(redactions);
+    }
+    if (bytes.length === 0) return;
     bytesOut += bytes.length;
-    return stream.write(bytes) ? null : drained(stream);
+    if (!stream.write(bytes)) await drained(stream);
   };
+  // A caller that does not read for as long as an upstream may pause: nothing more can be sent to it.
+  request.whenTimedOut(() => {
+    if (stream.writableNeedDrain) stream.destroy();
+  });
   try {
     for await (const chunk of body) {
       if (stream.destroyed) return;

@@ -97,7 +97,7 @@ export const CONNECTION_FLAGS = {
   ),
   'ca-file': text('FILE', 'PEM file of certificate authorities; only these are trusted (LEASEHOLD_CA_FILE)', 'file'),
   profile: text('NAME', 'profile of leasehold.toml (LEASEHOLD_PROFILE)'),
-  timeout: text('DURATION', 'timeout of each request, such as 10s (default 30s, or 150s for use; LEASEHOLD_TIMEOUT)'),
+  timeout: text('DURATION', 'timeout of each request, such as 10s (default 30s, or 11m for use; LEASEHOLD_TIMEOUT)'),
   'insecure-http': toggle('allow plain HTTP to another machine; its network can read every value'),
 } as const satisfies Flags;
 

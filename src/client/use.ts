@@ -11,7 +11,7 @@ import type { UseRequest, UseResponse } from './types.ts';
 import { decodeUse } from './use-decoders.ts';
 
 /** Longer than the service waits for the head of an upstream's response. */
-export const USE_TIMEOUT_MS = 150_000;
+export const USE_TIMEOUT_MS = 660_000;
 /** Of the upstream's response. The service cuts the rest. */
 export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
 /** No response is longer, however JSON escapes the body. */

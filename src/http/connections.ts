@@ -23,6 +23,8 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
   silenceMs: 300_000,
 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
+/** Longer than the broker waits for an upstream. */
+const LONG_WORK_MS = 660_000;
 /** WHY one for all: an abort without a reason creates an error with its stack for each request. */
 export const CLIENT_DISCONNECTED = new Error('the client has disconnected');
 
@@ -49,6 +51,11 @@ export function handleConnectAndExpect(server: Server, newRequestId: () => strin
 /** Sends `100 Continue` to a client that waits for it before it sends the body. */
 export function continueIfExpected({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
   if (httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect ?? '')) response.writeContinue();
+}
+
+/** Lets a request make no progress for longer than others. Node sets the usual limit for the next request. */
+export function allowLongWork({ socket }: IncomingMessage): void {
+  socket.setTimeout(LONG_WORK_MS);
 }
 
 /** A client that has ended its side still gets the responses to what it sent before. */

@@ -11,7 +11,7 @@ import type { Context } from '../core/operation.ts';
 import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import type { Vault } from '../vault/vault.ts';
-import { disconnectSignal } from './connections.ts';
+import { allowLongWork, disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
 import { integerParameters, parseIntegers } from './query.ts';
@@ -170,7 +170,10 @@ function toCall<C>(vault: Vault, request: FastifyRequest, reply: FastifyReply, c
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
     serviceUrl: () => serviceUrlOf(request),
-    disconnectSignal: () => disconnectSignal(request.raw, reply.raw),
+    disconnectSignal() {
+      allowLongWork(request.raw);
+      return disconnectSignal(request.raw, reply.raw);
+    },
   };
 }
 

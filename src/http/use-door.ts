@@ -16,7 +16,8 @@ import { checkForwarded } from '../vault/misuse.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse, UseCall } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
-import { continueIfExpected, disconnectSignal } from './connections.ts';
+import { allowLongWork, continueIfExpected, disconnectSignal } from './connections.ts';
+import { MergedBody } from './merged-body.ts';
 import { addressOf, serviceUrlOf } from './register-routes.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
@@ -61,8 +62,8 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
   const { authentication, id: requestId } = request;
   if (authentication === null) throw new Error('a base URL was reached without a caller');
   const context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const call = await toCall(vault, request, context, clientSignal(request.raw, reply.raw));
-  continueIfExpected(request.raw, reply.raw);
+  const call = await toCall(vault, request, context, reply.raw);
+  allowLongWork(request.raw);
   streaming.add(request.raw.socket);
   reply.raw.once('close', () => streaming.delete(request.raw.socket));
   const response = await startUse(vault, context, call).catch(hideMissing);
@@ -104,8 +105,14 @@ export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
 }
 
 /** @throws INVALID_REQUEST; ACCESS_DENIED for tokens of use leases that would be forwarded */
-async function toCall(vault: Vault, request: FastifyRequest, context: Context, signal: AbortSignal): Promise<UseCall> {
+async function toCall(
+  vault: Vault,
+  request: FastifyRequest,
+  context: Context,
+  response: ServerResponse,
+): Promise<UseCall> {
   const { raw, token } = request;
+  const signal = clientSignal(raw, response);
   const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
   const asked = { ...address, method: parseMethod(request.method) };
   const placement = hasNamedToken(raw) ? null : await findPlacement(vault, path);
@@ -119,11 +126,12 @@ async function toCall(vault: Vault, request: FastifyRequest, context: Context, s
   return {
     order: { path, request: { ...asked, query }, ttlSeconds: null, purpose: null },
     headers,
-    body: isUpgrade(raw) ? raw.socket : bodyLength === 0 ? null : raw,
+    body: isUpgrade(raw) ? raw.socket : bodyLength === 0 ? null : new MergedBody(raw),
     bodyLength,
     isUpgrade: isUpgrade(raw),
     baseUrl: baseUrlOf(serviceUrlOf(request), path),
     signal,
+    allowed: () => continueIfExpected(raw, response),
   };
 }
 

@@ -73,9 +73,10 @@ export function withoutToken(
 function namedToken(name: string, value: string): string | null {
   if (KEY_HEADERS.has(name)) return value.trim();
   if (name !== 'authorization') return null;
-  const [, scheme = '', text = ''] = /^(bearer|basic) +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(value) ?? [];
-  if (scheme === '') return null;
-  if (scheme.toLowerCase() === 'bearer') return text;
+  // SDKs use other schemes too, such as `token`, or none.
+  const [, scheme = '', text = ''] = /^(?:([A-Za-z][\w-]*) +)?([A-Za-z0-9\-._~+/]+=*) *$/.exec(value) ?? [];
+  if (text === '') return null;
+  if (scheme.toLowerCase() !== 'basic') return text;
   const pair = Buffer.from(text, 'base64').toString('utf8');
   return pair.slice(pair.indexOf(':') + 1);
 }

@@ -4,7 +4,7 @@
  * number.
  */
 import type { EntryDraft } from '../core/audit.ts';
-import { type ActorName, ADMIN, SERVICE } from '../core/names.ts';
+import { ADMIN, SERVICE } from '../core/names.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
 export const DENIALS_PER_MINUTE = 1200;
@@ -26,7 +26,8 @@ export interface Summaries {
 
 export class DenialBudget {
   readonly #buckets: TokenBuckets;
-  readonly #unrecorded = new Map<ActorName, Unrecorded>();
+  /** By budget. */
+  readonly #unrecorded = new Map<string, Unrecorded>();
   #isClosing = false;
 
   constructor(perMinute: number = DENIALS_PER_MINUTE) {
@@ -41,14 +42,14 @@ export class DenialBudget {
   /** Whether the entry is recorded individually; if not, it is counted for the summary. */
   admits(entry: EntryDraft, now: number): boolean {
     if (!isLimited(entry)) return true;
-    const { agentName } = entry;
-    const bucket = this.#buckets.at(agentName, now);
+    const budget = budgetOf(entry);
+    const bucket = this.#buckets.at(budget, now);
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
       return true;
     }
-    const unrecorded = this.#unrecorded.get(agentName) ?? { since: now, count: 0, last: entry };
-    this.#unrecorded.set(agentName, unrecorded);
+    const unrecorded = this.#unrecorded.get(budget) ?? { since: now, count: 0, last: entry };
+    this.#unrecorded.set(budget, unrecorded);
     unrecorded.count += 1;
     unrecorded.last = entry;
     return false;
@@ -59,13 +60,13 @@ export class DenialBudget {
     if (this.#unrecorded.size === 0) return { entries: [], committed: () => undefined };
     const due = [...this.#unrecorded]
       .filter(([, { since }]) => this.#isClosing || now - since >= SUMMARY_AFTER_MS)
-      .map(([agentName, unrecorded]) => ({ agentName, unrecorded, count: unrecorded.count }));
+      .map(([budget, unrecorded]) => ({ budget, unrecorded, count: unrecorded.count }));
     return {
       entries: due.map(({ unrecorded }) => toSummary(unrecorded, now)),
       committed: () => {
-        for (const { agentName, unrecorded, count } of due) {
+        for (const { budget, unrecorded, count } of due) {
           unrecorded.count -= count;
-          if (unrecorded.count === 0) this.#unrecorded.delete(agentName);
+          if (unrecorded.count === 0) this.#unrecorded.delete(budget);
         }
       },
     };
@@ -76,6 +77,13 @@ export class DenialBudget {
     this.#isClosing = true;
   }
 }
+
+/**
+ * WHY apart: a thief of an agent's token could otherwise use up the agent's budget, so that its own denials
+ * are only counted.
+ */
+const budgetOf = ({ eventType, agentName }: EntryDraft): string =>
+  eventType === 'credential.misuse' ? `${agentName} ${eventType}` : agentName;
 
 /** Failed logins have their own limit; the administrator and the service are not limited. */
 function isLimited({ eventType, agentName, result }: EntryDraft): boolean {

@@ -28,6 +28,8 @@ export interface UseCall {
   readonly baseUrl: string | null;
   /** Cuts the use, because the client has disconnected. */
   readonly signal?: AbortSignal;
+  /** Called when the use is allowed and recorded, before the body is read. */
+  allowed?(): void;
 }
 
 /** A use whose head has arrived. */
@@ -109,6 +111,7 @@ export class Uses {
       ended: Promise.resolve(),
     };
     this.#running.set(started.entryId, running);
+    call.allowed?.();
     const { signal } = call;
     signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
     if (signal?.aborted === true) running.cut.abort(CUT);
@@ -121,8 +124,15 @@ export class Uses {
 
   /** Checks every running use after a commit that may have ended one. */
   committed(changes: readonly StoredChange[]): void {
-    if (this.#running.size === 0 || !changes.some(({ kind }) => ENDING.has(kind))) return;
-    for (const running of this.#running.values()) this.#check(running);
+    if (this.#running.size === 0) return;
+    const ending = changes.filter(({ kind }) => ENDING.has(kind));
+    if (ending.length === 0) return;
+    // WHY: the end of each use of a session revokes its lease, which concerns no other use.
+    const leases = new Set(ending.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
+    const concernsAll = ending.some(({ kind }) => kind !== 'revokeLease');
+    for (const running of this.#running.values()) {
+      if (concernsAll || leases.has(running.started.leaseId)) this.#check(running);
+    }
   }
 
   /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */

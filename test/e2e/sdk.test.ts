@@ -87,22 +87,21 @@ interface UseLease {
   readonly base_url: string;
 }
 
-/** A use lease of an agent for a credential with the placement. */
-async function lease(name: string, placement: object): Promise<UseLease> {
-  const path = `sdk/${name}`;
+/** A use lease of an agent for a credential of the service, with the placement of the catalogue. */
+async function lease(name: string, path = `sdk/${name}`): Promise<UseLease> {
   await admin.post('/api/v1/credentials', { path, value: VALUE });
   const origin = `https://127.0.0.1:${upstream.port}`;
   const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
-  const put = await admin.put(`/api/v1/targets/${path}`, { targets, placement });
+  const put = await admin.put(`/api/v1/targets/${path}`, { service: name, targets });
   assert.equal(put.status, 200, put.text);
-  const agent = await service.agent(`sdk-${name}`, { [path]: ['use'] });
+  const agent = await service.agent(path.replace('/', '-'), { [path]: ['use'] });
   const issued = await agent.post('/api/v1/leases/use', { path, ttl: 60 });
   assert.equal(issued.status, 201, issued.text);
   return JSON.parse(issued.text).data;
 }
 
 test('openai: a list, and a completion that streams', async () => {
-  const { token, base_url } = await lease('openai', { kind: 'bearer' });
+  const { token, base_url } = await lease('openai');
   const client = new OpenAI({ apiKey: token, baseURL: `${base_url}/v1` });
   const models = await Array.fromAsync(await client.models.list());
   assert.deepEqual(
@@ -120,7 +119,7 @@ test('openai: a list, and a completion that streams', async () => {
 });
 
 test('anthropic: a message, and a message that streams', async () => {
-  const { token, base_url } = await lease('anthropic', { kind: 'header', name: 'x-api-key' });
+  const { token, base_url } = await lease('anthropic');
   const client = new Anthropic({ apiKey: token, baseURL: base_url });
   const request = { model: 'claude-test', max_tokens: 16, messages: [{ role: 'user' as const, content: 'How?' }] };
   const { content } = await client.messages.create(request);
@@ -129,11 +128,7 @@ test('anthropic: a message, and a message that streams', async () => {
 });
 
 test('octokit: a list of two pages, whose links lead through the door', async () => {
-  const { token, base_url } = await lease('github', {
-    kind: 'header',
-    name: 'authorization',
-    template: 'token {value}',
-  });
+  const { token, base_url } = await lease('github');
   const client = new Octokit({ auth: token, baseUrl: base_url });
   const repositories = await client.paginate('GET /user/repos', { per_page: 1 });
   assert.deepEqual(
@@ -143,7 +138,7 @@ test('octokit: a list of two pages, whose links lead through the door', async ()
 });
 
 test('stripe, which has no base path: its fetch client is given the door', async () => {
-  const { token, base_url } = await lease('stripe', { kind: 'bearer' });
+  const { token, base_url } = await lease('stripe');
   const throughDoor: typeof fetch = (url, init) => {
     const { pathname, search } = new URL(String(url));
     return fetch(`${base_url}${pathname}${search}`, init);
@@ -154,11 +149,8 @@ test('stripe, which has no base path: its fetch client is given the door', async
 });
 
 test('openai, unchanged and without options, under leasehold run --use', async (t) => {
-  await lease('run', { kind: 'bearer' });
+  await lease('openai', 'sdk/run');
   const agent = await service.agent('runner', { 'sdk/run': ['use'] });
-  const origin = `https://127.0.0.1:${upstream.port}`;
-  const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
-  assert.equal((await admin.put('/api/v1/targets/sdk/run', { service: 'openai', targets })).status, 200);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: agent.token });
   const program = join(import.meta.dirname, 'openai-program.ts');
   const { code, stdout, stderr } = await home.leasehold(['run', '--use', 'sdk/run', '--', process.execPath, program]);

@@ -47,8 +47,9 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
     body.destroy();
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
   }
-  const { bytes, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
+  const { bytes: read, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
   const { redactions } = await result;
+  const bytes = isTruncated ? withoutCutCharacter(read) : read;
   const isText = isUtf8(bytes);
   return {
     lease_id: started.leaseId,
@@ -110,6 +111,15 @@ async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buff
   }
   const bytes = Buffer.concat(chunks);
   return { bytes: bytes.subarray(0, maxBytes), isTruncated: length > maxBytes };
+}
+
+/** Text that was cut within a character of UTF-8, which has up to four bytes, stays text. */
+function withoutCutCharacter(bytes: Buffer): Buffer {
+  const lengths = [0, 1, 2, 3].map((rest) => bytes.length - rest);
+  return bytes.subarray(
+    0,
+    lengths.find((length) => isUtf8(bytes.subarray(0, length))),
+  );
 }
 
 function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
