@@ -11,28 +11,37 @@ const IDLE_MS = 10_000;
 /** Each takes a quarter of a MiB or more. */
 const MAX_KEPT = 32;
 
+interface Kept {
+  readonly masking: Masking;
+  readonly expiry: NodeJS.Timeout;
+}
+
 export class Maskings {
-  readonly #kept = new Map<string, Masking>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #kept = new Map<string, Kept>();
 
   /** A masking of the value, its rendered forms and the order's further values. */
   for(order: Pick<Order, 'placement' | 'value' | 'redact'>): Masking {
     const values = [...new Set([...renderedForms(order), ...order.redact])];
     const key = JSON.stringify(values);
-    const masking = this.#kept.get(key) ?? createMasking(values.map((value) => ['value', new Secret(value)] as const));
+    const kept = this.#kept.get(key) ?? {
+      masking: createMasking(values.map((value) => ['value', new Secret(value)] as const)),
+      expiry: setTimeout(() => this.#drop(key), IDLE_MS).unref(),
+    };
+    kept.expiry.refresh();
     // The last used is the last.
     this.#kept.delete(key);
-    this.#kept.set(key, masking);
+    this.#kept.set(key, kept);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
-    this.#timer ??= setTimeout(() => this.clear(), IDLE_MS).unref();
-    this.#timer.refresh();
-    return masking;
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#drop(oldest);
+    return kept.masking;
   }
 
   clear(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#kept.clear();
+    for (const key of [...this.#kept.keys()]) this.#drop(key);
+  }
+
+  #drop(key: string): void {
+    clearTimeout(this.#kept.get(key)?.expiry);
+    this.#kept.delete(key);
   }
 }

@@ -70,13 +70,13 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
   const signals = new Signals(interrupt, host.ignored);
   const leaseIds: string[] = [];
   const renewal = new AbortController();
-  let renewing: Promise<readonly string[]> = Promise.resolve([]);
+  let renewing: Promise<void> = Promise.resolve();
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
   const cleanUp = async (): Promise<void> => {
     files?.remove();
     renewal.abort();
-    for (const line of await renewing) host.say(line);
+    await renewing;
     const failure = await releaseLeases(client, leaseIds);
     if (failure !== null) host.say(failure);
   };
@@ -102,7 +102,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const given: Record<string, string> = Object.create(null);
     for (const { name, value } of literals) given[name] = value.reveal();
     const environment = Object.assign(Object.create(null), inherited.variables, given, deliver(used, null), values);
-    if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal);
+    if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal, host.say);
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, host, signals);

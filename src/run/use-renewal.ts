@@ -9,6 +9,8 @@ import type { UseLeaseClient } from './use-leases.ts';
 /** WHY bounded below: leases of a second must not fill the log. Above: of what a timer can wait for. */
 const MIN_INTERVAL_MS = 250;
 const MAX_INTERVAL_MS = 12 * 3600 * 1000;
+const READ_RETRY_MS = 1000;
+const MAX_READS = 60;
 /** Errors after which a renewal is tried again, while the lease lasts. */
 const TRANSIENT: ReadonlySet<string> = new Set(['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'VAULT_LOCKED']);
 
@@ -17,26 +19,23 @@ interface Held {
   readonly path: string;
 }
 
-/**
- * Renews the leases until the signal is aborted. Resolves to a message for each that could not be renewed. Never
- * rejects.
- */
+/** Renews the leases until the signal is aborted, and says which could not be renewed. Never rejects. */
 export async function keepRenewed(
   client: Pick<UseLeaseClient, 'read' | 'renew'>,
   held: readonly Held[],
   signal: AbortSignal,
-): Promise<string[]> {
-  const ends = held.map(async ({ leaseId, path }): Promise<string[]> => {
+  say: (line: string) => void,
+): Promise<void> {
+  const ends = held.map(async ({ leaseId, path }): Promise<void> => {
     try {
       await renewOne(client, leaseId, signal);
     } catch (error) {
-      if (signal.aborted) return [];
+      if (signal.aborted) return;
       const reason = error instanceof LeaseholdError ? error.message : 'the service did not answer';
-      return [`${path}: the use lease was not renewed: ${reason}`];
+      say(`${path}: the use lease was not renewed: ${reason}`);
     }
-    return [];
   });
-  return (await Promise.all(ends)).flat();
+  await Promise.all(ends);
 }
 
 /** Rejects when the lease cannot be renewed, or the signal is aborted. */
@@ -46,7 +45,7 @@ async function renewOne(
   signal: AbortSignal,
 ): Promise<never> {
   const startedAt = performance.now();
-  let { issued_at, expires_at } = await client.read(leaseId, { signal });
+  let { issued_at, expires_at } = await readTimes(client, leaseId, signal);
   // This machine's clock may differ from the service's, so only the time that has passed is measured here.
   const remaining = (): number => Date.parse(expires_at) - Date.parse(issued_at) - (performance.now() - startedAt);
   for (;;) {
@@ -55,8 +54,21 @@ async function renewOne(
     try {
       ({ expires_at } = await client.renew(leaseId, { signal }));
     } catch (error) {
-      const isTransient = error instanceof LeaseholdError && TRANSIENT.has(error.code);
-      if (!isTransient || remaining() <= 0) throw error;
+      if (!isTransient(error) || remaining() <= 0) throw error;
     }
   }
 }
+
+/** Tries for a minute. */
+async function readTimes(client: Pick<UseLeaseClient, 'read'>, leaseId: string, signal: AbortSignal) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await client.read(leaseId, { signal });
+    } catch (error) {
+      if (tries === MAX_READS || !isTransient(error)) throw error;
+      await sleep(READ_RETRY_MS, undefined, { signal });
+    }
+  }
+}
+
+const isTransient = (error: unknown): boolean => error instanceof LeaseholdError && TRANSIENT.has(error.code);

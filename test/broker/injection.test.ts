@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { buildRequest } from '../../src/broker/injection.ts';
 import type { HeaderPairs, Order } from '../../src/broker/protocol.ts';
 import { UpstreamError } from '../../src/broker/upstream-error.ts';
+import { SERVICES } from '../../src/core/catalogue/catalogue.ts';
 import { orderFor, PLAIN_VALUE } from './upstream.ts';
 
 const TARGET = { port: 443, caPem: 'ca' };
@@ -68,6 +69,12 @@ test('hop-by-hop: naming our header in Connection does not remove the credential
     ['Content-Length', '0'],
     ['Authorization', `Bearer ${PLAIN_VALUE}`],
   ]);
+});
+
+test('authority confusion: the headers of all services of the catalogue are removed whatever the placement is', () => {
+  const names = SERVICES.flatMap(({ placement }) => (placement.kind === 'header' ? [placement.name ?? ''] : []));
+  assert.equal(names.length > 4, true);
+  assert.deepEqual(passed(names.map((name) => [name, 'mine'] as const)), []);
 });
 
 test("authority confusion: the placement's own header is removed in every spelling", () => {

@@ -178,7 +178,7 @@ test('use leases are renewed while the program runs, and not with --ttl', async 
   assert.equal(await countActive(), 0);
 });
 
-test('a lease that cannot be renewed any more is reported when the program ends', async () => {
+test('a lease that cannot be renewed any more is reported', async () => {
   const former = await service.agent('former');
   const policy = { name: 'former', principal: 'agent:former', resources: ['openai/*'], actions: ['use'], max_ttl: 2 };
   assert.equal((await admin.post('/api/v1/policies', policy)).status, 201);
