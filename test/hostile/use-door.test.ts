@@ -112,6 +112,29 @@ test('the bytes after a handshake belong to the WebSocket, not to a next request
   assert.equal(upstream.requests.length, before);
 });
 
+test('a body of single bytes arrives as it is, and other requests go on', async () => {
+  const length = 4000;
+  const chunked = ['POST /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'Transfer-Encoding: chunked', 'Connection: close'];
+  const sent = send(chunked, `${'1\r\nx\r\n'.repeat(length)}0\r\n\r\n`, 60_000);
+  let [others, isOver] = [0, false];
+  void sent.finally(() => {
+    isOver = true;
+  });
+  for (; !isOver; others++) await service.admin.get('/api/v1/health');
+  assert.equal((await sent).status, 200);
+  assert.equal(bodies.at(-1), 'x'.repeat(length));
+  assert.equal(others > 10, true, `${others} other requests`);
+});
+
+test('100 Continue is sent only after the use was allowed', async () => {
+  const expecting = (path: string) => [
+    ...[`POST /use/api/key/-${path} HTTP/1.1`, HOST, OWN, 'Content-Length: 3'],
+    ...['Expect: 100-continue', 'Connection: close'],
+  ];
+  assert.equal((await send(expecting('/denied'))).status, 403);
+  assert.equal((await send(expecting('/v1/a'), 'abc')).status, 100);
+});
+
 test('an upgrade behind an unanswered request closes the connection', async () => {
   const first = ['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, '', ''].join('\r\n');
   const upgrade = ['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'Upgrade: websocket', 'Connection: Upgrade', '', ''];

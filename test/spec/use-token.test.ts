@@ -45,6 +45,8 @@ test('the token is taken from each place in which an SDK has its key', async () 
       { authorization: `Bearer ${own}` },
       { authorization: `bearer  ${own}` },
       { authorization: basic(own) },
+      { authorization: `token ${own}` },
+      { authorization: own },
       { 'x-api-key': own },
       { 'API-Key': own },
       { 'x-goog-api-key': own },
@@ -111,7 +113,7 @@ test('a token in another place is rejected, so that it is not forwarded', async 
       { ...bearer, 'dd-api-key': own },
       { 'x-own': own },
       { 'dd-api-key': own },
-      { authorization: `Custom ${own}` },
+      { authorization: `Custom key=${own}` },
     ]) {
       assert.equal((await ask('api/bearer/-/a', headers)).code, code, JSON.stringify(headers));
     }
