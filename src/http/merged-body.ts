@@ -26,6 +26,7 @@ export class MergedBody extends Readable {
     super({ highWaterMark: 1 });
     this.#source = source;
     this.on('error', () => undefined);
+    if (source.destroyed) this.destroy(new Error('the body broke off'));
     source.on('data', (chunk: Buffer) => this.#add(chunk));
     source.on('end', () => {
       this.#hasEnded = true;

@@ -92,12 +92,16 @@ function hideMissing(error: unknown): never {
   throw new ApiError('ACCESS_DENIED', 'Access denied: the credential cannot be used.');
 }
 
+/** @throws INVALID_REQUEST */
+function parseCall({ raw, method }: FastifyRequest): Pick<BaseUrlCall, 'path' | 'request'> {
+  const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
+  return { path, request: { ...address, method: parseMethod(method) } };
+}
+
 /** What the request asks for, before its token is known; null if it is malformed, which `toCall` rejects. */
 export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
   try {
-    const { credentialPath: path, ...address } = parseBaseUrl(request.raw.url ?? '');
-    const asked = { ...address, method: parseMethod(request.method) };
-    return { path, request: asked, requestId: request.id, remoteAddr: addressOf(request) };
+    return { ...parseCall(request), requestId: request.id, remoteAddr: addressOf(request) };
   } catch (error) {
     if (error instanceof ApiError) return null;
     throw error;
@@ -113,10 +117,9 @@ async function toCall(
 ): Promise<UseCall> {
   const { raw, token } = request;
   const signal = clientSignal(raw, response);
-  const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
-  const asked = { ...address, method: parseMethod(request.method) };
+  const { path, request: asked } = parseCall(request);
   const placement = hasNamedToken(raw) ? null : await findPlacement(vault, path);
-  const { headers, query, misplaced } = withoutToken(raw, token, address.query, placement);
+  const { headers, query, misplaced } = withoutToken(raw, token, asked.query, placement);
   if (misplaced.length > 0) {
     await checkForwarded(vault, context, misplaced, { path, request: asked });
     throw misplacedToken();
@@ -126,12 +129,15 @@ async function toCall(
   return {
     order: { path, request: { ...asked, query }, ttlSeconds: null, purpose: null },
     headers,
-    body: isUpgrade(raw) ? raw.socket : bodyLength === 0 ? null : new MergedBody(raw),
+    openBody() {
+      continueIfExpected(raw, response);
+      if (isUpgrade(raw)) return raw.socket;
+      return bodyLength === 0 ? null : new MergedBody(raw);
+    },
     bodyLength,
     isUpgrade: isUpgrade(raw),
     baseUrl: baseUrlOf(serviceUrlOf(request), path),
     signal,
-    allowed: () => continueIfExpected(raw, response),
   };
 }
 

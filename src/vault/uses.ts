@@ -20,7 +20,8 @@ import type { Admission, UseLimits } from './use-limits.ts';
 export interface UseCall {
   readonly order: UseOrder;
   readonly headers: HeaderPairs;
-  readonly body: Readable | null;
+  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
+  openBody(): Readable | null;
   /** In bytes; null if it is not known. */
   readonly bodyLength: number | null;
   readonly isUpgrade: boolean;
@@ -28,8 +29,6 @@ export interface UseCall {
   readonly baseUrl: string | null;
   /** Cuts the use, because the client has disconnected. */
   readonly signal?: AbortSignal;
-  /** Called when the use is allowed and recorded, before the body is read. */
-  allowed?(): void;
 }
 
 /** A use whose head has arrived. */
@@ -111,12 +110,11 @@ export class Uses {
       ended: Promise.resolve(),
     };
     this.#running.set(started.entryId, running);
-    call.allowed?.();
     const { signal } = call;
     signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
     if (signal?.aborted === true) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started), call.body, running.cut.signal);
+    const use = this.#broker.use(toOrder(call, started), call.openBody(), running.cut.signal);
     running.ended = use.result.then((result) => this.#end(running, result));
     const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
     return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };

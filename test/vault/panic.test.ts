@@ -51,7 +51,7 @@ test('a panic ends 1,000 leases and cuts 200 running uses; another agent keeps i
   const request = { method: parseMethod('GET'), url: parseUrl(`${origin}/stream`) };
   const use = async (context: Context) => {
     const order = { path: toPath('used'), request, ttlSeconds: null, purpose: null };
-    const call = { order, headers: [], body: null, bodyLength: 0, isUpgrade: false, baseUrl: null };
+    const call = { order, headers: [], openBody: () => null, bodyLength: 0, isUpgrade: false, baseUrl: null };
     const { body, result } = await vault.uses.start(context, call);
     body.on('error', () => undefined).resume();
     return result;

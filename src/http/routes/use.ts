@@ -78,7 +78,7 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
       purpose: purpose === undefined ? null : parsePurpose(purpose),
     },
     headers: parseHeaders(headers),
-    body: bytes === null ? null : Readable.from([bytes]),
+    openBody: () => (bytes === null ? null : Readable.from([bytes])),
     bodyLength: bytes?.length ?? 0,
     isUpgrade: false,
     baseUrl: null,
