@@ -31,7 +31,7 @@ export interface LeaseholdOptions {
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** For each try; by default 30 seconds, and 150 for a use, whose upstream may be slow. */
+  /** For each try; by default 30 seconds, and 660 for a use, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
