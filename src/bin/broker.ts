@@ -3,11 +3,14 @@
  * database and no data directory, and Node's permission model denies it files, processes and threads.
  */
 import { Socket } from 'node:net';
+import { setDefaultHighWaterMark } from 'node:stream';
 import { serveBroker } from '../broker/endpoint.ts';
 
 /** The socket that the service opened for it. */
 const SERVICE_FD = 3;
 
+// As in the service: each of a response of single bytes that waits takes some hundred.
+setDefaultHighWaterMark(false, 16 * 1024);
 // WHY ignored: a signal to the process group ends the service in order, which needs its open uses. The end of the
 // service closes the socket.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -30,6 +30,7 @@ export class ChannelStream extends Duplex {
   #hasEnded = false;
   #hasSentEnd = false;
   #isLost = false;
+  #isReset = false;
   #bytesRead = 0;
   #redactions = 0;
   /** Read since credit was returned. */
@@ -65,7 +66,7 @@ export class ChannelStream extends Duplex {
     return this.#hasEnded;
   }
 
-  /** Whether the other side has reset the stream, or its process has ended. */
+  /** Whether the other side's process has ended. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -109,10 +110,16 @@ export class ChannelStream extends Duplex {
     resume();
   }
 
-  /** The other side will neither send nor read any more. */
+  /** The other side has reset the stream. */
+  receiveReset(): void {
+    this.#isReset = true;
+    this.destroy(new Error('the stream was reset'));
+  }
+
+  /** The other side's process has ended, or is not to be trusted. */
   lose(): void {
     this.#isLost = true;
-    this.destroy(new Error('the stream was reset'));
+    this.destroy(new Error('the broker was lost'));
   }
 
   override _read(): void {
@@ -135,7 +142,7 @@ export class ChannelStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    const isOver = this.#isLost || (this.#hasSentEnd && this.#hasEnded);
+    const isOver = this.#isLost || this.#isReset || (this.#hasSentEnd && this.#hasEnded);
     if (!isOver) this.#options.send(FRAME.reset);
     this.#options.forget();
     done(error);

@@ -139,7 +139,7 @@ export class Channel {
     if (kind === FRAME.head) stream.emit('head', message);
     else if (kind === FRAME.data) stream.receive(payload);
     else if (kind === FRAME.end) stream.receiveEnd(message);
-    else if (kind === FRAME.reset) stream.lose();
+    else if (kind === FRAME.reset) stream.receiveReset();
     else if (kind === FRAME.credit) stream.receiveCredit(payload.readUInt32BE());
     else if (kind === FRAME.redactions) stream.receiveRedactions(payload.readUInt32BE());
   }

@@ -17,7 +17,7 @@ const REMOVED = new Set([
   // Authority.
   ...['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'cookie2'],
   ...['x-auth-token', 'x-access-token', 'private-token', 'job-token', 'deploy-token', 'x-amz-security-token'],
-  ...['apikey', 'dd-api-key', 'dd-application-key', 'x-auth-key', 'x-auth-email', 'x-auth-user-service-key'],
+  ...['apikey', 'dd-api-key', 'dd-application-key', 'x-auth-key', 'x-auth-user-service-key'],
   // Where the request comes from and goes to.
   ...['host', 'forwarded', 'via', 'x-real-ip', 'x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host'],
   // Another method than the one that was decided.

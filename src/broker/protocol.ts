@@ -47,8 +47,8 @@ export type BrokerHead =
   | { readonly kind: 'error'; readonly failure: FailureClass };
 
 /**
- * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the stream was reset by
- * the service. `failed`: no head arrived, or the broker died.
+ * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the service reset the
+ * stream, or the caller did not read for too long. `failed`: no head arrived, or the broker died.
  */
 const ENDS = ['complete', 'upstream', 'client', 'failed'] as const;
 

@@ -31,6 +31,8 @@ export interface UpstreamResponse {
 }
 
 const MAX_HEAD_BYTES = 64 * 1024;
+/** How long a head waits for the start of the body, with which it shares a packet. */
+const HEAD_DELAY_MS = 20;
 
 export class UpstreamRequest {
   readonly #order: Order;
@@ -91,6 +93,8 @@ export class UpstreamRequest {
     const target: Writable | null = this.#order.isUpgrade ? this.#upgraded : this.#request;
     if (target === null) return;
     const expected = this.#order.isUpgrade ? null : this.#order.bodyLength;
+    // WHY: an upstream may reject a request by its head, and a client may wait for that before it sends its body.
+    if (body !== null && !this.#order.isUpgrade) setTimeout(() => this.#request.flushHeaders(), HEAD_DELAY_MS).unref();
     // WHY: leaving the loop must not destroy the body, which is the stream of the response too.
     for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
       if (!(chunk instanceof Uint8Array) || target.destroyed) return;

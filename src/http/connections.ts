@@ -53,7 +53,7 @@ export function continueIfExpected({ headers, httpVersion }: IncomingMessage, re
   if (httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect ?? '')) response.writeContinue();
 }
 
-/** Lets a request make no progress for longer than others. Node sets the usual limit for the next request. */
+/** Lets a request make no progress for longer than others. Node sets the usual limit when the connection is idle. */
 export function allowLongWork({ socket }: IncomingMessage): void {
   socket.setTimeout(LONG_WORK_MS);
 }

@@ -84,8 +84,6 @@ export function createServer(parts: HttpParts): HttpServer {
   const http = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
-    // WHY a quarter of Node's: it counts bytes, and a body of single bytes that waits takes hundreds of bytes for each.
-    highWaterMark: 16 * 1024,
     connectionsCheckingInterval: timeouts.checkIntervalMs,
     shouldUpgradeCallback: shouldUpgrade,
   };

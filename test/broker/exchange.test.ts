@@ -145,6 +145,23 @@ test('each phase has a time limit', async (t) => {
   assert.equal((await stalled.result).ended, 'upstream');
 });
 
+test('a caller that does not read is cut after the time that an upstream may pause', async (t) => {
+  const endless = await startUpstream(t, (_, response) => response.write(Buffer.alloc(16 * 1024 * 1024)));
+  const engine = startEngine(t, { timeouts: TIMEOUTS });
+  const use = engine.use(orderFor(endless), null);
+  await headOf(use);
+  const { status, ended } = await use.result;
+  assert.deepEqual([status, ended], [200, 'client']);
+});
+
+test('the upstream gets the head of a request before the caller sends its body', async () => {
+  const body = new PassThrough();
+  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/', bodyLength: 10 }), body);
+  assert.equal((await headOf(use)).status, 200);
+  use.body.destroy();
+  await use.result;
+});
+
 test('a failure has a class, and nothing else', async (t) => {
   const engine = startEngine(t, {
     resolve: async (name) => {

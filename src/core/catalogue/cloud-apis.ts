@@ -150,7 +150,7 @@ export const CLOUD_SERVICES = [
     ),
     notes: [
       'Give only the target of your site. The clients read `DD_SITE`, a host without a path, and no base URL.',
-      'Many endpoints also need an application key in `DD-APPLICATION-KEY`, which one placement cannot set.',
+      'Many endpoints also need an application key in `DD-APPLICATION-KEY`, which one placement cannot set; that of a caller is removed.',
     ],
   }),
   defineService({
