@@ -111,7 +111,8 @@ export class Channel {
   #receive(chunk: Buffer): void {
     const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
     let at = 0;
-    while (bytes.length - at >= HEADER_BYTES) {
+    // Nothing that follows an invalid frame is taken.
+    while (this.isOpen && bytes.length - at >= HEADER_BYTES) {
       const length = bytes.readUInt32BE(at);
       if (length > MAX_PAYLOAD_BYTES) {
         this.close();

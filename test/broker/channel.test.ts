@@ -56,7 +56,7 @@ test('messages of another form fail the use, and nothing is thrown', async () =>
     '{"kind":"error","failure":"of the upstream"}',
   ];
   for (const head of heads) {
-    const use = answeredBy(frame(1, FRAME.head, head), frame(1, FRAME.end, END));
+    const use = answeredBy(frame(1, FRAME.head, head), frame(1, FRAME.head, HEAD), frame(1, FRAME.end, END));
     assert.deepEqual(await use.head, { kind: 'error', failure: 'broker' }, head);
     assert.equal((await use.result).ended, 'failed', head);
   }
