@@ -4,13 +4,14 @@ import { parseArgs } from 'node:util';
 
 export const USAGE = `npm run bench [-- FLAGS]
 
-Measures this machine and prints each figure next to the committed one of docs/performance.json. A full run takes about ten
-minutes of an otherwise idle machine.
+Measures this machine and prints each figure next to the committed one of docs/performance.json. A full run takes about
+fifteen minutes of an otherwise idle machine.
 
   --quick          short rounds and no large vault, about a minute
   --trial          the shortest run that executes every part; its figures mean nothing
   --postgres       several nodes on PostgreSQL instead of one on SQLite
-  --only PART      one of start, retrieval, use, write, log, decision, large; with --postgres one of cluster, failover
+  --only PART      one of start, retrieval, use, write, log, tree, proofs, decision, large; with --postgres one of
+                   cluster, failover, tree, proofs
   --json FILE      put the figures into FILE, for example docs/performance.json
   --page           measure nothing; write the table of docs/performance.md from docs/performance.json
   --help           print this text

@@ -1,22 +1,28 @@
 // Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates
 // and verifies like the service's rows. Its entries have no leases, as in a log whose leases were swept.
 
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { AuditEntry } from '../src/core/audit.ts';
+import type { AuditEntry, EntryWithoutMac } from '../src/core/audit.ts';
 import { type AgentId, type CredentialId, DEFAULT_TYPE } from '../src/core/names.ts';
 import { Secret } from '../src/core/secret.ts';
+import { isControlSubject } from '../src/core/state.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
-import { deriveKeys, parseRootKey, type VaultKeys } from '../src/crypto/keys.ts';
+import type { VaultKeys } from '../src/crypto/keys.ts';
 import { newId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
+import type { SetDigest } from '../src/crypto/set-digest.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
+import type { TreeNode } from '../src/crypto/tree.ts';
 import { AUTHENTICATED_ROWS } from '../src/ledger/authenticated-rows.ts';
+import { recordedStates } from '../src/ledger/stored-changes.ts';
+import { toStoredNodes } from '../src/ledger/tree-state.ts';
 import { type ChainTip, readVaultState } from '../src/ledger/vault-state.ts';
+import { openKeys } from '../src/server/open-keys.ts';
+import { readRootKey } from '../src/server/root-key.ts';
 import type { Store } from '../src/store/sql-store.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
-import type { StoredChange } from '../src/store/store.ts';
+import type { StoredChange, StoredTreeNode } from '../src/store/store.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
 
 export interface Sizes {
@@ -27,15 +33,16 @@ export interface Sizes {
   readonly entries: number;
 }
 
-const ROWS_PER_BATCH = 5000;
+const ROWS_PER_BATCH = 1000;
 /** The commits of so many batches are not awaited, which keeps the disk busy and its queue short. */
-const BATCHES_PER_SYNC = 8;
+const BATCHES_PER_SYNC = 40;
 const SESSION_MS = 24 * 3600 * 1000;
 
 interface Vault {
   readonly store: Store;
   readonly keys: VaultKeys;
   tip: ChainTip;
+  readonly digest: SetDigest;
 }
 
 /** The service must have created the vault and stopped. */
@@ -50,11 +57,11 @@ export async function fillSqlite(dataDir: string, sizes: Sizes): Promise<void> {
 
 /** Closes the store. */
 export async function fillStore(store: Store, rootKeyFile: string, sizes: Sizes): Promise<void> {
-  const rootKey = parseRootKey(readFileSync(rootKeyFile, 'latin1'));
-  if (rootKey === null) throw new Error(`${rootKeyFile} is not a root key`);
-  const keys = deriveKeys(rootKey);
+  const rootKey = readRootKey({ dataDir: '', rootKeyFile }, false, () => undefined);
+  const { keys } = openKeys(await store.readStoredKeys(), rootKey);
   try {
-    const vault: Vault = { store, keys, tip: (await readVaultState(store, keys)).tip };
+    const { tip, digest } = await readVaultState(store, keys);
+    const vault: Vault = { store, keys, tip, digest };
     await write(vault, sizes.agents, agentChanges);
     await write(vault, sizes.policies, policyChanges);
     await write(vault, sizes.credentials, credentialChanges);
@@ -79,7 +86,12 @@ async function write(
   for (const batch of batches(0, count)) {
     const now = Date.now();
     const changes = batch.flatMap((index) => changesOf(vault.keys, index, now));
-    await commit(vault, { ...vault.tip, epoch: vault.tip.epoch + 1 }, [], changes, true);
+    const states = recordedStates(changes);
+    for (const { subject, state } of states) if (isControlSubject(subject)) vault.digest.put(subject, state);
+    const drafts = states.map((state, index) => ({ ...adoption(vault.tip.seq + index + 1, now), ...state }));
+    const { entries, tip, nodes } = chain(vault, drafts);
+    const control = vault.digest.toString();
+    await commit(vault, { ...tip, epoch: tip.epoch + 1, control }, entries, changes, true, nodes);
   }
 }
 
@@ -89,10 +101,12 @@ async function commit(
   entries: AuditEntry[],
   changes: StoredChange[],
   isAwaited: boolean,
+  treeNodes: readonly StoredTreeNode[] = [],
 ): Promise<void> {
-  const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
+  const fields = { ...tip, tree: tip.tree.toString() };
+  const head = { ...fields, mac: headMac(vault.keys.audit, fields) };
   const transaction = await vault.store.begin([]);
-  const { durable } = await transaction.commit({ entries, head, changes, accesses: new Map() });
+  const { durable } = await transaction.commit({ entries, head, treeNodes, changes, accesses: new Map() });
   vault.tip = tip;
   if (isAwaited) await durable;
   else durable.catch(() => undefined); // after a failed sync the store rejects every commit
@@ -150,17 +164,45 @@ async function writeEntries(vault: Vault, sizes: Sizes): Promise<void> {
   let written = 0;
   for (const batch of batches(vault.tip.seq, sizes.entries)) {
     const timestamp = new Date().toISOString();
-    const { epoch } = vault.tip;
-    let { hmac } = vault.tip;
-    const entries = batch.map((index): AuditEntry => {
-      const entry = retrievalEntry(index + 1, timestamp, sizes);
-      hmac = entryMac(vault.keys.audit, hmac, entry);
-      return { ...entry, hmac };
-    });
-    const seq = vault.tip.seq + entries.length;
+    const { entries, tip, nodes } = chain(
+      vault,
+      batch.map((index) => retrievalEntry(index + 1, timestamp, sizes)),
+    );
     written += 1;
-    await commit(vault, { seq, hmac, epoch }, entries, [], written % BATCHES_PER_SYNC === 0);
+    await commit(vault, tip, entries, [], written % BATCHES_PER_SYNC === 0, nodes);
   }
+}
+
+/** The entries with their MACs, and the end of the log after them. */
+function chain({ keys, tip }: Vault, drafts: readonly EntryWithoutMac[]) {
+  const tree = tip.tree.copy();
+  const completed: TreeNode[] = [];
+  let { hmac } = tip;
+  const entries = drafts.map((draft): AuditEntry => {
+    hmac = entryMac(keys.audit, hmac, draft);
+    tree.append(hmac, completed);
+    return { ...draft, hmac };
+  });
+  return { entries, tip: { ...tip, seq: tip.seq + entries.length, hmac, tree }, nodes: toStoredNodes(completed) };
+}
+
+/** As the service records rows of an earlier version. */
+function adoption(seq: number, now: number): EntryWithoutMac {
+  return {
+    seq,
+    id: newId(),
+    timestamp: new Date(now).toISOString(),
+    event_type: 'service.adopt',
+    agent_name: 'service',
+    resource: '*',
+    action: 'adopt',
+    result: 'allowed',
+    policy_name: null,
+    lease_id: null,
+    reason: null,
+    request_id: null,
+    remote_addr: null,
+  };
 }
 
 function retrievalEntry(seq: number, timestamp: string, { credentials, agents }: Sizes) {

@@ -10,6 +10,7 @@ import { describeGenerator, startGenerator } from './generator.ts';
 import { measureLarge } from './large.ts';
 import { measureLog } from './log.ts';
 import { PLANS } from './plan.ts';
+import { measureProofs, measureProofsOnPostgres } from './proofs.ts';
 import {
   describeCommit,
   describeMachine,
@@ -22,6 +23,7 @@ import {
 } from './report.ts';
 import { measureRetrieval } from './retrieval.ts';
 import { measureStart } from './start.ts';
+import { measureTree, measureTreeOnPostgres } from './tree.ts';
 import type { Figure, Part, Stage } from './types.ts';
 import { measureUse } from './use.ts';
 import { measureWrites } from './write.ts';
@@ -36,11 +38,20 @@ const PARTS: Readonly<Record<'sqlite' | 'postgres', Readonly<Record<string, Part
     use: measureUse,
     write: measureWrites,
     log: measureLog,
+    tree: measureTree,
+    proofs: measureProofs,
     decision: measureDecision,
     large: measureLarge,
   },
-  postgres: { cluster: measureCluster, failover: measureFailover },
+  postgres: {
+    cluster: measureCluster,
+    failover: measureFailover,
+    tree: measureTreeOnPostgres,
+    proofs: measureProofsOnPostgres,
+  },
 };
+/** A quick run omits them, because they take minutes. */
+const LONG = ['large', 'tree', 'proofs'];
 
 function readArguments() {
   try {
@@ -51,8 +62,8 @@ function readArguments() {
       throw new Error(`--only must be one of ${names.join(', ')}`);
     }
     const plan = PLANS[values.trial ? 'trial' : values.quick ? 'quick' : 'full'];
-    const selected =
-      values.only !== undefined ? [values.only] : names.filter((name) => name !== 'large' || !values.quick);
+    const usual = names.filter((name) => !values.quick || !LONG.includes(name));
+    const selected = values.only === undefined ? usual : [values.only];
     const json = values.json === undefined ? null : resolve(process.env['INIT_CWD'] ?? '.', values.json);
     return { ...values, store, plan, selected, json } as const;
   } catch (error) {

@@ -13,6 +13,8 @@ export interface Plan {
   readonly warmUpRequests: number;
   readonly decisions: number;
   readonly verifications: number;
+  /** Receipts and consistency proofs of a round, each. */
+  readonly proofs: number;
   /** Length of the log that is verified. */
   readonly logEntries: number;
   readonly large: { readonly credentials: number; readonly policies: number; readonly entries: number };
@@ -29,6 +31,7 @@ const FULL: Plan = {
   warmUpRequests: 20_000,
   decisions: 200_000,
   verifications: 5,
+  proofs: 500,
   logEntries: 1_000_000,
   large: { credentials: 1_000_000, policies: 10_000, entries: 10_000_000 },
 };
@@ -58,6 +61,7 @@ const TRIAL: Plan = {
   warmUpRequests: 1000,
   decisions: 5000,
   verifications: 2,
+  proofs: 20,
   logEntries: 30_000,
   large: { credentials: 2000, policies: 100, entries: 30_000 },
 };

@@ -28,16 +28,25 @@ export interface PostgresCluster {
   readonly nodes: readonly ServiceProgram[];
 }
 
-export async function startCluster({ scope }: Stage, count: number): Promise<PostgresCluster> {
+/** A database without a vault. */
+export async function startDatabase(scope: Scope) {
   const server = await createPostgres(PRODUCTION);
   scope.after(() => server.end());
-  const { rootKeyFile, startNode } = prepareNodes(scope, server.url());
+  return { server, ...prepareNodes(scope, server.url()) };
+}
+
+export async function startCluster(
+  { scope }: Stage,
+  count: number,
+  preloaded: string | null = null,
+): Promise<PostgresCluster> {
+  const { server, rootKeyFile, startNode } = await startDatabase(scope);
   // The first start creates the vault.
   await (await startNode(1)).stop();
   await fillStore(await PostgresStore.open(parseAddress(server.url())), rootKeyFile, SMALL);
   await server.query('VACUUM ANALYZE');
   const nodes: ServiceProgram[] = [];
-  for (let number = 1; number <= count; number++) nodes.push(await startNode(number));
+  for (let number = 1; number <= count; number++) nodes.push(await startNode(number, preloaded));
   return { server, nodes };
 }
 
@@ -47,7 +56,8 @@ export function prepareNodes(scope: Scope, url: string) {
   const [urlFile, rootKeyFile] = [join(directory, 'database.url'), join(directory, 'root.key')];
   writeFileSync(urlFile, url, { mode: 0o600 });
   const flags = ['--database-file', urlFile, '--root-key-file', rootKeyFile, '--log-level', 'silent'];
-  const startNode = (number: number) => startService(scope, join(directory, `node-${number}`), flags);
+  const startNode = (number: number, preloaded: string | null = null) =>
+    startService(scope, join(directory, `node-${number}`), flags, preloaded);
   return { rootKeyFile, startNode };
 }
 

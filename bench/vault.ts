@@ -32,9 +32,10 @@ export async function openVault(
   { scope }: Stage,
   dataDir: string,
   { credentials, agents }: Sizes,
+  preloaded: string | null = null,
 ): Promise<BenchVault> {
   const filledBytes = bytesOnDisk(dataDir);
-  const service = await startService(scope, dataDir);
+  const service = await startService(scope, dataDir, [], preloaded);
   return { service, target: { address: service.address, credentials, agents }, filledBytes };
 }
 

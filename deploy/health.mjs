@@ -16,7 +16,7 @@ function end(line, code) {
 const options = {
   host: '127.0.0.1',
   port: Number(LEASEHOLD_LISTEN.split(':').at(-1)),
-  path: '/api/v1/health',
+  path: '/readyz',
   timeout: TIMEOUT_MS,
   // The connection stays in the container and carries no secret, and the certificate is not for 127.0.0.1.
   rejectUnauthorized: false,

@@ -10,6 +10,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 
 /** The directories of `test` whose files run once, with the reasons. */
 export const ONCE: Readonly<Record<string, string>> = {
+  backup: 'from each store to each store',
   bench: 'no store',
   broker: 'no store',
   cli: 'uses the interface, which test/spec tests on both stores',
@@ -18,6 +19,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   contract: 'tests every store in one run',
   core: 'no store',
   crypto: 'no store',
+  faults: 'files of SQLite and of the data directory; test/cluster has the faults of PostgreSQL',
   conventions: 'no store',
   kit: 'no store except PostgreSQL itself',
   masking: 'no store',
@@ -65,20 +67,30 @@ const LONG = '.long.test.ts';
  * test/kit/scale.ts.
  */
 const SCALED = [
+  'test/backup/refused.test.ts',
   'test/broker/redaction-splits.test.ts',
   'test/broker/redaction.test.ts',
   'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
+  'test/cluster/checkpoint-races.test.ts',
   'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
+  'test/e2e/streams-crash.test.ts',
   'test/e2e/use-crash.test.ts',
+  'test/faults/call-faults.test.ts',
+  'test/faults/damage.test.ts',
+  'test/faults/power-cuts.test.ts',
+  'test/faults/tampering.test.ts',
   'test/hostile/fuzz.test.ts',
   'test/hostile/use-ssrf.test.ts',
   'test/mcp/messages.test.ts',
+  'test/vault/key-rotation.test.ts',
   'test/spec/grammars.test.ts',
+  'test/spec/random-tampering.test.ts',
+  'test/spec/unaltered-state.test.ts',
   'test/sqlite/power-cut.test.ts',
   'test/vault/counts.test.ts',
   'test/vault/exposure-model.test.ts',
@@ -131,7 +143,7 @@ export function runsOnBoth(file: string): boolean {
 
 /** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const directories = ['cluster', 'contract', 'kit', 'migrate', 'postgres'];
+  const directories = ['backup', 'cluster', 'contract', 'kit', 'migrate', 'postgres'];
   return passes.some(
     ({ store, files }) => store === 'postgres' || files.some((file) => directories.includes(directoryOf(file) ?? '')),
   );

@@ -92,6 +92,8 @@ export async function runJob({ store, files }: Job, options: RunOptions): Promis
   stream.on('test:stdout', ({ message }) => printed.push(message));
   stream.on('test:stderr', ({ message }) => printed.push(message));
   stream.on('test:diagnostic', ({ message }) => {
+    // What goes wrong after the last test fails the process, and only this tells why.
+    if (message.startsWith('Error: ')) printed.push(`${message}\n`);
     const found = /^processor ([\d.]+)$/.exec(message)?.[1];
     const last = results.pop();
     if (last !== undefined) results.push(found === undefined ? last : { ...last, processorSeconds: Number(found) });
@@ -116,5 +118,8 @@ function describeFailure({ name, file = ROOT, details }: TestEvent): string {
   const { error } = details;
   const isOfSubtest = (error as { failureType?: string } | undefined)?.failureType === 'subtestsFailed';
   const place = `${name} (${path.relative(ROOT, file)})`;
-  return isOfSubtest ? place : `${place}\n${inspect(error?.cause ?? error).replace(/^/gm, '    ')}`;
+  if (isOfSubtest) return place;
+  const { exitCode, signal } = (error ?? {}) as { exitCode?: number | null; signal?: string | null };
+  const end = exitCode === undefined ? '' : `\n    the process ended with exit code ${exitCode}, signal ${signal}`;
+  return `${place}\n${inspect(error?.cause ?? error).replace(/^/gm, '    ')}${end}`;
 }

@@ -2,17 +2,11 @@
  * The schemas of single fields. The grammars of strings are the regular expressions and limits of `core`, whose parsers
  * apply them, because they name the violated rule.
  */
-import {
-  type TObjectOptions,
-  type TProperties,
-  type TSchema,
-  type TSchemaOptions,
-  type TStringOptions,
-  Type,
-} from 'typebox';
+import type { TObjectOptions, TProperties, TSchema, TSchemaOptions, TStringOptions } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
 import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
+import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
@@ -20,6 +14,7 @@ import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/poli
 import { MAX_LIMIT } from '../core/policy-limits.ts';
 import { MAX_TARGETS, METHOD } from '../core/target.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
+import { Type } from './schema.ts';
 
 /** An object that rejects other fields. */
 export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
@@ -78,6 +73,14 @@ export const ActorName = text(ACTOR_NAME, 1, 63);
 export const PolicyName = text(POLICY_NAME, 1, 128);
 export const Principal = text(PRINCIPAL, 7, 70, { description: '`agent:<name>`, or with one `*` at the end.' });
 export const CredentialType = text(CREDENTIAL_TYPE, 1, 64);
+export const SlotName = text(SLOT_NAME, 1, 63);
+export const SlotKind = word(SLOT_KINDS);
+/** Base64 of 32 bytes. */
+export const SlotPublicKey = Type.String({
+  minLength: 44,
+  maxLength: 44,
+  description: 'Base64 of an X25519 public key.',
+});
 export const Id = text(UUID, 36, 36, { format: 'uuid' });
 export const Value = Type.String({
   minLength: 1,
@@ -118,6 +121,14 @@ export const map = <T extends TSchema>(key: RegExp | null, values: T, options: T
     additionalProperties: false,
     ...options,
   });
+export const SlotParameters = map(
+  /^[a-z_]{1,32}$/,
+  Type.Union([Type.String({ maxLength: 8192 }), Type.Integer({ minimum: 1, maximum: 999_999_999 })]),
+  {
+    title: 'SlotParameters',
+    description: 'What a slot needs to get its secret again, such as a salt.',
+  },
+);
 const list = <T extends TSchema>(items: T, minItems: number, maxItems: number, options: TSchemaOptions = {}) =>
   Type.Array(items, { minItems, maxItems, ...options });
 const target = {
@@ -143,7 +154,13 @@ const target = {
 export const Target = object(target, { title: 'Target' });
 /** As a request writes it: all but the origin may be left out. */
 export const TargetFields = object(
-  { ...Type.Partial(object(target)).properties, origin: target.origin },
+  {
+    origin: target.origin,
+    paths: Type.Optional(target.paths),
+    methods: Type.Optional(target.methods),
+    allow_networks: Type.Optional(target.allow_networks),
+    ca_pem: Type.Optional(target.ca_pem),
+  },
   { title: 'Target' },
 );
 export const Targets = list(Target, 1, MAX_TARGETS);

@@ -1,9 +1,11 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
-import { type TSchemaOptions, Type } from 'typebox';
+import type { TSchemaOptions } from 'typebox';
+import { MAX_GRACE_SECONDS } from '../core/operations/agents.ts';
 import { MAX_TARGETS } from '../core/target.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
 import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
+import { Type } from './schema.ts';
 
 export { Placement, RequestHeaders, TargetFields } from './fields.ts';
 
@@ -47,6 +49,16 @@ export const AuditQuery = object({
   until: instant,
   order: Type.Optional(word(['asc', 'desc'], { description: 'Newest first by default.' })),
   ...paging,
+});
+
+export const VerifyQuery = object({
+  state: Type.Optional(word(['true', 'false'], { description: 'Also check every row against the log.' })),
+  values: Type.Optional(word(['true', 'false'], { description: 'Also open every sealed value; implies `state`.' })),
+});
+
+export const ConsistencyQuery = object({
+  from: whole(0, { description: 'The size of the earlier tree.' }),
+  to: Type.Optional(whole(0, { description: 'The size of the later tree; by default that of the newest checkpoint.' })),
 });
 
 export const StoreRequest = object({
@@ -108,6 +120,18 @@ export const AgentRequest = object({
     Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
   ),
 });
+export const AgentRotation = object({
+  public_key: Type.Optional(
+    Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
+  ),
+  grace_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_GRACE_SECONDS,
+      description: 'For how long logins with the former key succeed; 300 by default.',
+    }),
+  ),
+});
 export const ChallengeRequest = object({ agent_name: fields.AgentName });
 export const VerifyRequest = object({
   challenge_id: fields.Id,
@@ -121,6 +145,22 @@ export const RevokeRequest = object(
 export const ExposureQuery = object({ agent: fields.ActorName, ...paging });
 export const PanicRequest = object({
   agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
+});
+export const KeySlotRequest = object({
+  name: fields.SlotName,
+  kind: fields.SlotKind,
+  public_key: Type.Optional(fields.SlotPublicKey),
+  parameters: Type.Optional(fields.SlotParameters),
+  key: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: 'The name of a key or a credential, for its kind.' }),
+  ),
+});
+export const KeySlotTestRequest = object({ public_key: Type.Optional(fields.SlotPublicKey) });
+export const RotateKeyRequest = object({
+  key: Type.Optional(word(['data', 'root', 'audit'], { description: '`data` by default.' })),
+});
+export const UnlockRequest = object({
+  secret: Type.String({ minLength: 1, maxLength: 256, description: 'Base64 of the secret of a slot, or a share.' }),
 });
 export const Nothing = object({});
 

@@ -1,10 +1,11 @@
 /** The schemas of responses. SOURCE: docs/api.md. */
-import { Type } from 'typebox';
-import { RESULTS } from '../core/audit.ts';
+
 import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
+import { Type } from './schema.ts';
 
-export { Action, LeaseStatus, Target } from './fields.ts';
+export * from './audit-responses.ts';
+export { Action, LeaseStatus, SlotParameters, Target } from './fields.ts';
 
 const { map, object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
 
@@ -101,6 +102,11 @@ export const Agent = object({
   public_key: fields.PublicKey,
   registered_at: Timestamp,
 });
+export const RotatedAgent = object({
+  name: fields.AgentName,
+  public_key: fields.PublicKey,
+  former_key_until: NullableTimestamp,
+});
 export const Challenge = object({
   challenge_id: fields.Id,
   nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
@@ -149,55 +155,23 @@ export const Panicked = object({
   used_only: Type.Array(ExposedVersion, { description: 'Versions that were used and never seen.' }),
 });
 export const RevokeResponse = object({ revoked: whole(0) });
-/**
- * An entry as it is stored. WHY no enums: an altered entry can still be listed, and `verify` reports the alteration.
- */
-export const AuditEntry = object({
-  seq: Type.Integer({ description: '1, 2, 3 …' }),
-  id: Text,
-  timestamp: Timestamp,
-  event_type: Type.String({ description: 'Such as `credential.retrieve`.' }),
-  agent_name: Type.String({ description: 'An agent, `admin` or `service`.' }),
-  resource: Type.String({ description: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.' }),
-  action: Text,
-  result: Type.String({ description: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.` }),
-  policy_name: NullableText,
-  lease_id: NullableText,
-  reason: NullableText,
-  request_id: NullableText,
-  remote_addr: NullableText,
-  hmac: Text,
-  // Only in entries about the use of a credential.
-  method: Type.Optional(NullableText),
-  host: Type.Optional(NullableText),
-  target_path: Type.Optional(NullableText),
-  status: Type.Optional(fields.NullableCount),
-  bytes_in: Type.Optional(fields.NullableCount),
-  bytes_out: Type.Optional(fields.NullableCount),
-  redactions: Type.Optional(fields.NullableCount),
-  ended: Type.Optional(NullableText),
+export const ServiceStatus = word(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);
+export const KeySlot = object({
+  name: fields.SlotName,
+  kind: fields.SlotKind,
+  parameters: fields.SlotParameters,
+  created_at: Timestamp,
 });
-export const IntactChain = object({
-  valid: Type.Literal(true),
-  entries: whole(0),
-  first_entry: NullableTimestamp,
-  last_entry: NullableTimestamp,
+export const KeySlotTest = object({ opens: Type.Boolean(), problem: NullableText });
+export const RotatedKey = object({ key: word(['data', 'root', 'audit']) });
+export const AttendedSlot = object({ name: fields.SlotName, kind: fields.SlotKind, parameters: fields.SlotParameters });
+export const UnlockProgress = object({
+  status: ServiceStatus,
+  shares_given: fields.NullableCount,
+  shares_needed: fields.NullableCount,
 });
-export const BrokenChain = object({
-  valid: Type.Literal(false),
-  break_at_entry: Type.Integer(),
-  break_at_timestamp: NullableText,
-  message: Text,
-});
-export const Verification = Type.Union([IntactChain, BrokenChain]);
-export const VerificationProgress = object({
-  running: Type.Boolean(),
-  entries_checked: fields.NullableCount,
-  entries_total: fields.NullableCount,
-  started_at: NullableTimestamp,
-});
-export const ServiceStatus = word(['starting', 'ok', 'locked', 'stopping', 'failing']);
 export const Health = object({ status: ServiceStatus });
+export const Rollback = object({ loss: NullableText });
 export const Meta = object({ total: whole(0), limit: whole(1), offset: whole(0) });
 export const ErrorCode = word(API_ERROR_CODES);
 export const ErrorInfo = object({ code: ErrorCode, message: Text });

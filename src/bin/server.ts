@@ -10,6 +10,10 @@ import { startupBanner } from '../server/startup-banner.ts';
 
 const EXIT_FAILED = 1;
 const RESPONSE_FLUSH_MS = 50;
+const STOP_FAILED = 'The stop could not be recorded; the log shows why. What was acknowledged is on disk.';
+
+/** Why the process is about to end. */
+let storageFailure: string | null = null;
 
 function fail(line: string, code: number): never {
   process.stderr.write(`leasehold: ${line}\n`);
@@ -38,7 +42,7 @@ function stopOnSignals(service: Service): void {
     process.exit(0);
   };
   for (const signal of stopSignals(ignored)) {
-    process.on(signal, () => stop().catch(() => process.exit(EXIT_FAILED)));
+    process.on(signal, () => stop().catch(() => fail(storageFailure ?? STOP_FAILED, EXIT_FAILED)));
   }
 }
 
@@ -57,8 +61,10 @@ process.on('uncaughtException', (error) => {
 });
 try {
   // WHY the delay: requests in flight still get their error response.
-  const stopOnStorageFailure = (line: string): void =>
-    void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
+  const stopOnStorageFailure = (line: string): void => {
+    storageFailure ??= line;
+    setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
+  };
   const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));

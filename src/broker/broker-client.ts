@@ -25,11 +25,17 @@ interface Running {
 
 export class BrokerClient {
   #running: Running | null = null;
+  #starts = 0;
   #isStopped = false;
 
   /** The process id; null while none runs. */
   get pid(): number | null {
     return this.#running?.child.pid ?? null;
+  }
+
+  /** How often a process was started; each after the first replaced one that died. */
+  get starts(): number {
+    return this.#starts;
   }
 
   /** Starts the process before the first use needs it. */
@@ -75,6 +81,7 @@ export class BrokerClient {
     const streams: readonly unknown[] | undefined = child.stdio;
     const socket = streams?.[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
+    this.#starts += 1;
     const channel = new Channel(socket, {
       // A process whose connection is lost is of no use.
       closed: () => {

@@ -3,9 +3,10 @@
  * and a connection is used again only for the rules under which it was checked.
  */
 import { lookup as lookupName } from 'node:dns';
-import http from 'node:http';
+import type { Agent as PlainAgent } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { http } from '../platform/node-http.ts';
 import { AddressRules, checkHost } from './addresses.ts';
 import type { Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -19,7 +20,7 @@ export interface Address {
 export type Resolve = (name: string) => Promise<readonly Address[]>;
 
 export interface Connector {
-  readonly agent: http.Agent | https.Agent;
+  readonly agent: PlainAgent | https.Agent;
   /** Without brackets. */
   readonly host: string;
   /** For the handshake: the name, or empty for an address. */
@@ -28,7 +29,7 @@ export interface Connector {
 
 /** The connections to one host under the same rules. */
 interface Route {
-  readonly agent: http.Agent | https.Agent;
+  readonly agent: PlainAgent | https.Agent;
   readonly rules: AddressRules;
 }
 
@@ -79,7 +80,7 @@ export class ConnectionPool {
     return { rules, agent: this.#createAgent(scheme, caPem, rules) };
   }
 
-  #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): http.Agent | https.Agent {
+  #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): PlainAgent | https.Agent {
     const options = {
       keepAlive: true,
       timeout: IDLE_MS,

@@ -2,10 +2,11 @@
  * Makes one request to an upstream and returns its response as a stream. Every phase has a time limit, and every error
  * becomes a class. Redirects are returned, never followed.
  */
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { http } from '../platform/node-http.ts';
 import type { ConnectionPool } from './connections.ts';
 import { buildRequest } from './injection.ts';
 import type { HeaderPairs, Order } from './protocol.ts';

@@ -102,6 +102,11 @@ export interface Invocation {
    * in
    */
   connect(anonymous?: boolean): Leasehold;
+  /**
+   * Resolves the settings again and returns a new client, for a command that outlives the service that it calls.
+   * @throws as `connect`
+   */
+  reconnect(): Promise<Leasehold>;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
   /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */

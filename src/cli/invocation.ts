@@ -12,9 +12,14 @@ import type { Terminal } from './terminal.ts';
 const LOGOUT_TIMEOUT_MS = 3000;
 
 /** `field` is the value of `--field`. */
-type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'close'> & { readonly field: string | null };
+type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close'> & {
+  readonly field: string | null;
+  /** Resolves the settings again. @throws UsageError */
+  resolveSettings(): Promise<Settings>;
+};
 
-export function createInvocation({ terminal, settings, signal, rest, field }: InvocationContext): Invocation {
+export function createInvocation(context: InvocationContext): Invocation {
+  const { terminal, settings, signal, rest, field } = context;
   let connected: Leasehold | null = null;
   return {
     terminal,
@@ -26,6 +31,11 @@ export function createInvocation({ terminal, settings, signal, rest, field }: In
       if (!anonymous) assertCaller(settings, terminal);
       connected ??= connect(settings);
       return connected;
+    },
+    async reconnect() {
+      const current = await context.resolveSettings();
+      assertCaller(current, terminal);
+      return connect(current);
     },
     async close() {
       if (settings.identity.value.kind !== 'agent') return;

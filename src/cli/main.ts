@@ -39,9 +39,11 @@ export async function main(
     const values = (command.arguments ?? []).map(({ count }, at) =>
       count === 'many' ? operands.slice(at) : (operands[at] ?? null),
     );
-    settings = await resolveSettings((name) => given.get(name)?.at(-1) ?? null, terminal);
+    const resolve = (): Promise<Settings> => resolveSettings((name) => given.get(name)?.at(-1) ?? null, terminal);
+    settings = await resolve();
     const signal = command.handlesSignals === true ? NEVER : interruptible(ignored);
-    invocation = createInvocation({ terminal, settings, signal, rest, field: given.get('field')?.at(-1) ?? null });
+    const field = given.get('field')?.at(-1) ?? null;
+    invocation = createInvocation({ terminal, settings, signal, rest, field, resolveSettings: resolve });
     const code = await command.run(invocation, flags, ...values);
     return typeof code === 'number' ? code : EXIT.OK;
   } catch (error) {

@@ -3,12 +3,12 @@
  * errors. Errors never repeat an argument or the value of a flag, because it may be a secret.
  */
 import { Argument, Command as Commander, CommanderError, Option } from 'commander';
+import { readVersion } from '../platform/version.ts';
 import type { Command, Flag } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
 import { assertArguments, assertFlags, toUsageError, unknownCommand } from './usage-errors.ts';
-import { readVersion } from './version.ts';
 
 const MAX_WIDTH = 100;
 const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.
@@ -75,7 +75,7 @@ function makeProgram(handlers: Handlers): Commander {
     })
     .configureHelp({
       minWidthToWrap: 20,
-      visibleCommands: ({ commands }) => commands.flatMap((each) => (each.commands.length > 0 ? each.commands : each)),
+      visibleCommands: ({ commands }) => commands.flatMap(leavesOf),
       subcommandTerm: nameOf,
       optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1'),
     });
@@ -109,12 +109,18 @@ function setUpParent(parent: Commander, usage: string): void {
     });
 }
 
+/** The commands that do something: those below a noun in place of it. */
+function leavesOf(commander: Commander): readonly Commander[] {
+  return commander.commands.length > 0 ? commander.commands.flatMap(leavesOf) : [commander];
+}
+
 function addCommand(program: Commander, title: string, command: Command, handlers: Handlers): void {
-  const [noun = '', verb] = command.name.split(' ');
-  const parent = verb === undefined ? program : findOrAddNoun(program, noun, title);
+  const words = command.name.split(' ');
+  const nouns = words.slice(0, -1);
+  const parent = nouns.reduce((above, noun) => findOrAddNoun(above, noun, title), program);
   const { summary, about = [], examples = [], takesAllWords } = command;
-  const added = parent.command(verb ?? noun).helpGroup(`${title}:`);
-  if (verb !== undefined) parent.usage(parent.commands.map((each) => each.name()).join('|'));
+  const added = parent.command(words.at(-1) ?? '').helpGroup(`${title}:`);
+  if (parent !== program) parent.usage(parent.commands.map((each) => each.name()).join('|'));
   added
     .summary(summary)
     .description([`${summary}.`, ...about].join('\n\n'))

@@ -2,6 +2,7 @@
 import type { Command } from './command.ts';
 import { AGENT_COMMANDS } from './commands/agents.ts';
 import { AUDIT_COMMANDS } from './commands/audit.ts';
+import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
 import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
@@ -9,7 +10,9 @@ import { EXPOSURE_COMMANDS } from './commands/exposure.ts';
 import { get } from './commands/get.ts';
 import { importCommand } from './commands/import.ts';
 import { inject } from './commands/inject.ts';
+import { KEY_COMMANDS } from './commands/keys.ts';
 import { LEASE_COMMANDS } from './commands/leases.ts';
+import { LOCK_COMMANDS } from './commands/lock.ts';
 import { mcp } from './commands/mcp.ts';
 import { POLICY_COMMANDS } from './commands/policies.ts';
 import { run } from './commands/run.ts';
@@ -34,7 +37,8 @@ export const GROUPS: readonly Group[] = [
   { title: 'Leases', commands: LEASE_COMMANDS },
   { title: 'Exposure', commands: EXPOSURE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },
-  { title: 'Service', commands: [...SERVICE_COMMANDS, doctor] },
+  { title: 'Keys', commands: [...KEY_COMMANDS, ...LOCK_COMMANDS] },
+  { title: 'Service', commands: [...SERVICE_COMMANDS, backup, doctor] },
   { title: 'Shell', commands: [completion] },
 ];
 

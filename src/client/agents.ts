@@ -1,7 +1,7 @@
 /** Calls on agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
-import { decodeAgent, decodeRegistered } from './decoders.ts';
-import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
+import { decodeAgent, decodeRegistered, decodeRotatedAgent } from './decoders.ts';
+import type { Agent, AgentRequest, AgentRotation, Page, PageFilter, RegisteredAgent, RotatedAgent } from './types.ts';
 
 const AGENTS = '/api/v1/agents';
 const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;
@@ -28,6 +28,12 @@ export class Agents {
   /** With the agent's own public key, or with a key pair that the service generates and stores. */
   register(body: AgentRequest, options: CallOptions = {}): Promise<RegisteredAgent> {
     return this.#api.post(AGENTS, body, decodeRegistered, options);
+  }
+
+  /** To the given public key, or to a key pair that the service generates. The agent's sessions stay. */
+  async rotate(name: string, body: AgentRotation, { signal }: CallOptions = {}): Promise<RotatedAgent> {
+    const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
+    return (await this.#api.ask(spec, decodeRotatedAgent)).data;
   }
 
   /** Revokes the agent's sessions and leases immediately. */

@@ -40,8 +40,14 @@ export class ApiClient {
     return this.#transport.stream(spec, this.caller);
   }
 
-  async read<T>(path: string, query: object, decode: Decoder<T>, { signal }: CallOptions): Promise<T> {
-    return (await this.ask({ method: 'GET', path, query, retry: 'always', signal }, decode)).data;
+  async read<T>(
+    path: string,
+    query: object,
+    decode: Decoder<T>,
+    { signal, timeoutMs }: CallOptions & Pick<RequestSpec, 'timeoutMs'>,
+  ): Promise<T> {
+    const limits = timeoutMs === undefined ? {} : { timeoutMs };
+    return (await this.ask({ method: 'GET', path, query, retry: 'always', signal, ...limits }, decode)).data;
   }
 
   /** One page of a list. Without `limit` the service returns the whole list. */

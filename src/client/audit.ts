@@ -1,19 +1,42 @@
 /** Calls on the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { decodeEntry, decodeProgress, decodeVerification } from './decoders.ts';
+import { decodeCheckpoint, decodeConsistency, decodeEntryProof, decodeVerification } from './decode-verification.ts';
+import { decodeEntry, decodeHealth, decodeProgress, decodeRollback } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './ndjson.ts';
-import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
+import type {
+  AuditEntry,
+  AuditFilter,
+  Checkpoint,
+  ConsistencyProof,
+  EntryProof,
+  Health,
+  Page,
+  Rollback,
+  Verification,
+  VerificationProgress,
+} from './types.ts';
 
 const AUDIT = '/api/v1/audit';
+/** A million rows and values take minutes. */
+const STATE_TIMEOUT_MS = 600_000;
 
 export interface Export {
-  /** `seq hmac mac` of the head record, by which a verifier detects a truncated log; null for an empty log. */
+  /**
+   * `seq hmac mac epoch tree control` of the head record, by which a verifier detects a truncated log; null for an
+   * empty log.
+   */
   readonly head: string | null;
   /** Oldest first. Can be iterated once. */
   readonly entries: AsyncIterable<AuditEntry>;
   /** The same entries as bytes of newline-delimited JSON. Read either this or `entries`. */
   readonly bytes: ReadableStream<Uint8Array>;
+}
+
+/** What to check in addition to the log: every row against it, and every sealed value. */
+export interface StateOptions {
+  readonly state?: boolean;
+  readonly values?: boolean;
 }
 
 export class Audit {
@@ -28,13 +51,49 @@ export class Audit {
     return this.#api.page(AUDIT, filter, decodeEntry, options);
   }
 
-  /** Makes the service verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. */
-  verify(options: CallOptions = {}): Promise<Verification> {
-    return this.#api.read(`${AUDIT}/verify`, {}, decodeVerification, options);
+  /**
+   * Makes the service verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. A check
+   * of the state has ten minutes.
+   */
+  verify({ state, values, ...options }: CallOptions & StateOptions = {}): Promise<Verification> {
+    const query = { ...(state ? { state: 'true' } : {}), ...(values ? { values: 'true' } : {}) };
+    const limits = state || values ? { timeoutMs: STATE_TIMEOUT_MS } : {};
+    return this.#api.read(`${AUDIT}/verify`, query, decodeVerification, { ...options, ...limits });
+  }
+
+  /** The newest signed checkpoint of the log. */
+  readCheckpoint(options: CallOptions = {}): Promise<Checkpoint> {
+    return this.#api.read(`${AUDIT}/checkpoint`, {}, decodeCheckpoint, options);
+  }
+
+  /** The proof that entry `seq` is in the log, with the receipt for third parties. */
+  proveEntry(seq: number, options: CallOptions = {}): Promise<EntryProof> {
+    return this.#api.read(`${AUDIT}/entries/${seq}/proof`, {}, decodeEntryProof, options);
+  }
+
+  /** The proof that the log of `to` entries, by default the newest checkpoint's, extends the log of `from` entries. */
+  proveConsistency({ from, to }: { from: number; to?: number }, options: CallOptions = {}): Promise<ConsistencyProof> {
+    return this.#api.read(
+      `${AUDIT}/consistency`,
+      { from, ...(to === undefined ? {} : { to }) },
+      decodeConsistency,
+      options,
+    );
   }
 
   readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
     return this.#api.read(`${AUDIT}/verify/progress`, {}, decodeProgress, options);
+  }
+
+  /** What the log has lost, if the service serves only what shows the log because of it. */
+  readRollback(options: CallOptions = {}): Promise<Rollback> {
+    return this.#api.read(`${AUDIT}/rollback`, {}, decodeRollback, options);
+  }
+
+  /** Accepts the loss, which the log records. */
+  async acceptRollback({ signal }: CallOptions = {}): Promise<Health> {
+    const spec = { method: 'POST', path: `${AUDIT}/rollback`, body: {}, retry: 'never', signal } as const;
+    return (await this.#api.ask(spec, decodeHealth)).data;
   }
 
   /** Streams every entry. */

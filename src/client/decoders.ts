@@ -57,7 +57,7 @@ export function object<T extends object>(shape: Shape<T>): Decoder<T> {
 }
 
 /** For a field that may be left out. */
-function optional<T>(decode: Decoder<T>): Decoder<T | undefined> {
+export function optional<T>(decode: Decoder<T>): Decoder<T | undefined> {
   return (body) => (body === undefined ? undefined : decode(body));
 }
 
@@ -83,7 +83,6 @@ const listed = {
   access_count: 'integer',
 } as const;
 const registered = { name: 'text', public_key: 'text', registered_at: 'text' } as const;
-type Verified<Valid extends boolean> = Extract<types.Verification, { valid: Valid }>;
 
 export const decodeRetrieved = object<types.RetrievedWire>({
   path: 'text',
@@ -120,6 +119,11 @@ export const decodeSimulation = object<types.Simulation>({
 });
 export const decodeRegistered = object<types.RegisteredAgent>(registered);
 export const decodeAgent = object<types.Agent>({ ...registered, description: 'text' });
+export const decodeRotatedAgent = object<types.RotatedAgent>({
+  name: 'text',
+  public_key: 'text',
+  former_key_until: 'text or null',
+});
 export const decodeChallenge = object<types.Challenge>({ challenge_id: 'text', nonce: 'text', expires_at: 'text' });
 export const decodeSession = object<types.SessionWire>({ session_id: 'text', agent_name: 'text', expires_at: 'text' });
 export const decodeLease = object<types.Lease>({
@@ -210,26 +214,13 @@ export const decodeTargets = object<types.CredentialTargets>({
   }),
   updated_at: 'text',
 });
-const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
-const decodeIntact = object<Verified<true>>({
-  valid: 'boolean',
-  entries: 'integer',
-  first_entry: 'text or null',
-  last_entry: 'text or null',
-});
-const decodeBroken = object<Verified<false>>({
-  valid: 'boolean',
-  break_at_entry: 'integer',
-  break_at_timestamp: 'text or null',
-  message: 'text',
-});
-export const decodeVerification: Decoder<types.Verification> = (body) =>
-  decodeValidity(body).valid ? decodeIntact(body) : decodeBroken(body);
 export const decodeProgress = object<types.VerificationProgress>({
   running: 'boolean',
   entries_checked: 'integer or null',
   entries_total: 'integer or null',
+  rows_checked: 'optional integer',
   started_at: 'text or null',
 });
 export const decodeHealth = object<types.Health>({ status: 'text' });
+export const decodeRollback = object<types.Rollback>({ loss: 'text or null' });
 export const decodeMeta = object<types.Meta>({ total: 'integer', limit: 'integer', offset: 'integer' });

@@ -17,6 +17,15 @@ export interface Agent {
   readonly registeredAt: number;
   /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
   readonly sessionsEndedAt: number | null;
+  /** The key before the last rotation, with which logins succeed until `formerKeyUntil`. */
+  readonly formerPublicKey?: PublicKey | null;
+  readonly formerKeyUntil?: number | null;
+}
+
+/** Whether a login with the key succeeds at that time. */
+export function hasKey(agent: Agent, publicKey: PublicKey, now: number): boolean {
+  if (agent.publicKey === publicKey) return true;
+  return agent.formerPublicKey === publicKey && now < (agent.formerKeyUntil ?? 0);
 }
 
 export interface Session {

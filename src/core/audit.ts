@@ -45,9 +45,27 @@ export const EVENT_TYPES = [
   'audit.list',
   'audit.verify',
   'audit.export',
+  'audit.checkpoint',
+  'audit.proof',
+  'audit.accept_rollback',
   'service.start',
   'service.stop',
   'service.panic',
+  'service.lock',
+  'service.unlock',
+  'key.slot_list',
+  'key.slot_add',
+  'key.slot_remove',
+  'key.slot_test',
+  'key.rotate',
+  'key.rotate_root',
+  'key.rotate_audit',
+  'key.retire',
+  'agent.rotate',
+  'service.adopt',
+  'service.backup',
+  'service.backup_result',
+  'service.restore',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -69,7 +87,7 @@ export interface EntryDraft {
   readonly use?: Partial<UseFields>;
 }
 
-const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
+export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
 /** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
 export type UseEnd = (typeof USE_ENDS)[number];
 
@@ -101,8 +119,14 @@ export const USE_FIELDS = [
   'ended',
 ] as const satisfies readonly (keyof UseFields)[];
 
+/** The row that the entry made, changed or removed, and its MAC from then on. SOURCE: src/core/state.ts. */
+export interface StateFields {
+  readonly subject: string | null;
+  readonly state: string | null;
+}
+
 /** An entry as it is stored: the fields have the names of the columns. */
-export interface AuditEntry extends Partial<UseFields> {
+export interface AuditEntry extends Partial<UseFields>, Partial<StateFields> {
   readonly seq: number;
   readonly id: string;
   /** ISO 8601 in UTC with milliseconds and `Z`. */
@@ -125,20 +149,23 @@ export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 
 const ENTRY_FORMAT = 'leasehold-audit-v1';
 const USE_FORMAT = 'leasehold-audit-v2';
-const HEAD_FORMAT = 'leasehold-head-v1';
+const STATE_FORMAT = 'leasehold-audit-v3';
+const HEAD_FORMAT = 'leasehold-head-v2';
+const HEAD_FORMAT_WITHOUT_TREE = 'leasehold-head-v1';
 
 /** Base64 of 32 zero bytes: the previous MAC of the first entry. */
 export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /**
  * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`. JSON, so that different entries differ
- * here too. The fields of a use are covered if any of them is set, so that entries from before they existed keep their
- * bytes, and a field that is set later is found.
+ * here too. The fields of a use are covered if any of them is set, and those of a state together with them, so that
+ * entries from before they existed keep their bytes, and a field that is set later is found.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
-  const isUse = hasUse(entry);
+  const isState = hasState(entry);
+  const isUse = isState || hasUse(entry);
   return JSON.stringify([
-    isUse ? USE_FORMAT : ENTRY_FORMAT,
+    isState ? STATE_FORMAT : isUse ? USE_FORMAT : ENTRY_FORMAT,
     entry.seq,
     entry.id,
     entry.timestamp,
@@ -153,7 +180,13 @@ export function canonicalEntry(entry: EntryWithoutMac): string {
     entry.request_id,
     entry.remote_addr,
     ...(isUse ? USE_FIELDS.map((field) => entry[field] ?? null) : []),
+    ...(isState ? [entry.subject ?? null, entry.state ?? null] : []),
   ]);
+}
+
+/** Whether a field of a state is set; the service sets both or none. */
+export function hasState({ subject, state }: Partial<StateFields>): boolean {
+  return !(subject == null && state == null);
 }
 
 /** Whether any field of a use is set. */
@@ -179,9 +212,31 @@ export function hasUse({
   );
 }
 
-/** The text whose UTF-8 bytes the head record's MAC covers. */
-export function canonicalHead(seq: number, hmac: string): string {
-  return JSON.stringify([HEAD_FORMAT, seq, hmac]);
+/** The fields of the head record that its MAC covers. */
+export interface HeadFields {
+  readonly seq: number;
+  readonly hmac: string;
+  /** Counts the batches that changed the control state. */
+  readonly epoch: number;
+  /** The compact range of the Merkle tree, which has `seq` leaves. Null in a record of an earlier version. */
+  readonly tree: string | null;
+  /** The digest of the control state. Null until it is first computed. */
+  readonly control: string | null;
+}
+
+/**
+ * The text whose UTF-8 bytes the head record's MAC covers. A record of an earlier version has no tree, and its MAC does
+ * not cover the epoch.
+ */
+export function canonicalHead({ seq, hmac, epoch, tree, control }: HeadFields): string {
+  return JSON.stringify(
+    tree === null ? [HEAD_FORMAT_WITHOUT_TREE, seq, hmac] : [HEAD_FORMAT, seq, hmac, epoch, tree, control],
+  );
+}
+
+/** The head record as one line of words; an empty or a missing word is a hyphen. */
+export function headWords({ seq, hmac, mac, epoch, tree, control }: HeadFields & { readonly mac: string }): string {
+  return [seq, hmac, mac, epoch, tree || '-', control ?? '-'].join(' ');
 }
 
 /** Maps each event type to the part after its dot. */

@@ -7,6 +7,7 @@ import type { Change } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
+import type { KeySlot, SlotId } from './keyset.ts';
 import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -27,6 +28,8 @@ export interface ReadSet {
   readonly usage?: true;
   readonly challenge?: ChallengeId;
   readonly idempotency?: IdempotencyId;
+  /** Loads all key slots. */
+  readonly keySlots?: true;
 }
 
 export interface VersionInfo {
@@ -46,6 +49,9 @@ export class LoadedRows {
   readonly usages = new Map<CredentialPath, Usage>();
   readonly spentChallenges = new Set<ChallengeId>();
   readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
+  /** Rows of slots that are not in force, or were altered, are left out. */
+  readonly keySlots = new Map<SlotId, KeySlot>();
+  keySlotsInForce: readonly SlotId[] = [];
   /** Few versions per credential, so a linear scan beats building a composite key. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
@@ -115,6 +121,17 @@ export class BatchState implements CallerLookup {
     return this.loaded.idempotencyRecords.get(id) ?? null;
   }
 
+  /** The slots in force whose rows are missing or altered, so that they could not be sealed a new root key. */
+  lostKeySlots(): readonly SlotId[] {
+    const { keySlots, keySlotsInForce } = this.loaded;
+    return keySlotsInForce.filter((id) => !keySlots.has(id));
+  }
+
+  /** By name. */
+  keySlots(): KeySlot[] {
+    return [...this.loaded.keySlots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
   apply(change: Change): void {
     const { loaded } = this;
     switch (change.kind) {
@@ -159,8 +176,19 @@ export class BatchState implements CallerLookup {
       case 'pruneVersions':
         // `isKept` already rejects the numbers of dropped versions.
         return;
+      case 'putKeySlot':
+        loaded.keySlots.set(change.slot.id, change.slot);
+        return;
+      case 'removeKeySlot':
+        loaded.keySlots.delete(change.id);
+        return;
+      case 'editKeyset':
+      case 'reseal':
+        // The batch holds the keys; a value stays the same.
+        return;
       case 'incrementAccessCount':
       case 'addExposure':
+      case 'recordStates':
         // Access counts and exposures are read from the store, after the batch.
         return;
       case 'addLease':

@@ -2,20 +2,22 @@
  * What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store.
  */
 import type { Agent, Session } from './agent.ts';
-import type { Credential, CredentialVersion } from './credential.ts';
+import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
 import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
+import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
 import type { BulkRevocation, Lease } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
+import type { RecordedState } from './state.ts';
 import type { Usage } from './target.ts';
 
 /** Changes that are stored as they are. */
 export type DirectChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
-  | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
+  | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash; readonly issuedAt: number }
   | { readonly kind: 'consumeChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
   /** Deletes the versions up to and including `through`. */
@@ -26,10 +28,13 @@ export type DirectChange =
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
   | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation }
   /** Adds to the stored exposure of the same version, kind and agent. */
-  | { readonly kind: 'addExposure'; readonly exposure: Exposure };
+  | { readonly kind: 'addExposure'; readonly exposure: Exposure }
+  | { readonly kind: 'removeKeySlot'; readonly id: SlotId };
 
 export type Change =
   | DirectChange
+  /** Changes no row. Only the log gets these states, which vaults of earlier versions did not record. */
+  | { readonly kind: 'recordStates'; readonly states: readonly RecordedState[]; readonly isLast: boolean }
   // Rows on which decisions depend are stored with a MAC.
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
@@ -42,6 +47,12 @@ export type Change =
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: IdempotencyRecord }
   /** The store gets the value sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
+  /** Creates the slot, or replaces it; the store gets the root key sealed to it. */
+  | { readonly kind: 'putKeySlot'; readonly slot: KeySlot }
+  /** Takes effect from the next operation of the batch on; the store gets the keyset sealed. */
+  | { readonly kind: 'editKeyset'; readonly edit: KeysetEdit }
+  /** The store gets the value sealed under the current data key, if the row still has this content. */
+  | { readonly kind: 'reseal'; readonly bound: AssociatedData; readonly content: Sealed }
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
@@ -51,6 +62,8 @@ export function changesControlState(change: Change): boolean {
     change.kind === 'putAgent' ||
     change.kind === 'removeAgent' ||
     change.kind === 'putPolicy' ||
-    change.kind === 'removePolicy'
+    change.kind === 'removePolicy' ||
+    change.kind === 'editKeyset' ||
+    (change.kind === 'recordStates' && change.isLast)
   );
 }

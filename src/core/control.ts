@@ -31,6 +31,10 @@ export class ControlState {
   }
 
   /** All agents, by name. */
+  get agentCount(): number {
+    return this.#agentsById.size;
+  }
+
   agents(): Agent[] {
     return [...this.#agentsById.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }

@@ -3,8 +3,9 @@
  * SOURCE: docs/formats.md.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, type EntryWithoutMac, GENESIS_MAC } from '../core/audit.ts';
-import { timingSafeEqualText } from './keys.ts';
+import { canonicalEntry, canonicalHead, type EntryWithoutMac, GENESIS_MAC, type HeadFields } from '../core/audit.ts';
+import type { AuditKey, AuditKeys } from './audit-keys.ts';
+import { timingSafeEqualText } from './encoding.ts';
 
 /** A position in the chain: an entry's sequence number, MAC and time. */
 export interface ChainPoint {
@@ -21,11 +22,23 @@ export function entryMac(auditKey: KeyObject, previous: string, entry: EntryWith
   return createHmac('sha256', auditKey).update(previous, 'base64').update(canonicalEntry(entry)).digest('base64');
 }
 
-/** Base64 of the MAC over the head record's sequence number and entry MAC. */
-export function headMac(auditKey: KeyObject, seq: number, hmac: string): string {
-  return createHmac('sha256', auditKey).update(canonicalHead(seq, hmac)).digest('base64');
+/** Base64 of the MAC over the head record. */
+export function headMac(auditKey: KeyObject, head: HeadFields): string {
+  return createHmac('sha256', auditKey).update(canonicalHead(head)).digest('base64');
 }
 
-export function isHeadAuthentic(auditKey: KeyObject, head: { seq: number; hmac: string; mac: string }): boolean {
-  return timingSafeEqualText(headMac(auditKey, head.seq, head.hmac), head.mac);
+/**
+ * Whether the vault wrote the head record, and under no key that was replaced before. WHY: who has a former audit key
+ * could write a shorter log. `keys` must be read before the head record, or with it.
+ */
+export function isHeadInForce(
+  keys: AuditKeys & { readonly auditKeys: readonly AuditKey[] },
+  head: HeadFields & { readonly mac: string },
+): boolean {
+  const newestFrom = keys.auditKeys.at(-1)?.fromSeq ?? 1;
+  return head.seq + 1 >= newestFrom && isHeadAuthentic(keys.auditAt(head.seq), head);
+}
+
+export function isHeadAuthentic(auditKey: KeyObject, head: HeadFields & { readonly mac: string }): boolean {
+  return timingSafeEqualText(headMac(auditKey, head), head.mac);
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { PublicKey } from '../core/agent.ts';
 import { invalidRequest } from '../core/errors.ts';
-import { decodeStrictBase64 } from './keys.ts';
+import { decodeStrictBase64 } from './encoding.ts';
 import { Semaphore } from './semaphore.ts';
 
 const PUBLIC_KEY_BYTES = 32;
@@ -119,4 +119,14 @@ export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, sign
       );
     });
   return verifySemaphore.run(check);
+}
+
+/** The public half of a private key in PEM; null for any other text. */
+export function publicKeyOfPem(pem: string): PublicKey | null {
+  try {
+    const der = createPublicKey(pem).export({ format: 'der', type: 'spki' });
+    return der.subarray(-PUBLIC_KEY_BYTES).toString('base64') as PublicKey;
+  } catch {
+    return null;
+  }
 }

@@ -1,76 +1,238 @@
 /**
- * The root key and the keys derived from it, one per purpose, so that a disclosed key works for its purpose only.
- * SOURCE: RFC 5869 (HKDF-SHA256, empty salt); docs/formats.md.
+ * The keys of an opened vault. The keyset can change while the service runs: the ledger changes a copy within a batch,
+ * and adopts it when the batch is written. Callers therefore read a key where they use it, and never keep one.
  */
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
+import { ApiError } from '../core/errors.ts';
+import type {
+  InitialKeys,
+  KeySlot,
+  KeysetEdit,
+  SealedKeyset,
+  SlotId,
+  StoredKeys,
+  VaultId,
+  WrappedKeySlot,
+} from '../core/keyset.ts';
+import { type AuditKey, type AuditKeys, auditKeyAt } from './audit-keys.ts';
+import { decodeStrictBase64, timingSafeEqualText } from './encoding.ts';
+import { slotPrivateKey, wrapRoot } from './key-slots.ts';
+import { idNumber, type Keyring, openKeyring, type SigningKey, toKeyring } from './keyring.ts';
+import { derivedKeyset, editKeyset, isSuccessor, KEY_BYTES, newKeyset, sealKeyset, unsealKeyset } from './keyset.ts';
+import { newRootKey } from './random.ts';
+import { rowMac } from './row-mac.ts';
 
-const PURPOSES = {
-  seal: 'leasehold/v1/seal',
-  audit: 'leasehold/v1/audit',
-  challenge: 'leasehold/v1/challenge',
-  row: 'leasehold/v1/row',
-  check: 'leasehold/v1/check',
-} as const;
+export class VaultKeys implements AuditKeys {
+  #keyring: Keyring | null;
+  /** Of the slot that opened the vault, so that a node can follow a rotation of the root key by another one. */
+  #slotKey: KeyObject | null;
 
-export interface VaultKeys {
-  /** Seals values. */
-  readonly seal: KeyObject;
-  /** The id of the sealing key in each sealed value: 4 bytes. */
-  readonly sealKeyId: Uint8Array;
-  /** Authenticates audit entries. An auditor may have it. */
-  readonly audit: KeyObject;
+  private constructor(ring: Keyring, slotKey: KeyObject | null = null) {
+    this.#keyring = ring;
+    this.#slotKey = slotKey;
+  }
+
+  get #ring(): Keyring {
+    if (this.#keyring === null) throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
+    return this.#keyring;
+  }
+
+  /** The keys of a new vault, whose first slot has the secret. */
+  static create(now: number, secret: Uint8Array): VaultKeys {
+    return new VaultKeys(toKeyring(newRootKey(), 1, 1, newKeyset(now)), slotPrivateKey(secret));
+  }
+
+  /** The keys of a vault from before key slots existed, from the content of its `root.key`. */
+  static derive(rootKey: Uint8Array, now: number): VaultKeys {
+    return new VaultKeys(toKeyring(newRootKey(), 1, 1, derivedKeyset(rootKey, now)), slotPrivateKey(rootKey));
+  }
+
+  /**
+   * Null if no slot of the secret, or of the private half of one, opens the keyset: altered, of another vault, or not
+   * in force.
+   */
+  static open(stored: StoredKeys, secret: Uint8Array | KeyObject): VaultKeys | null {
+    const privateKey = secret instanceof Uint8Array ? slotPrivateKey(secret) : secret;
+    const ring = openKeyring(stored, privateKey);
+    return ring === null ? null : new VaultKeys(ring, privateKey);
+  }
+
+  get vaultId(): VaultId {
+    return this.#ring.document.vaultId;
+  }
+
+  /** Base64. Equals `key_check` of the table `vault`. */
+  get checkValue(): string {
+    return this.#ring.document.check;
+  }
+
+  /** Of the keyset: it grows with every change. */
+  get version(): number {
+    return this.#ring.version;
+  }
+
+  get rootVersion(): number {
+    return this.#ring.rootVersion;
+  }
+
+  /** Seals new values. */
+  get seal(): KeyObject {
+    return this.#ring.newestDataKey.key;
+  }
+
+  /** The id of the key that seals new values, in front of each of them: 4 bytes. */
+  get sealKeyId(): Uint8Array {
+    return this.#ring.newestDataKey.id;
+  }
+
+  /** The ids of all data keys in hexadecimal, the current one last. */
+  get dataKeyIds(): readonly string[] {
+    return this.#ring.document.data.map(({ id }) => id);
+  }
+
+  /** The key with that id of 4 bytes; null if the vault has none. */
+  dataKey(id: Uint8Array): KeyObject | null {
+    return this.#ring.dataKeys.get(idNumber(id)) ?? null;
+  }
+
+  /** Authenticates the next entries. An auditor may have it. */
+  get audit(): KeyObject {
+    return this.auditAt(Number.POSITIVE_INFINITY);
+  }
+
+  auditAt(seq: number): KeyObject {
+    return auditKeyAt(this.#ring.audit, seq);
+  }
+
+  /** All audit keys, the first one first. */
+  get auditKeys(): readonly AuditKey[] {
+    return this.#ring.audit;
+  }
+
+  /** Authenticates rows of agents, policies, sessions, credentials, key slots and idempotency records. */
+  get row(): KeyObject {
+    return this.#ring.row;
+  }
+
   /** Authenticates challenges. */
-  readonly challenge: KeyObject;
-  /** Authenticates rows of agents, policies, sessions, credentials and idempotency records. */
-  readonly row: KeyObject;
-  /** Base64. The database holds it, so that a service with another root key is rejected there. */
-  readonly checkValue: string;
+  get challenge(): KeyObject {
+    return this.#ring.challenge;
+  }
+
+  /** The keys that sign checkpoints, the current one last. */
+  get signing(): readonly SigningKey[] {
+    return this.#ring.signing;
+  }
+
+  /** What the log records about the keyset. SOURCE: docs/formats.md, "State in the log". */
+  get state(): string {
+    const { version, rootVersion, document } = this.#ring;
+    const digest = hash('sha256', JSON.stringify(document), 'base64');
+    return rowMac(this.row, 'keyset', [this.vaultId, version, rootVersion, digest]);
+  }
+
+  /** The ids of the slots in force. */
+  get slotIds(): readonly SlotId[] {
+    return this.#ring.document.slots;
+  }
+
+  /** The private half of the slot that opened the vault; null for a vault that was not opened by one. */
+  get slotKey(): KeyObject | null {
+    return this.#slotKey;
+  }
+
+  /** Whether a slot with the id is in force. */
+  hasSlot(id: SlotId): boolean {
+    return this.#ring.document.slots.includes(id);
+  }
+
+  /** A copy, which a batch may edit. */
+  fork(): VaultKeys {
+    return new VaultKeys(this.#ring, this.#slotKey);
+  }
+
+  edit(edit: KeysetEdit): void {
+    const { root, rootVersion, version, document } = this.#ring;
+    const isNewRoot = edit.kind === 'replaceRoot';
+    this.#keyring = toKeyring(
+      isNewRoot ? Buffer.from(edit.root.reveal(), 'base64') : root,
+      isNewRoot ? rootVersion + 1 : rootVersion,
+      version + 1,
+      editKeyset(document, edit),
+    );
+  }
+
+  /** Takes over the keys of a fork that was committed, or of another opening of the same vault. */
+  adopt(other: VaultKeys): void {
+    this.#keyring = other.#ring;
+    this.#slotKey = other.#slotKey;
+  }
+
+  /**
+   * Takes over what another node stored. False if it cannot be opened, is older than what this node has seen, or does
+   * not follow from it.
+   */
+  refresh(stored: StoredKeys): boolean {
+    const { keyset, vaultId } = stored;
+    if (keyset === null || vaultId !== this.vaultId || keyset.version < this.version) return false;
+    const ring = this.#openNewer(stored, keyset);
+    // WHY: a root key can be sealed to a slot with its public key alone, but these keys are kept only by their holder.
+    if (ring === null || !isSuccessor(ring.document, this.#ring.document)) return false;
+    this.#keyring = ring;
+    return true;
+  }
+
+  #openNewer(stored: StoredKeys, keyset: SealedKeyset): Keyring | null {
+    const { root, rootVersion } = this.#ring;
+    if (keyset.rootVersion !== rootVersion) return this.#slotKey === null ? null : openKeyring(stored, this.#slotKey);
+    const document = unsealKeyset(root, this.vaultId, keyset);
+    return document === null ? null : toKeyring(root, rootVersion, keyset.version, document);
+  }
+
+  /** Every later use throws. The bytes of keys that the runtime holds are freed with their objects. */
+  forget(): void {
+    this.#ring.root.fill(0);
+    this.#keyring = null;
+    this.#slotKey = null;
+  }
+
+  /** The keyset as it is stored. */
+  sealed(): SealedKeyset {
+    const { root, rootVersion, version, document } = this.#ring;
+    return sealKeyset(root, document, { version, rootVersion });
+  }
+
+  /** Seals the root key to the slot. */
+  wrap(slot: KeySlot): WrappedKeySlot & { readonly mac: string } {
+    return withMac(this.row, this.vaultId, wrapRoot(slot, this.vaultId, this.#ring.root, this.rootVersion));
+  }
+
+  /** Whether the row of a slot is as the vault wrote it, and the slot is in force. */
+  isSlotAuthentic(slot: WrappedKeySlot & { readonly mac: string }): boolean {
+    return this.hasSlot(slot.id) && timingSafeEqualText(withMac(this.row, this.vaultId, slot).mac, slot.mac);
+  }
+
+  /** What a new vault stores. The slots become those of the keyset. */
+  initial(slots: readonly KeySlot[]): InitialKeys {
+    for (const { id } of slots) this.edit({ kind: 'addSlot', id });
+    return { vaultId: this.vaultId, keyset: this.sealed(), slots: slots.map((slot) => this.wrap(slot)) };
+  }
 }
 
-const ROOT_KEY_BYTES = 32;
-
-function derive(rootKey: Uint8Array, purpose: keyof typeof PURPOSES): KeyObject {
-  return createSecretKey(new Uint8Array(hkdfSync('sha256', rootKey, '', PURPOSES[purpose], 32)));
+function withMac(rowKey: KeyObject, vaultId: VaultId, slot: WrappedKeySlot): WrappedKeySlot & { readonly mac: string } {
+  const { id, name, kind, parameters, publicKey, createdAt, rootVersion, sealedRoot } = slot;
+  const sealed = Buffer.from(sealedRoot).toString('base64');
+  const fields = [vaultId, id, name, kind, JSON.stringify(parameters), publicKey, createdAt, rootVersion, sealed];
+  return { ...slot, mac: rowMac(rowKey, 'key-slot', fields) };
 }
 
+/** The keys that were derived from a root key before key slots existed. */
 export function deriveKeys(rootKey: Uint8Array): VaultKeys {
-  const check = derive(rootKey, 'check');
-  const seal = derive(rootKey, 'seal');
-  return {
-    seal,
-    sealKeyId: createHmac('sha256', check).update('seal key id').digest().subarray(0, 4),
-    audit: derive(rootKey, 'audit'),
-    challenge: derive(rootKey, 'challenge'),
-    row: derive(rootKey, 'row'),
-    checkValue: createHmac('sha256', check).update('root key check').digest('base64'),
-  };
-}
-
-/** Base64 of the audit key, for an auditor. */
-export function exportAuditKey(keys: VaultKeys): string {
-  return keys.audit.export().toString('base64');
-}
-
-/** The inverse of `exportAuditKey`. */
-export function importAuditKey(text: string): VaultKeys['audit'] {
-  return createSecretKey(text, 'base64');
+  return VaultKeys.derive(rootKey, 0);
 }
 
 /** The 32 bytes of a root key file: base64, with or without one line break. Null for any other text. */
 export function parseRootKey(text: string): Uint8Array | null {
   const bytes = decodeStrictBase64(text.replace(/\r?\n$/, ''));
-  return bytes?.length === ROOT_KEY_BYTES ? bytes : null;
-}
-
-/** Decodes strict base64. Null if the text does not re-encode to itself. */
-export function decodeStrictBase64(text: string): Uint8Array | null {
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.toString('base64') === text ? bytes : null;
-}
-
-/** Whether two texts are equal, in constant time for texts of the same length. */
-export function timingSafeEqualText(a: string, b: string): boolean {
-  const left = Buffer.from(a);
-  const right = Buffer.from(b);
-  return left.length === right.length && timingSafeEqual(left, right);
+  return bytes?.length === KEY_BYTES ? bytes : null;
 }

@@ -4,7 +4,7 @@
  * keys and requests, and the MAC of the anchor.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { timingSafeEqualText } from './keys.ts';
+import { timingSafeEqualText } from './encoding.ts';
 
 export type RowFields = readonly (string | number | readonly string[])[];
 
@@ -18,7 +18,9 @@ export type RowKind =
   | 'reply'
   | 'idempotency'
   | 'request'
-  | 'anchor';
+  | 'anchor'
+  | 'key-slot'
+  | 'keyset';
 
 /** Base64 of HMAC-SHA256 over the JSON array of the kind and the row's fields in order. SOURCE: docs/formats.md. */
 export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): string {
@@ -27,6 +29,7 @@ export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): str
     .digest('base64');
 }
 
-export function isRowAuthentic(rowKey: KeyObject, kind: RowKind, fields: RowFields, mac: string): boolean {
-  return timingSafeEqualText(rowMac(rowKey, kind, fields), mac);
+/** `mac` is unknown: a damaged page can hold null in a column that is never null. */
+export function isRowAuthentic(rowKey: KeyObject, kind: RowKind, fields: RowFields, mac: unknown): boolean {
+  return typeof mac === 'string' && timingSafeEqualText(rowMac(rowKey, kind, fields), mac);
 }

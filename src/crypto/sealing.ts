@@ -1,7 +1,8 @@
 /**
  * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag
  * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
- * SOURCE: NIST SP 800-38D; docs/formats.md. Nonces are random, so one root key may seal at most 2^32 values.
+ * SOURCE: NIST SP 800-38D; docs/formats.md. Nonces are random, so one data key seals
+ * fewer than 2^31 values; then the vault makes another one.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { AssociatedData, Sealed } from '../core/credential.ts';
@@ -33,15 +34,21 @@ export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sea
   return Buffer.concat([header, nonce, ciphertext, cipher.getAuthTag()]);
 }
 
+/** The id of the data key that sealed the value, in hexadecimal. */
+export function dataKeyIdOf(sealed: Sealed): string {
+  return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString('hex');
+}
+
 /**
  * Null if the value does not authenticate: altered, copied from another row, of another format, or under another key.
  */
 export function unseal(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
   if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
-  if (!keys.sealKeyId.every((byte, index) => sealed[1 + index] === byte)) return null;
   const header = sealed.subarray(0, HEADER_BYTES);
+  const key = keys.dataKey(header.subarray(1));
+  if (key === null) return null;
   const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', keys.seal, nonce, { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(associatedBytes(header, bound));
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
   const plain = decipher.update(sealed.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES));

@@ -5,7 +5,7 @@
 import { createHmac, hash, type KeyObject, randomBytes } from 'node:crypto';
 import type { TokenHash } from '../core/names.ts';
 import { Secret } from '../core/secret.ts';
-import { timingSafeEqualText } from './keys.ts';
+import { timingSafeEqualText } from './encoding.ts';
 
 const TOKEN_BYTES = 32;
 

@@ -40,6 +40,10 @@ export class ConnectionLimits {
     });
   }
 
+  get total(): number {
+    return this.#total;
+  }
+
   /** Marks the connection as authenticated, so that it is not closed for a new one unless its agent has too many. */
   protect(socket: Socket, authentication: Authentication): void {
     const connection = this.#find(socket);

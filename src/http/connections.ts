@@ -1,7 +1,8 @@
 /** Connections: their timeouts, and the responses to what Node rejects or closes itself. */
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../core/errors.ts';
+import { http } from '../platform/node-http.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
 /** How long a caller may take. Tests shorten the times. */
@@ -106,7 +107,7 @@ export function writeError(socket: Socket, error: ApiError, requestId: string, m
   const { status, body, headers } = toErrorResponse(error);
   const text = JSON.stringify(body);
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(text)}`,

@@ -13,14 +13,25 @@ const MAX_TARGET_LENGTH = 8192;
 /** A path in origin form: visible ASCII without the characters that some parsers interpret as another one. */
 const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 
+/** More than clients wait before they try again, because an operator has to act first. */
+const ROLLED_BACK_RETRY_SECONDS = 300;
+const ROLLED_BACK =
+  'The log has lost entries, so only health, and its lists, verification and export, are served. The operator can run leasehold audit accept-rollback.';
+
 interface Service {
   readonly status: () => ServiceStatus;
   /** Null if every Host is allowed. */
   readonly hostRule: AllowedHosts | null;
 }
 
-/** `isAlwaysServed`: while the service starts, stops or is locked. @throws ApiError */
-export function checkRequest(request: IncomingMessage, { status, hostRule }: Service, isAlwaysServed: boolean): void {
+/** Of the route: see `Route`. */
+interface Availability {
+  readonly isAlwaysServed?: boolean;
+  readonly showsLog?: boolean;
+}
+
+/** @throws ApiError */
+export function checkRequest(request: IncomingMessage, { status, hostRule }: Service, route: Availability): void {
   checkVersion(request);
   checkFraming(request);
   const target = request.url ?? '';
@@ -29,8 +40,12 @@ export function checkRequest(request: IncomingMessage, { status, hostRule }: Ser
   checkSingleHeaders(request);
   checkHost(request, hostRule);
   const now = status();
-  if (isAlwaysServed || now === 'ok' || now === 'failing') return;
+  if (now === 'ok' || now === 'failing' || route.isAlwaysServed) return;
   if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
+  if (now === 'rolled_back') {
+    if (route.showsLog) return;
+    throw new ApiError('UNAVAILABLE', ROLLED_BACK, ROLLED_BACK_RETRY_SECONDS);
+  }
   throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
 }
 

@@ -33,13 +33,14 @@ import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRole } from './register-routes.ts';
+import type { RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
-import type { ProveService } from './route.ts';
+import type { MetricsPage, ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
-import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger } from './use-door.ts';
+import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger, USE_ROUTE } from './use-door.ts';
 import { findUseToken } from './use-token.ts';
 import { VALIDATOR } from './validation.ts';
 
@@ -54,6 +55,8 @@ export interface HttpParts {
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
   readonly prove: ProveService;
+  readonly metrics: MetricsPage;
+  readonly measures: RequestMeasures;
   readonly timeouts: CallerTimeouts;
 }
 
@@ -68,10 +71,12 @@ declare module 'fastify' {
     token: string;
   }
   interface FastifyContextConfig {
+    readonly measures?: RouteMeasures;
     /** Whether the route needs no token. By default it needs one. */
     readonly isPublic?: boolean;
     /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
+    readonly showsLog?: boolean;
     /** The event of a route that only the administrator may use. */
     readonly adminEvent?: EventType;
   }
@@ -80,7 +85,7 @@ declare module 'fastify' {
 export type HttpServer = FastifyInstance;
 
 export function createServer(parts: HttpParts): HttpServer {
-  const { tls, trustedProxies, newRequestId, timeouts } = parts;
+  const { tls, trustedProxies, newRequestId, timeouts, measures } = parts;
   const http = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
@@ -115,6 +120,7 @@ export function createServer(parts: HttpParts): HttpServer {
         }) as unknown as HttpServer);
   handleConnectAndExpect(app.server, newRequestId);
   const connections = new ConnectionLimits(app.server, newRequestId);
+  measures.openConnections = () => connections.total;
   setTimeouts(app.server, timeouts);
   const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
   allowHalfOpen(app.server);
@@ -133,13 +139,14 @@ export function createServer(parts: HttpParts): HttpServer {
       const begin = (): unknown => (isGone() ? reply.hijack() : act());
       if (!starts.run(request, begin)) done(OVERLOADED);
     };
-    order.enter(request.raw, () => {
+    const { config } = request.routeOptions;
+    order.enter(request.raw, config.measures ?? measures.unrouted, () => {
       try {
-        checkRequest(request.raw, parts, request.routeOptions.config.isAlwaysServed === true);
+        checkRequest(request.raw, parts, config);
         const isUse = isBaseUrl(request.raw);
         const isUnknown = request.is404 || (!isUse && isEncodedRoute(request.url, request.method));
         const error = isUnknown ? routingError(request.url, reply) : undefined;
-        if (isUnknown || request.routeOptions.config.isPublic === true) {
+        if (isUnknown || config.isPublic === true) {
           const stray = findStrayToken(parts.vault, request);
           return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
         }
@@ -188,7 +195,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
-  addUseDoor(app, parts.vault);
+  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE));
   return app;
 }
 
@@ -208,7 +215,7 @@ function toBytes(body: string | Buffer): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+function sendError({ log, measures }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   if (error === CLIENT_DISCONNECTED) return reply.hijack();
   const known = toApiError(error);
   if (known === null) log.unexpectedError(error, request.id);
@@ -222,6 +229,7 @@ function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, 
   if (known?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const message = "An internal error occurred. The service's log has the cause under the request id.";
   const response = toErrorResponse(known ?? new ApiError('INTERNAL_ERROR', message));
+  measures.rejections.add(response.body.error.code);
   log.rejected({
     code: response.body.error.code,
     requestId: request.id,

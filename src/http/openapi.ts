@@ -1,9 +1,10 @@
 /** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type TSchema, Type } from 'typebox';
+
+import type { TSchema } from 'typebox';
 import * as requests from '../api/requests.ts';
 import * as responses from '../api/responses.ts';
+import { Type } from '../api/schema.ts';
+import { readVersion } from '../platform/version.ts';
 import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -137,10 +138,4 @@ export function openApiDocument(groups: readonly RouteGroup[]): Json {
       },
     },
   };
-}
-
-function readVersion(): string {
-  const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
-  const { version }: { version?: unknown } = JSON.parse(text);
-  return String(version);
 }

@@ -1,21 +1,25 @@
 /** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import { Meta } from '../api/responses.ts';
+import { Type } from '../api/schema.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
+import { parseSlotName } from '../core/keyset.ts';
 import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
+import { authorizeScrape } from '../vault/scrape-access.ts';
 import type { Vault } from '../vault/vault.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
 import { integerParameters, parseIntegers } from './query.ts';
-import type { Call, ProveService, Reply, Route } from './route.ts';
+import type { RequestMeasures } from './request-measures.ts';
+import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { checkSchemas } from './validation.ts';
 
@@ -26,6 +30,8 @@ interface Parts {
   readonly vault: Vault;
   readonly status: () => ServiceStatus;
   readonly prove: ProveService;
+  readonly metrics: MetricsPage;
+  readonly measures: RequestMeasures;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -38,8 +44,10 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         method: row.method,
         url: toPattern(path),
         config: {
+          measures: parts.measures.of(row.method, row.path),
           isPublic: row.who === 'public',
           isAlwaysServed: row.isAlwaysServed,
+          showsLog: row.showsLog,
           ...(row.who === 'admin' ? { adminEvent: row.adminEvent } : {}),
         },
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
@@ -91,7 +99,7 @@ function responseSchema(row: Route, data: TSchema): TSchema {
 }
 
 async function handle(
-  { vault, status, prove }: Parts,
+  { vault, status, prove, metrics }: Parts,
   row: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -101,7 +109,13 @@ async function handle(
   if (row.who === 'public') {
     checkSchemas(row, request);
     const call = toCall(vault, request, reply, { requestId, remoteAddr });
-    const result = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
+    const result = await row.handle({
+      ...call,
+      status: status(),
+      isLocal: isLocal(request),
+      prove: () => proofFor(request, prove),
+      scrape: () => scrapeFor(request, metrics),
+    });
     return send(reply, row, result);
   }
   const { authentication } = request;
@@ -138,6 +152,7 @@ function resourceOf(event: EventType, name: string | undefined): string {
   const [kind] = event.split('.');
   if (name === undefined) return '*';
   try {
+    if (kind === 'key') return `key:slot:${parseSlotName(name)}`;
     return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
   } catch (error) {
     if (error instanceof ApiError) return '*';
@@ -148,6 +163,12 @@ function resourceOf(event: EventType, name: string | undefined): string {
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {
   const nonce = request.headers[NONCE_HEADER];
   return typeof nonce === 'string' ? prove(nonce) : null;
+}
+
+/** @throws UNAUTHENTICATED, ACCESS_DENIED */
+async function scrapeFor(request: FastifyRequest, metrics: MetricsPage): Promise<string> {
+  authorizeScrape(request.headers.authorization, isLocal(request), metrics.tokenHash);
+  return metrics.render();
 }
 
 /** The call with its Idempotency-Key, if it has one and the row accepts it. @throws INVALID_REQUEST */
@@ -175,6 +196,16 @@ function toCall<C>(vault: Vault, request: FastifyRequest, reply: FastifyReply, c
       return disconnectSignal(request.raw, reply.raw);
     },
   };
+}
+
+const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/;
+
+/** A proxy on this machine adds one of the headers. */
+function isLocal({ socket, headers, server }: FastifyRequest): boolean {
+  if (headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined) return false;
+  // WHY not a missing address: a TCP connection that was just closed has none either.
+  const isUnixSocket = typeof server.server.address() === 'string';
+  return isUnixSocket || LOOPBACK.test(socket.remoteAddress ?? '');
 }
 
 /** The address of the service as the caller named it. @throws INVALID_REQUEST */

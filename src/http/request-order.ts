@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { RouteMeasures } from './request-measures.ts';
 
 /** The request that is being answered, and eight that were sent without waiting for its response. */
 const MAX_UNANSWERED = 9;
@@ -12,6 +13,9 @@ const SAFE_METHODS: ReadonlySet<unknown> = new Set(['GET', 'HEAD', 'OPTIONS', 'T
 interface Entry {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly startedAt: number;
+  /** Null before `enter`. */
+  measures: RouteMeasures | null;
   /** Null before `enter`, and after it was called. */
   start: (() => void) | null;
 }
@@ -28,17 +32,19 @@ export class RequestOrder {
   constructor(server: Server, onAnswered: (socket: Socket) => void) {
     this.#onAnswered = onAnswered;
     // Before the framework's own listener.
-    server.prependListener('request', (request, response) => this.#add({ request, response, start: null }));
+    server.prependListener('request', (request, response) => this.#add(request, response));
   }
 
   /**
    * Calls `start` when the earlier requests of the connection are answered; immediately if they and this one are safe.
+   * The end of the response is counted in `measures`.
    */
-  enter(request: IncomingMessage, start: () => void): void {
+  enter(request: IncomingMessage, measures: RouteMeasures, start: () => void): void {
     const entries = this.#unanswered.get(request.socket) ?? [];
     const entry = entries.find((each) => each.request === request);
     if (entry === undefined) throw new Error('the connection of the request is not tracked');
     entry.start = start;
+    entry.measures = measures;
     startNext(entries);
   }
 
@@ -48,8 +54,8 @@ export class RequestOrder {
     return entries.some(({ request, response }) => request.complete || response.headersSent);
   }
 
-  #add(entry: Entry): void {
-    const { request, response } = entry;
+  #add(request: IncomingMessage, response: ServerResponse): void {
+    const entry: Entry = { request, response, startedAt: performance.now(), measures: null, start: null };
     const { socket } = request;
     const entries = this.#unanswered.get(socket) ?? [];
     if (entries.push(entry) === 1) this.#unanswered.set(socket, entries);
@@ -59,6 +65,8 @@ export class RequestOrder {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
       this.#onAnswered(socket);
+      const status = response.headersSent ? response.statusCode : 0;
+      entry.measures?.ended(status, performance.now() - entry.startedAt);
     });
   }
 }

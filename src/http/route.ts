@@ -4,6 +4,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
+import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
@@ -52,12 +53,24 @@ export interface Call<Query, Body> extends BaseCall<Query, Body> {
 export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
+  /** Whether the request came over a Unix socket or from this machine, and through no proxy. */
+  readonly isLocal: boolean;
   /** The proof for the caller's nonce; null without a nonce, or if this service has no data directory. */
   prove(): string | null;
+  /** The metrics as text. @throws UNAUTHENTICATED or ACCESS_DENIED for a caller that may not read them */
+  scrape(): Promise<string>;
 }
 
 /** Returns the proof for a caller's nonce that this service runs on the data directory whose key the caller has. */
 export type ProveService = (nonce: string) => string | null;
+
+/** The metrics of the service. */
+export interface MetricsPage {
+  /** Of the metrics token; null without one: then only clients on this machine may read them. */
+  readonly tokenHash: TokenHash | null;
+  /** In the text format 0.0.4 of Prometheus. */
+  render(): Promise<string>;
+}
 
 /** The media type and description of a response body that is not `data`. */
 interface Content {
@@ -99,6 +112,8 @@ interface RouteHead {
   readonly acceptsIdempotencyKey: boolean;
   /** Whether the route is served while the service starts, stops or is locked. */
   readonly isAlwaysServed: boolean;
+  /** Whether the route is served while a loss of log entries is not accepted. */
+  readonly showsLog: boolean;
 }
 
 export type Route = RouteHead &
@@ -130,6 +145,7 @@ interface RouteSpec<Q extends TObject, B extends TObject | null> {
   readonly aliases?: readonly string[];
   readonly acceptsIdempotencyKey?: true;
   readonly isAlwaysServed?: true;
+  readonly showsLog?: true;
 }
 
 type QueryOf<Q extends TObject> = Static<Q>;
@@ -175,5 +191,6 @@ function normalizeSpec<Q extends TObject, B extends TObject | null>(row: RouteSp
     aliases: row.aliases ?? [],
     acceptsIdempotencyKey: row.acceptsIdempotencyKey ?? false,
     isAlwaysServed: row.isAlwaysServed ?? false,
+    showsLog: row.showsLog ?? false,
   };
 }

@@ -4,22 +4,32 @@ import type { Agent } from '../core/agent.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
+import type { KeySlot } from '../core/keyset.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
+import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { NewUseLease } from '../vault/use-leases.ts';
+import type { StateCheck } from '../vault/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
 let lastTimestamp = '';
 
-/** Caches the last timestamp, because the responses of one batch contain the same time. */
+/** Of an ISO 8601 timestamp with four digits for the year. */
+const TIME_RANGE = [0, Date.UTC(10_000, 0, 1) - 1] as const;
+
+/**
+ * Caches the last timestamp, because the responses of one batch contain the same time. Lists show rows unchecked, so a
+ * time that was altered outside can be out of range: the nearest one is shown.
+ */
 export function toTimestamp(at: number): string {
   if (at !== lastAt) {
-    lastTimestamp = new Date(at).toISOString();
+    const [first, last] = TIME_RANGE;
+    lastTimestamp = new Date(Math.min(Math.max(at, first), last)).toISOString();
     lastAt = at;
   }
   return lastTimestamp;
@@ -90,6 +100,13 @@ export const toServiceResponse = (service: ServiceDefinition): api.CatalogueServ
   notes: [...service.notes],
 });
 
+export const toKeySlotResponse = ({ name, kind, parameters, createdAt }: KeySlot): api.KeySlotResponse => ({
+  name,
+  kind,
+  parameters: { ...parameters },
+  created_at: toTimestamp(createdAt),
+});
+
 export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   name: agent.name,
   description: agent.description,
@@ -111,10 +128,11 @@ export const toLeaseResponse = ({ lease, now }: LeaseAt): api.LeaseResponse => (
 
 export const toListedLeaseResponse = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
 
-export function toVerificationResponse(verification: VerificationResult): api.Verification {
+export function toVerificationResponse(verification: VerificationResult, check: StateCheck | null): api.Verification {
+  const state = check === null ? {} : { state: toStateResponse(check) };
   if (verification.isValid) {
     const { entries, firstEntry, lastEntry } = verification;
-    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
+    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry, ...state };
   }
   const { breakAtEntry, breakAtTimestamp, reason } = verification;
   return {
@@ -122,13 +140,33 @@ export function toVerificationResponse(verification: VerificationResult): api.Ve
     break_at_entry: breakAtEntry,
     break_at_timestamp: breakAtTimestamp,
     message: `The audit chain is broken at entry ${breakAtEntry}: ${reason}.`,
+    ...state,
   };
 }
 
+function toStateResponse({ checked, problemCount, problems }: StateCheck): NonNullable<api.Verification['state']> {
+  // An altered row may hold any text.
+  const shown = problems.map(({ subject, problem }) => ({ subject: subject.toWellFormed().slice(0, 600), problem }));
+  return { checked, problem_count: problemCount, problems: shown };
+}
+
+export const toCheckpointResponse = (checkpoint: SignedCheckpoint): api.Checkpoint => ({
+  origin: checkpoint.origin,
+  size: checkpoint.size,
+  root: checkpoint.rootText,
+  note: checkpoint.note,
+  verifier_key: checkpoint.verifierKey,
+  signed_at: toTimestamp(checkpoint.signedAt),
+});
+
 /** `progress` is null if no verification runs. */
-export const toProgressResponse = (progress: VerificationStatus | null): api.VerificationProgress => ({
-  running: progress !== null,
+export const toProgressResponse = (
+  progress: VerificationStatus | null,
+  rowsChecked: number,
+): api.VerificationProgress => ({
+  running: progress !== null || rowsChecked > 0,
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,
+  ...(rowsChecked === 0 ? {} : { rows_checked: rowsChecked }),
   started_at: progress === null ? null : toTimestamp(progress.startedAt),
 });

@@ -2,9 +2,10 @@
  * WebSocket upgrades, at base URLs only: the request gets a response like any other, so that it is guarded,
  * authenticated and, if it is rejected, answered in the same way. An `Upgrade` header elsewhere is ignored.
  */
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
+import { http } from '../platform/node-http.ts';
 
 const upgrades = new WeakSet<IncomingMessage>();
 
@@ -22,7 +23,7 @@ export function isUpgrade(request: IncomingMessage): boolean {
 export function handleUpgrades(server: Server): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => undefined);
-    const response = new ServerResponse(request);
+    const response = new http.ServerResponse(request);
     try {
       response.assignSocket(request.socket);
     } catch {

@@ -3,7 +3,7 @@
  * the caller gets is the upstream's response; an error of ours says so in a header. It runs before the framework reads
  * a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
-import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -11,6 +11,7 @@ import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { parseMethod } from '../core/target.ts';
+import { http } from '../platform/node-http.ts';
 import { startUse } from '../vault/credentials.ts';
 import { checkForwarded } from '../vault/misuse.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
@@ -19,6 +20,7 @@ import type { Vault } from '../vault/vault.ts';
 import { allowLongWork, continueIfExpected, disconnectSignal } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf, serviceUrlOf } from './register-routes.ts';
+import type { RouteMeasures } from './request-measures.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
@@ -44,13 +46,17 @@ export function errorHeaders({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>): R
   return isBaseUrl(raw) ? { 'x-leasehold-error': '1', 'x-leasehold-request': id } : {};
 }
 
-export function addUseDoor(app: FastifyInstance, vault: Vault): void {
-  const methods = METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE');
+/** The template of base URLs, for metrics. */
+export const USE_ROUTE = `${BASE_URL_PREFIX}{path}/-/{rest}`;
+
+export function addUseDoor(app: FastifyInstance, vault: Vault, measures: RouteMeasures): void {
+  const methods = http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE');
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.route({
     method: methods,
     url: `${BASE_URL_PREFIX}*`,
     bodyLimit: COUNTED_BODY_BYTES,
+    config: { measures },
     onRequest: (request, reply) => serve(vault, request, reply),
     handler: () => {
       throw new Error('a request to a base URL was not handled before its body was read');

@@ -3,9 +3,10 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
+import type { SubjectKind } from '../core/state.ts';
 import type { Usage } from '../core/target.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { isRowAuthentic, type RowFields, type RowKind, rowMac } from '../crypto/row-mac.ts';
+import { isRowAuthentic as isMacValid, type RowFields, type RowKind, rowMac } from '../crypto/row-mac.ts';
 import type { Authenticated } from '../store/store.ts';
 
 type RowKey = VaultKeys['row'];
@@ -18,7 +19,7 @@ interface AuthenticatedRows<Row> {
 function authenticatedRows<Row>(kind: RowKind, fieldsOf: (row: Row) => RowFields): AuthenticatedRows<Row> {
   return {
     withMac: (key, row) => ({ ...row, mac: rowMac(key, kind, fieldsOf(row)) }),
-    isAuthentic: (key, row) => isRowAuthentic(key, kind, fieldsOf(row), row.mac),
+    isAuthentic: (key, row) => isMacValid(key, kind, fieldsOf(row), row.mac),
   };
 }
 
@@ -30,7 +31,8 @@ export const AUTHENTICATED_ROWS = {
     agent.publicKey,
     agent.registeredAt,
     // Agents whose sessions were never ended keep the bytes that they had before this column existed.
-    ...(agent.sessionsEndedAt == null ? [] : [agent.sessionsEndedAt]),
+    ...(agent.sessionsEndedAt == null && agent.formerPublicKey == null ? [] : [agent.sessionsEndedAt ?? '']),
+    ...(agent.formerPublicKey == null ? [] : [agent.formerPublicKey, agent.formerKeyUntil ?? 0]),
   ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,
@@ -73,3 +75,16 @@ export const AUTHENTICATED_ROWS = {
     record.expiresAt,
   ]),
 };
+
+const ROWS_BY_SUBJECT = {
+  agent: AUTHENTICATED_ROWS.agent,
+  policy: AUTHENTICATED_ROWS.policy,
+  credential: AUTHENTICATED_ROWS.credential,
+  targets: AUTHENTICATED_ROWS.usage,
+  session: AUTHENTICATED_ROWS.session,
+} satisfies Readonly<Record<SubjectKind, unknown>>;
+
+/** Whether the MAC of a row of the kind is valid. */
+export function isRowAuthentic(kind: SubjectKind, key: RowKey, row: Authenticated<object>): boolean {
+  return ROWS_BY_SUBJECT[kind].isAuthentic(key, row as never);
+}

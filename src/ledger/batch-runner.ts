@@ -8,13 +8,15 @@ import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/random.ts';
+import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { ControlChanges, StoredChange, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
+import { applyRemoteChanges, assertNoRollback, refreshKeys } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { DenialBudget } from './denial-budget.ts';
+import type { LedgerMeasures } from './ledger-measures.ts';
 import { populate, readSetOf } from './load.ts';
 import { SingleFlight } from './single-flight.ts';
 import { readVaultState, type VaultState } from './vault-state.ts';
@@ -26,6 +28,8 @@ export interface BatchParts {
   readonly settings: VaultSettings;
   readonly memory: VaultState;
   readonly denials: DenialBudget;
+  /** Decides, but writes nothing: reads are not recorded, and a change is rejected. */
+  readonly isReadOnly?: boolean;
   /** Called with the agents that other nodes deregistered, whose files this node must remove. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
   /** Called with the changes of each batch that was written, before it is durable. */
@@ -43,11 +47,13 @@ const NEVER_ABORTED = new AbortController().signal;
 
 export class BatchRunner {
   readonly #parts: BatchParts;
+  readonly #measures: LedgerMeasures;
   readonly #epochs: SingleFlight<number>;
   #memory: VaultState;
 
-  constructor(parts: BatchParts) {
+  constructor(parts: BatchParts, measures: LedgerMeasures) {
     this.#parts = parts;
+    this.#measures = measures;
     this.#memory = parts.memory;
     this.#epochs = new SingleFlight(() => parts.store.readEpoch());
   }
@@ -59,6 +65,8 @@ export class BatchRunner {
   /** Resolves when the batch is written. After any error the caller must run `recover`. @throws StoreError */
   async run(operations: readonly Operation<unknown>[]): Promise<CommittedBatch> {
     const { store, keys } = this.#parts;
+    const startedAt = performance.now();
+    this.#measures.batchSizes.observe(operations.length);
     const loaded = new LoadedRows();
     const reads = operations.map((operation) => readSetOf(this.#memory, operation, loaded, store.isMultiWriter));
     const transaction = await store.begin(reads, this.#memory.lastSeenEntry?.seq);
@@ -72,14 +80,25 @@ export class BatchRunner {
       await transaction.rollback();
       throw error;
     }
-    const { results, entries, head, changes, accesses } = decided;
-    if (entries.length === 0 && changes.length === 0) {
+    const { results, entries, head, treeNodes, changes, accesses } = decided;
+    const isReadOnly = this.#parts.isReadOnly === true;
+    if (isReadOnly || (entries.length === 0 && changes.length === 0)) {
       await transaction.rollback();
+      if (changes.length > 0) throw new StoreError('unavailable', 'the log is read-only');
+      this.#measures.batches.add('empty');
       return { results, durable: null };
     }
-    const { durable } = await transaction.commit({ entries, head, changes, accesses });
+    const { durable } = await transaction.commit({
+      entries,
+      head,
+      treeNodes: [...this.#memory.unstoredNodes, ...treeNodes],
+      changes,
+      accesses,
+    });
     this.#advanceState(decided, now);
-    return { results, durable };
+    const writtenAt = performance.now();
+    this.#measures.writeSeconds.observe((writtenAt - startedAt) / 1000);
+    return { results, durable: durable.then(() => this.#countDurable(writtenAt)) };
   }
 
   /** Applies what other nodes committed. Resolves to the time of the batch. */
@@ -98,16 +117,24 @@ export class BatchRunner {
 
   #decide(operations: readonly Operation<unknown>[], loaded: LoadedRows, now: number): DecidedBatch {
     const { keys, settings, denials } = this.#parts;
-    const { control, tip } = this.#memory;
-    return decideBatch(operations, new BatchState(control, loaded, settings), tip, now, keys, denials, newId);
+    const { control, tip, digest } = this.#memory;
+    const state = new BatchState(control, loaded, settings);
+    return decideBatch(operations, state, tip, digest, now, keys, denials, newId);
+  }
+
+  #countDurable(writtenAt: number): void {
+    this.#measures.batches.add('committed');
+    this.#measures.durableSeconds.observe((performance.now() - writtenAt) / 1000);
   }
 
   /** Applies a committed batch to memory. */
-  #advanceState({ head, entries, changes, summaries }: DecidedBatch, now: number): void {
+  #advanceState({ head, tree, entries, changes, summaries, keys }: DecidedBatch, now: number): void {
     summaries.committed();
+    if (keys.version !== this.#parts.keys.version) this.#parts.keys.adopt(keys);
     const memory = this.#memory;
-    memory.tip = head;
+    memory.tip = { ...head, tree };
     memory.head = head;
+    memory.unstoredNodes = [];
     const last = entries.at(-1);
     if (last !== undefined) {
       memory.lastSeenEntry = last;
@@ -116,6 +143,7 @@ export class BatchRunner {
     for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
+    this.#measures.committed(entries, changes);
     this.#parts.onCommitted(changes);
   }
 
@@ -133,7 +161,12 @@ export class BatchRunner {
    */
   async recover(): Promise<void> {
     const { store, keys } = this.#parts;
+    await refreshKeys(store, keys);
     const memory = await readVaultState(store, keys);
+    // A node that has started without proof continues without it; no other one begins to.
+    if (memory.unproven !== null && this.#memory.unproven === null) {
+      throw new StoreError('unavailable', memory.unproven);
+    }
     const transaction = await store.begin([], this.#memory.lastSeenEntry?.seq);
     try {
       if (transaction.shared !== null) {
@@ -144,11 +177,23 @@ export class BatchRunner {
       await transaction.rollback();
       throw error;
     }
-    const { tip } = memory;
-    const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
-    const { durable } = await transaction.commit({ entries: [], head, changes: [], accesses: new Map() });
+    if (this.#parts.isReadOnly === true) {
+      await transaction.rollback();
+      this.#memory = memory;
+      return;
+    }
+    const fields = { ...memory.tip, tree: memory.tip.tree.toString() };
+    const head = { ...fields, mac: headMac(keys.auditAt(fields.seq), fields) };
+    const { durable } = await transaction.commit({
+      entries: [],
+      head,
+      treeNodes: memory.unstoredNodes,
+      changes: [],
+      accesses: new Map(),
+    });
     await durable;
     memory.head = head;
+    memory.unstoredNodes = [];
     this.#memory = memory;
   }
 }

@@ -2,13 +2,16 @@
  * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
  * node's last batch. INVARIANT: a node never continues a log from which an entry that it has acknowledged is missing.
  */
-import { isHeadAuthentic } from '../crypto/chain.ts';
+import { REMOVED, SUBJECT } from '../core/state.ts';
+import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import { CompactRange } from '../crypto/tree.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { ClusterView, ControlChanges, Head, LastEntry } from '../store/store.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
-import { findLastTime, readControl, type VaultState } from './vault-state.ts';
+import { readControl } from './read-control.ts';
+import { findLastTime, type VaultState } from './vault-state.ts';
 
 /**
  * Checks that the log still contains the last entry that this node has seen. It does not if a lagging standby was
@@ -23,7 +26,7 @@ export function assertNoRollback(
   const found = knownLink !== null ? 'contains a different one' : `ends at entry ${last?.seq ?? 0}`;
   throw new StoreError(
     'unavailable',
-    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a lagging standby promoted, or a backup restored? The node decides nothing on this log. Restore the lost entries, or restart every node with --accept-rollback`,
+    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a lagging standby promoted, or a backup restored? The node decides nothing on this log. Restore the lost entries; or restart every node, and run leasehold audit accept-rollback on each`,
   );
 }
 
@@ -38,19 +41,26 @@ export async function applyRemoteChanges(
   keys: VaultKeys,
 ): Promise<ControlChanges['removedAgents']> {
   const { head, last } = shared;
+  // ORDER: before anything is checked, because it may be under a new key.
+  if (shared.keysetVersion !== keys.version) await refreshKeys(store, keys);
   if (!isSame(head, memory.head)) {
-    if (head === null || !isHeadAuthentic(keys.audit, head)) {
+    if (head === null || !isHeadInForce(keys, head)) {
       throw new StoreError('unavailable', `the log's head record is ${head === null ? 'missing' : 'not authentic'}`);
     }
     memory.head = head;
-    memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch };
+    const tree = head.tree === null ? null : CompactRange.parse(head.tree, head.seq);
+    if (tree === null)
+      throw new StoreError('unavailable', "the log's head record has no tree: an older version wrote it");
+    memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch, control: head.control, tree };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
   let removedAgents: ControlChanges['removedAgents'] = [];
+  if (epoch !== memory.tip.epoch && memory.unproven !== null) memory.tip = { ...memory.tip, epoch };
   if (epoch !== memory.tip.epoch) {
     const changes = await shared.readControl(memory.tip.epoch);
-    if (changes === null) memory.control = await readControl(store, keys, memory.warnings);
-    else apply(memory, changes, keys);
+    if (changes !== null) apply(memory, changes, keys);
+    // A removal or a row that another node recorded may have been removed outside, so everything is read again.
+    if (changes === null || !isDigestRecorded(memory)) await reloadControl(memory, store, keys);
     memory.tip = { ...memory.tip, epoch };
     removedAgents = changes?.removedAgents ?? [];
   }
@@ -61,6 +71,30 @@ export async function applyRemoteChanges(
   else if (last.hmac !== memory.lastSeenEntry?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
   memory.lastSeenEntry = last;
   return removedAgents;
+}
+
+/** An earlier version recorded no digest. */
+function isDigestRecorded({ digest, tip }: VaultState): boolean {
+  return tip.control === null || tip.control === digest.toString();
+}
+
+/** @throws StoreError if the log and the rows were altered together */
+async function reloadControl(memory: VaultState, store: Store, keys: VaultKeys): Promise<void> {
+  const { control: digest } = memory.tip;
+  const recorded = digest === null ? ({ kind: 'not yet recorded' } as const) : ({ kind: 'recorded', digest } as const);
+  const reading = await readControl(store, keys, recorded, memory.warnings);
+  if (reading.unproven !== null) throw new StoreError('unavailable', reading.unproven);
+  memory.control = reading.control;
+  memory.digest = reading.digest;
+}
+
+/** Takes over the keyset as it is stored. @throws StoreError if this node cannot open it */
+export async function refreshKeys(store: Store, keys: VaultKeys): Promise<void> {
+  if (keys.refresh(await store.readStoredKeys())) return;
+  throw new StoreError(
+    'unavailable',
+    'the keyset in the database cannot be opened: it was altered or set back, or the key slot with which this node started was removed. Restart the node with a slot that exists',
+  );
 }
 
 /**
@@ -76,15 +110,28 @@ function isSame(a: Head | null, b: Head | null): boolean {
   return a === b || (a !== null && b !== null && a.seq === b.seq && a.hmac === b.hmac && a.mac === b.mac);
 }
 
-/** A row without a valid MAC is not used, and neither is the row that it replaced. */
-function apply({ control }: VaultState, changes: ControlChanges, keys: VaultKeys): void {
+/**
+ * A row that does not answer to the log is not used, and neither is the row that it replaced. The digest follows the
+ * log.
+ */
+function apply({ control, digest }: VaultState, changes: ControlChanges, keys: VaultKeys): void {
+  const { states } = changes;
+  for (const [subject, state] of states) {
+    if (state === REMOVED) digest.delete(subject);
+    else digest.put(subject, state);
+  }
   for (const { id, name } of changes.removedAgents) control.apply({ kind: 'removeAgent', id, name });
   for (const name of changes.removedPolicies) control.apply({ kind: 'removePolicy', name });
   for (const agent of changes.agents) {
-    if (AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
+    const former = control.agentByName(agent.name);
+    if (former !== null) control.apply({ kind: 'removeAgent', id: former.id, name: former.name });
+    const isRecorded = states.get(SUBJECT.agent(agent)) === agent.mac;
+    if (isRecorded && AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
   }
   for (const policy of changes.policies) {
-    if (AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy)) control.apply({ kind: 'putPolicy', policy });
-    else control.apply({ kind: 'removePolicy', name: policy.name });
+    const isRecorded = states.get(SUBJECT.policy(policy)) === policy.mac;
+    if (isRecorded && AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy)) {
+      control.apply({ kind: 'putPolicy', policy });
+    } else control.apply({ kind: 'removePolicy', name: policy.name });
   }
 }

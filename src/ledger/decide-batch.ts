@@ -4,17 +4,22 @@
  */
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
-import { type Change, changesControlState } from '../core/change.ts';
+import { changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
+import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState } from '../core/state.ts';
+import { endsAuditKey, handOver } from '../crypto/audit-hand-over.ts';
 import { entryMac, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { seal, unseal } from '../crypto/sealing.ts';
-import type { Head, StoredChange } from '../store/store.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import { dataKeyIdOf, unseal } from '../crypto/sealing.ts';
+import type { SetDigest } from '../crypto/set-digest.ts';
+import type { CompactRange, TreeNode } from '../crypto/tree.ts';
+import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
 import type { DenialBudget, Summaries } from './denial-budget.ts';
+import { recordedStates, toStored } from './stored-changes.ts';
+import { toStoredNodes } from './tree-state.ts';
 import type { ChainTip } from './vault-state.ts';
 
 /** The result of one operation, delivered once the batch is on disk. An error that is not an `ApiError` is a bug. */
@@ -27,18 +32,24 @@ export interface DecidedBatch {
   readonly entries: readonly AuditEntry[];
   readonly changes: readonly StoredChange[];
   readonly head: Head;
+  /** The tree after the last entry. */
+  readonly tree: CompactRange;
+  readonly treeNodes: readonly StoredTreeNode[];
   /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
   /** The summaries of denials that were not recorded individually; `entries` includes them. */
   readonly summaries: Summaries;
+  /** The keys after the batch, which is not committed yet. */
+  readonly keys: VaultKeys;
 }
 
 export function decideBatch(
   operations: readonly Operation<unknown>[],
   state: BatchState,
   tip: ChainTip,
+  digest: SetDigest,
   now: number,
-  keys: VaultKeys,
+  committedKeys: VaultKeys,
   denials: DenialBudget,
   newId: () => string,
 ): DecidedBatch {
@@ -48,12 +59,19 @@ export function decideBatch(
   const changes: StoredChange[] = [];
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
+  const tree = tip.tree.copy();
+  const completed: TreeNode[] = [];
   let bumpsEpoch = false;
+  // A copy, so that a batch that is not committed changes no key.
+  const keys = committedKeys.fork();
   const newEntryId = (): EntryId => newId() as EntryId;
-  const record = (draft: EntryDraft, id: EntryId): void => {
+  const record = (draft: EntryDraft, id: EntryId, recorded?: RecordedState): void => {
     seq += 1;
-    const entry = entryWithoutMac(draft, seq, timestamp, id);
-    hmac = entryMac(keys.audit, hmac, entry);
+    const plain = entryWithoutMac(draft, seq, timestamp, id);
+    const withState = recorded === undefined ? plain : { ...plain, ...recorded };
+    const entry = endsAuditKey(withState) ? handOver(keys.auditAt(seq + 1), hmac, withState) : withState;
+    hmac = entryMac(keys.auditAt(seq), hmac, entry);
+    tree.append(hmac, completed);
     entries.push({ ...entry, hmac });
   };
   const summaries = denials.summarise(now);
@@ -68,16 +86,35 @@ export function decideBatch(
       results.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
     }
+    // Another node has recorded the rows of the earlier version, and may have changed them since.
+    if (tip.control !== null && outcome.changes.some(({ kind }) => kind === 'recordStates')) outcome = NOTHING;
+    const stored: StoredChange[] = [];
+    const recorded: RecordedState[] = [];
     for (const change of outcome.changes) {
       state.apply(change);
       bumpsEpoch ||= changesControlState(change);
-      if (change.kind === 'incrementAccessCount')
+      if (change.kind === 'incrementAccessCount') {
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
-      else changes.push(toStored(change, keys));
+      } else if (change.kind === 'editKeyset') {
+        keys.edit(change.edit);
+        recorded.push({ subject: KEYSET_SUBJECT, state: keys.state });
+      } else if (change.kind === 'recordStates') {
+        recorded.push(...change.states);
+      } else {
+        const row = toStored(change, keys);
+        if (row !== null) stored.push(row);
+      }
     }
+    changes.push(...stored);
+    recorded.push(...recordedStates(stored));
+    if (recorded.length > 0 && outcome.entry === null) throw new Error('A changed row has no entry that records it.');
     // An entry with changes is always recorded; only denials without changes are limited.
     if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
-      record(outcome.entry, entryId);
+      // An entry records one row. A panic about all agents changes more, and has further entries with the same id.
+      const [first, ...further] = recorded;
+      record(outcome.entry, entryId, first);
+      for (const each of further) record(outcome.entry, entryId, each);
+      for (const each of recorded) updateDigest(digest, each);
     }
     results.push(
       'error' in outcome.response
@@ -86,8 +123,21 @@ export function decideBatch(
     );
   }
   if (bumpsEpoch) epoch += 1;
-  const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
-  return { results, entries, changes, head, accesses, summaries };
+  if (keys.version !== committedKeys.version) changes.push({ kind: 'putKeyset', keyset: keys.sealed() });
+  changes.push(...countSeals(changes));
+  const control = bumpsEpoch ? digest.toString() : tip.control;
+  const fields = { seq, hmac, epoch, tree: tree.toString(), control };
+  const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
+  const treeNodes = toStoredNodes(completed);
+  return { results, entries, changes, head, tree, treeNodes, accesses, summaries, keys };
+}
+
+const NOTHING: UnsealedOutcome = { response: { reply: null }, entry: null, changes: [] };
+
+function updateDigest(digest: SetDigest, { subject, state }: RecordedState): void {
+  if (!isControlSubject(subject)) return;
+  if (state === REMOVED) digest.delete(subject);
+  else digest.put(subject, state);
 }
 
 type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
@@ -127,30 +177,13 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
   };
 }
 
-function toStored(change: Exclude<Change, { kind: 'incrementAccessCount' }>, keys: VaultKeys): StoredChange {
-  switch (change.kind) {
-    case 'putAgent':
-      return { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, change.agent) };
-    case 'putPolicy':
-      return { kind: 'putPolicy', policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, change.policy) };
-    case 'putSession':
-      return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
-    case 'putCredential':
-      return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
-    case 'putUsage':
-      return { kind: 'putUsage', usage: AUTHENTICATED_ROWS.usage.withMac(keys.row, change.usage) };
-    case 'saveIdempotencyRecord':
-      return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
-    case 'addVersion': {
-      const { credential, version } = change;
-      const { content, ...rest } = version;
-      if (!(content instanceof Secret))
-        throw new ApiError('INTERNAL_ERROR', 'A new version was sealed before its batch.');
-      const { type, version: number } = rest;
-      const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
-      return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };
-    }
-    default:
-      return change;
+/** How many values the batch seals under each data key. */
+function countSeals(changes: readonly StoredChange[]): StoredChange[] {
+  const counts = new Map<string, number>();
+  for (const change of changes) {
+    if (change.kind !== 'addVersion' && change.kind !== 'reseal') continue;
+    const keyId = dataKeyIdOf(change.sealed);
+    counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
   }
+  return Array.from(counts, ([keyId, seals]) => ({ kind: 'countSeals', keyId, seals }));
 }

@@ -29,6 +29,7 @@ export class DenialBudget {
   /** By budget. */
   readonly #unrecorded = new Map<string, Unrecorded>();
   #isClosing = false;
+  #unrecordedDenials = 0;
 
   constructor(perMinute: number = DENIALS_PER_MINUTE) {
     this.#buckets = new TokenBuckets(perMinute, 60_000);
@@ -37,6 +38,11 @@ export class DenialBudget {
   /** Whether a summary is still to be recorded. */
   get isWaiting(): boolean {
     return this.#unrecorded.size > 0;
+  }
+
+  /** Denials that were not recorded individually, so far. */
+  get unrecordedDenials(): number {
+    return this.#unrecordedDenials;
   }
 
   /** Whether the entry is recorded individually; if not, it is counted for the summary. */
@@ -51,6 +57,7 @@ export class DenialBudget {
     const unrecorded = this.#unrecorded.get(budget) ?? { since: now, count: 0, last: entry };
     this.#unrecorded.set(budget, unrecorded);
     unrecorded.count += 1;
+    this.#unrecordedDenials += 1;
     unrecorded.last = entry;
     return false;
   }

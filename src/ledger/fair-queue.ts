@@ -66,6 +66,7 @@ export class FairQueue {
   #length = 0;
   #bytes = 0;
   #unauthenticated = 0;
+  #rejections = 0;
 
   /** `isMultiWriter`: several nodes share the store. */
   constructor(isMultiWriter = false) {
@@ -78,6 +79,17 @@ export class FairQueue {
 
   get length(): number {
     return this.#length;
+  }
+
+  /** Operations that were rejected because the queue was full, so far. */
+  get rejections(): number {
+    return this.#rejections;
+  }
+
+  /** Counts a rejection and returns its error. */
+  overloaded(): ApiError {
+    this.#rejections += 1;
+    return OVERLOADED;
   }
 
   /** Whether one more operation would have to wait for another batch. */
@@ -98,13 +110,13 @@ export class FairQueue {
   add(waiting: QueuedOperation): void {
     const { sizeBytes } = waiting;
     const fairnessKey = fairnessKeyOf(waiting.operation.requester);
-    if (isUnauthenticated(waiting) && this.#unauthenticated >= MAX_UNAUTHENTICATED) throw OVERLOADED;
+    if (isUnauthenticated(waiting) && this.#unauthenticated >= MAX_UNAUTHENTICATED) throw this.overloaded();
     const own = this.#queues.get(fairnessKey) ?? { fairnessKey, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
       const longer = this.#longerThan(lacks === 'length' ? own.waiting.length + 1 : own.bytes + sizeBytes, lacks);
-      if (longer === null) throw OVERLOADED;
+      if (longer === null) throw this.overloaded();
       this.#dropNewest(longer);
     }
     if (own.waiting.length === 0) {
@@ -162,7 +174,7 @@ export class FairQueue {
     if (dropped === undefined) throw new Error('an empty queue was not removed');
     this.#taken(queue, dropped);
     if (queue.waiting.length === 0) this.#round = this.#round.filter((other) => other !== queue);
-    dropped.settle({ kind: 'error', error: OVERLOADED });
+    dropped.settle({ kind: 'error', error: this.overloaded() });
   }
 
   #taken(queue: CallerQueue, taken: QueuedOperation): void {
@@ -190,7 +202,7 @@ export function rejectAll(waiting: readonly QueuedOperation[], toError: () => Ap
 }
 
 export function unavailable(): ApiError {
-  const message = 'The service could not record the request and issued no lease. Try again in a second.';
+  const message = 'The service could not record the request, and nothing was done. Try again in a second.';
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
@@ -202,4 +214,4 @@ export function outcomeUnknown(): ApiError {
 }
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-export const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);

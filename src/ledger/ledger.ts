@@ -17,12 +17,12 @@ import {
   deliver,
   FairQueue,
   fairnessKeyOf,
-  OVERLOADED,
   outcomeUnknown,
   type QueuedOperation,
   rejectAll,
   unavailable,
 } from './fair-queue.ts';
+import { LedgerMeasures } from './ledger-measures.ts';
 import { PendingCommits } from './pending-commits.ts';
 import type { VaultState } from './vault-state.ts';
 
@@ -56,6 +56,7 @@ export class Ledger {
   readonly #parts: LedgerParts;
   readonly #queue: FairQueue;
   readonly #batches: BatchRunner;
+  readonly measures = new LedgerMeasures();
   #state: LedgerState = 'ok';
   #isRunning = false;
   #lastBatchAt = 0;
@@ -68,7 +69,7 @@ export class Ledger {
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
-    this.#batches = new BatchRunner(parts);
+    this.#batches = new BatchRunner(parts, this.measures);
     this.#queue = new FairQueue(parts.store.isMultiWriter);
   }
 
@@ -78,6 +79,10 @@ export class Ledger {
 
   get state(): LedgerState {
     return this.#state;
+  }
+
+  get queue(): Pick<FairQueue, 'length' | 'rejections'> {
+    return this.#queue;
   }
 
   /**
@@ -117,7 +122,7 @@ export class Ledger {
 
   /** Rejects a request early whose operation the queue would reject. @throws UNAVAILABLE */
   assertCapacity(requester: Requester): void {
-    if (!this.#queue.hasCapacityFor(fairnessKeyOf(requester))) throw OVERLOADED;
+    if (!this.#queue.hasCapacityFor(fairnessKeyOf(requester))) throw this.#queue.overloaded();
   }
 
   /**
@@ -204,6 +209,7 @@ export class Ledger {
 
   #fail(error: unknown, waiting: readonly QueuedOperation[]): void {
     this.#parts.onFailedBatch(error);
+    this.measures.batches.add('failed');
     const failure = storeErrorOf(error);
     // After any failure but `unavailable` the batch may have reached the disk or the server.
     const isKnown = failure === null || failure.kind === 'unavailable';

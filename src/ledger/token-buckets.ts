@@ -18,7 +18,8 @@ export interface Bucket {
 export class TokenBuckets {
   readonly #burst: number;
   readonly #intervalMs: number;
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  /** Created for the first key: empty it takes half a MiB, and a vault at rest has five of them. */
+  #buckets: LRUCache<string, Bucket> | null = null;
 
   /** A key has `burst` tokens, and earns as many in `intervalMs`. */
   constructor(burst: number, intervalMs: number) {
@@ -28,6 +29,7 @@ export class TokenBuckets {
 
   /** The key's bucket with its tokens at `now`, in milliseconds. Keys with a burst of their own always give it. */
   at(key: string, now: number, burst = this.#burst): Bucket {
+    this.#buckets ??= new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, reserved: 0, at: now };

@@ -4,26 +4,38 @@
  */
 import type { Session } from '../core/agent.ts';
 import { GENESIS_MAC } from '../core/audit.ts';
-import { ControlState } from '../core/control.ts';
+import type { ControlState } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
 import type { TokenHash } from '../core/names.ts';
-import { CHAIN_START, entryMac, isHeadAuthentic } from '../crypto/chain.ts';
+import { SUBJECT } from '../core/state.ts';
+import { CHAIN_START, entryMac, isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import type { SetDigest } from '../crypto/set-digest.ts';
+import type { CompactRange } from '../crypto/tree.ts';
 import type { Store } from '../store/sql-store.ts';
-import type { Head, LastEntry } from '../store/store.ts';
+import type { Head, LastEntry, StoredTreeNode } from '../store/store.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { SYSTEM_TIME } from './clock.ts';
+import { type RecordedDigest, readControl } from './read-control.ts';
 import { SessionCache } from './session-cache.ts';
+import { type RecordedTree, readTree } from './tree-state.ts';
 
 /** The end of the chain, to which the next entry is appended. */
 export interface ChainTip {
   readonly seq: number;
   readonly hmac: string;
   readonly epoch: number;
+  /** Has `seq` leaves. */
+  readonly tree: CompactRange;
+  readonly control: string | null;
 }
 
 export interface VaultState {
   control: ControlState;
+  /** Of the agents and policies in force; `tip.control` is its text. */
+  digest: SetDigest;
+  /** Why no agent and no policy is in force; null if they are proven. */
+  unproven: string | null;
   /** The end of the chain on which the next batch builds. It differs from `head` if that is missing or forged. */
   tip: ChainTip;
   /** The head record that this node last read or wrote. If the store has a different one, another node wrote it. */
@@ -33,6 +45,8 @@ export interface VaultState {
    */
   lastSeenEntry: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
+  /** Nodes of a tree that was computed from the log; the next batch stores them. */
+  unstoredNodes: readonly StoredTreeNode[];
   /** Rows in the store's cache whose MAC was checked: the same object is not checked again. */
   readonly authentic: WeakSet<Credential>;
   /** The time of the log's last entry in milliseconds since 1970; 0 if the log is empty. */
@@ -41,25 +55,66 @@ export interface VaultState {
   warnings: string[];
 }
 
+const NOT_YET_RECORDED: RecordedDigest = { kind: 'not yet recorded' };
+const NO_TREE: RecordedTree = { text: null, size: 0 };
+
 /** Entries at the end of the log whose MACs are checked at start, until one is valid. */
 const MAX_ENTRIES_CHECKED = 100;
 
-export async function readVaultState(store: Store, keys: VaultKeys): Promise<VaultState> {
-  const { head, last, highestSeq } = await store.readHead();
+/** `acceptsControl`: agents and policies are in force by the log alone, without the digest in the head record. */
+export async function readVaultState(store: Store, keys: VaultKeys, acceptsControl = false): Promise<VaultState> {
   const warnings: string[] = [];
-  const tip = findTip(head, last, highestSeq, keys, warnings);
+  // WHY a transaction: on a shared store its lock keeps other nodes from committing between these reads.
+  const transaction = await store.begin([]);
+  let read: Awaited<ReturnType<typeof readUnderLock>>;
+  try {
+    read = await readUnderLock(store, keys, acceptsControl, warnings);
+  } finally {
+    await transaction.rollback();
+  }
+  const { head, last, end, control, digest, unproven } = read;
+  const { tree, unstoredNodes } = await readTree(store, end.tree, end.seq);
   const lastEntryAt = last === null ? 0 : await findLastTime(store, last.seq, keys, warnings);
-  const control = await readControl(store, keys, warnings);
   return {
     control,
-    tip,
+    digest,
+    unproven,
+    tip: { seq: end.seq, hmac: end.hmac, epoch: end.epoch, control: end.control, tree },
     head,
+    unstoredNodes,
     lastSeenEntry: last,
     sessions: new SessionCache(),
     authentic: new WeakSet(),
     lastEntryAt,
     warnings,
   };
+}
+
+async function readUnderLock(store: Store, keys: VaultKeys, acceptsControl: boolean, warnings: string[]) {
+  const { head, last, highestSeq } = await store.readHead();
+  const end = findEnd(head, last, highestSeq, keys, warnings);
+  // The operator accepts a vault of an earlier version whatever its head record is.
+  const isEarlier = acceptsControl && (await store.lacksStates());
+  const recorded = isEarlier ? NOT_YET_RECORDED : recordedDigest(head, last, end.isProven);
+  const found: string[] = [];
+  let reading = await readControl(store, keys, recorded, found);
+  const isAccepted = reading.unproven !== null && acceptsControl;
+  if (isAccepted) {
+    warnings.push(`${reading.unproven} The operator trusts them.`);
+    reading = await readControl(store, keys, { kind: 'accepted' }, warnings);
+  } else warnings.push(...found);
+  // A vault of an earlier version has no digest until its rows are recorded.
+  const isUnrecorded = recorded.kind === 'not yet recorded' && reading.unproven === null && !isAccepted;
+  return { head, last, end: { ...end, control: isUnrecorded ? null : reading.digest.toString() }, ...reading };
+}
+
+/** The digest counts if the head record is authentic and not older than the log, so that it is the newest one. */
+function recordedDigest(head: Head | null, last: LastEntry | null, isAuthentic: boolean): RecordedDigest {
+  if (head === null || !isAuthentic) return { kind: 'unknown', reason: "the log's head record is missing or forged" };
+  if (head.seq < (last?.seq ?? 0)) return { kind: 'unknown', reason: "the log's head record is older than the log" };
+  // The MAC of a record without a tree, which an earlier version wrote, does not cover the digest.
+  const digest = head.tree === null ? null : head.control;
+  return digest === null ? NOT_YET_RECORDED : { kind: 'recorded', digest };
 }
 
 /**
@@ -76,8 +131,9 @@ export async function findLastTime(
   const entries = await store.readEntries(firstSeq, lastSeq, MAX_ENTRIES_CHECKED + 1);
   for (const [index, entry] of [...entries.entries()].reverse()) {
     const previous = entry.seq === 1 ? CHAIN_START : entries[index - 1];
-    if (previous?.seq !== entry.seq - 1) continue;
-    if (entryMac(keys.audit, previous.hmac, entry) === entry.hmac) return Date.parse(entry.timestamp) || 0;
+    // A damaged page can hold null in a column that is never null.
+    if (previous?.seq !== entry.seq - 1 || typeof previous.hmac !== 'string') continue;
+    if (entryMac(keys.auditAt(entry.seq), previous.hmac, entry) === entry.hmac) return Date.parse(entry.timestamp) || 0;
     if (entry.seq === lastSeq && warnings.length === 0) {
       warnings.push(
         `The last entry of the audit log (entry ${lastSeq}) was altered, and its time is not used. GET /api/v1/audit/verify names the first altered entry.`,
@@ -87,48 +143,45 @@ export async function findLastTime(
   return 0;
 }
 
+type LogEnd = Omit<ChainTip, 'tree'> & { readonly tree: RecordedTree; readonly isProven: boolean };
+
 /**
  * The log continues after the head record, or after the highest sequence number found if that is greater. A missing or
  * forged head record skips one number, so that verification always reports the gap. No sequence number is used twice,
  * even if its entry was removed, because leases and bulk revocations refer to it.
  */
-function findTip(
+function findEnd(
   head: Head | null,
   last: LastEntry | null,
   highestSeq: number,
   keys: VaultKeys,
   warnings: string[],
-): ChainTip {
+): LogEnd {
   const lastSeq = last?.seq ?? 0;
   const lastMac = last?.hmac ?? GENESIS_MAC;
-  if (head === null || !isHeadAuthentic(keys.audit, head)) {
+  if (head === null || !isHeadInForce(keys, head)) {
     warnings.push(
       `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log continues after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify reports.`,
     );
     // The wall clock is greater than any epoch so far: other nodes must not take an epoch that they know for this
     // state.
-    return { seq: highestSeq + 1, hmac: lastMac, epoch: SYSTEM_TIME.wall() };
+    return {
+      seq: highestSeq + 1,
+      hmac: lastMac,
+      epoch: SYSTEM_TIME.wall(),
+      control: null,
+      tree: NO_TREE,
+      isProven: false,
+    };
   }
   if (head.seq !== lastSeq || head.hmac !== lastMac || highestSeq > head.seq) {
     warnings.push(
       `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
     );
   }
-  return { seq: Math.max(head.seq, highestSeq), hmac: head.hmac, epoch: head.epoch };
-}
-
-/** Rows without a valid MAC are not used, so that an edit of the database grants nothing. */
-export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<ControlState> {
-  const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
-  const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent));
-  const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy));
-  const ignored = agents.length - goodAgents.length + policies.length - goodPolicies.length;
-  if (ignored > 0) {
-    warnings.push(
-      `${ignored} ${ignored === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used. Register or create them again.`,
-    );
-  }
-  return new ControlState(goodAgents, goodPolicies);
+  const { hmac, epoch, control, tree } = head;
+  const seq = Math.max(head.seq, highestSeq);
+  return { seq, hmac, epoch, control, tree: { text: tree, size: head.seq }, isProven: true };
 }
 
 /** Reads a session from the store and adds it to the cache. Null if it does not exist or does not authenticate. */
@@ -141,6 +194,7 @@ export async function findSession(
   const { invalidations } = memory.sessions;
   const session = await store.readSession(tokenHash);
   if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
+  if ((await store.readNewestState(SUBJECT.session(session))) !== session.mac) return null;
   // The session may have ended since it was read.
   if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
   return session;

@@ -6,8 +6,9 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { Type } from '../api/schema.ts';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
 import { errnoSuffix } from '../platform/errno.ts';

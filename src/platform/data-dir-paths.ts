@@ -12,6 +12,7 @@ const NAMES = {
   rootKeyFile: 'root.key',
   lockFile: 'lock',
   anchorFile: 'log.anchor',
+  checkpointsFile: 'anchors.log',
 } as const;
 export const KNOWN_FILES: readonly string[] = Object.values(NAMES);
 

@@ -100,7 +100,8 @@ export function syncDir(path: string): void {
   }
 }
 
-/** Follows links. */
+/** Follows links. A pipe, such as the `<(…)` of a shell, is not a file. */
 export function warnIfReadableByOthers(path: string, warn: (line: string) => void): void {
-  if (!isPrivate(statSync(path))) warn(`Other users may read ${path}. Run chmod 600 on it.`);
+  const found = statSync(path);
+  if (found.isFile() && !isPrivate(found)) warn(`Other users may read ${path}. Run chmod 600 on it.`);
 }

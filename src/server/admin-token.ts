@@ -21,6 +21,11 @@ export function chooseAdminToken(
   warn: (line: string) => void,
 ): AdminToken {
   if (givenFile === null) return { token: newToken('lha_'), writtenTo: tokenFile };
+  return { token: readGivenToken(givenFile, warn), writtenTo: null };
+}
+
+/** @throws StartupError */
+export function readGivenToken(givenFile: string, warn: (line: string) => void): Secret {
   let text: string;
   try {
     text = readFileSync(givenFile, 'latin1').replace(/\r?\n$/, '');
@@ -31,7 +36,7 @@ export function chooseAdminToken(
     throw new StartupError(`${givenFile} must contain one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
   }
   warnIfReadableByOthers(givenFile, warn);
-  return { token: new Secret(text), writtenTo: null };
+  return new Secret(text);
 }
 
 /** Writes a new token; with a supplied one, deletes the file that an earlier start wrote. */

@@ -40,7 +40,7 @@ interface OpenedAnchor {
 
 export class AnchorFile {
   readonly path: string;
-  readonly #rowKey: VaultKeys['row'];
+  readonly #keys: Pick<VaultKeys, 'row'>;
   readonly #syncFile: SyncFile;
   #opened: OpenedAnchor | null = null;
   #kept: AnchoredEntry | null = null;
@@ -48,13 +48,24 @@ export class AnchorFile {
   #slot = 0;
   #isSynced = true;
   #syncedAt = 0;
+  #failures = 0;
   /** The previous write, for which the next one waits. Never rejects. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(path: string, rowKey: VaultKeys['row'], syncFile: SyncFile = promisify(fdatasync)) {
+  constructor(path: string, keys: Pick<VaultKeys, 'row'>, syncFile: SyncFile = promisify(fdatasync)) {
     this.path = path;
-    this.#rowKey = rowKey;
+    this.#keys = keys;
     this.#syncFile = syncFile;
+  }
+
+  /** Writes and syncs that failed, so far. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** For how long the newest anchor has not been on disk; 0 if it is. */
+  get unsyncedSeconds(): number {
+    return this.#isSynced && this.#opened !== null ? 0 : (performance.now() - this.#syncedAt) / 1000;
   }
 
   /** Null if the file is missing. @throws StartupError for a link or a file of another user */
@@ -97,7 +108,9 @@ export class AnchorFile {
 
   #next(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
+    this.#last = done.catch(() => {
+      this.#failures += 1;
+    });
     return done;
   }
 
@@ -148,7 +161,7 @@ export class AnchorFile {
   }
 
   #toSlot(entry: AnchoredEntry | null): string {
-    const mac = entry === null ? null : rowMac(this.#rowKey, 'anchor', [entry.seq, entry.hmac]);
+    const mac = entry === null ? null : rowMac(this.#keys.row, 'anchor', [entry.seq, entry.hmac]);
     const text = entry === null ? '' : JSON.stringify({ seq: entry.seq, hmac: entry.hmac, mac });
     return `${text.padEnd(SLOT_BYTES - 1)}\n`;
   }
@@ -157,7 +170,7 @@ export class AnchorFile {
     try {
       const { seq, hmac, mac }: Record<string, unknown> = JSON.parse(text);
       if (typeof seq !== 'number' || typeof hmac !== 'string' || typeof mac !== 'string') return null;
-      return isRowAuthentic(this.#rowKey, 'anchor', [seq, hmac], mac) ? { seq, hmac } : null;
+      return isRowAuthentic(this.#keys.row, 'anchor', [seq, hmac], mac) ? { seq, hmac } : null;
     } catch {
       return null;
     }

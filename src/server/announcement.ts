@@ -4,7 +4,7 @@
  * three.
  */
 import { readFileSync, rmSync } from 'node:fs';
-import { timingSafeEqualText } from '../crypto/keys.ts';
+import { timingSafeEqualText } from '../crypto/encoding.ts';
 import { isProofText, newProofText, serviceProof } from '../crypto/proof.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';

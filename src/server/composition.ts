@@ -3,33 +3,25 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
-import { BrokerClient } from '../broker/broker-client.ts';
-import { serviceEvent } from '../core/operations/lifecycle.ts';
+import { isAttended } from '../core/keyset.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/http-server.ts';
-import { DenialBudget } from '../ledger/denial-budget.ts';
-import { Ledger } from '../ledger/ledger.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { StoreError } from '../store/errors.ts';
+import type { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
-import { AgentBudgets } from '../vault/agent-budgets.ts';
-import { LoginThrottle } from '../vault/login-throttle.ts';
-import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
-import { UseLimits } from '../vault/use-limits.ts';
-import { Uses } from '../vault/uses.ts';
-import type { Vault } from '../vault/vault.ts';
-import { Verifier } from '../vault/verification/verifier.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
 import { ServiceFiles } from './announcement.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
 import { listen } from './listen.ts';
 import type { ServiceLog } from './log.ts';
-import { openVault } from './open-vault.ts';
-import { startAnchoring } from './rollback-anchor.ts';
-import { startSweeping } from './sweep-timer.ts';
+import { Monitoring } from './monitoring.ts';
+import type { Locked } from './open-keys.ts';
+import { openVault, prepareDataDir } from './open-vault.ts';
+import { RunningVault } from './running-vault.ts';
+import { type OpenVault, VaultGate } from './vault-gate.ts';
 
 export interface Service {
   /** In the form that clients take, such as `http://127.0.0.1:7700`. */
@@ -37,6 +29,7 @@ export interface Service {
   readonly adminToken: AdminToken;
   /** For the operator, one line each. */
   readonly warnings: readonly string[];
+  status(): ServiceStatus;
   /** Finishes requests in flight within 10 s, records the stop, and closes. */
   stop(): Promise<void>;
 }
@@ -63,65 +56,59 @@ export async function startService(
   syncFile?: SyncFile,
   timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
 ): Promise<Service> {
+  let phase: 'starting' | 'running' | 'stopping' = 'starting';
   const warnings: string[] = [];
-  const warn = (line: string): void => void warnings.push(line);
+  const warn = (line: string): void => void (phase === 'starting' ? warnings.push(line) : log.error(line));
   const stopOnStorageFailure = (failure: StoreError): void =>
     onStorageFailure(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
   await using resources = new AsyncDisposableStack();
-  const { keys, store, memory, clock, keyStore, anchor } = await openVault(configuration, warn, resources, syncFile);
+  prepareDataDir(configuration, resources);
   const files = new ServiceFiles(configuration.dataDir);
-  warnings.push(...memory.warnings);
-  const adminToken = chooseAdminToken(
-    configuration.adminTokenFile,
-    dataDirPaths(configuration.dataDir).tokenFile,
-    warn,
-  );
-  let batchError: unknown = null;
   const logOften = rateLimited(log);
-  const denials = new DenialBudget(configuration.denialsPerMinute);
-  const ledger = new Ledger({
-    store,
-    keys,
-    clock,
-    settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
-    memory,
-    denials,
-    onDeregistered: (agents) => {
-      for (const { id, name } of agents) void agentKeys.remove(id, name);
-    },
-    onCommitted: (changes) => uses.committed(changes),
-    onStorageFailure: stopOnStorageFailure,
-    // The message of a StoreError contains no data of a request.
-    onFailedBatch: (error) => {
-      batchError = error;
-      // The start fails with this error, in one line.
-      if (phase === 'starting') return;
-      logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
-    },
-  });
-  const agentKeys = new RetryingAgentKeys({
-    keyStore,
-    ledger,
-    onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
-    onStorageFailure: stopOnStorageFailure,
-  });
-  const broker = new BrokerClient();
-  resources.defer(() => broker.stop());
-  const uses = new Uses(ledger, broker, new UseLimits(ledger, () => clock.now()));
-  const vault: Vault = {
-    ledger,
-    store,
-    keys,
-    clock,
-    agentKeys,
-    loginThrottle: new LoginThrottle(),
-    budgets: new AgentBudgets(configuration.budgets),
-    verifier: new Verifier({ store, keys, clock }),
-    uses,
-    adminTokenHash: hashToken(adminToken.token.reveal()),
+  let adminToken: AdminToken | null = null;
+  const chooseToken = (): AdminToken => {
+    const { tokenFile } = dataDirPaths(configuration.dataDir);
+    adminToken ??= chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
+    return adminToken;
   };
-  let phase: 'starting' | 'running' | 'stopping' = 'starting';
-  const status = (): ServiceStatus => (phase !== 'running' ? phase : ledger.state === 'ok' ? 'ok' : 'failing');
+  const open: OpenVault = async (given, acceptRollback) => {
+    await using own = new AsyncDisposableStack();
+    const opened = await openVault({ ...configuration, acceptRollback }, warn, own, given, syncFile);
+    if ('slots' in opened) return opened;
+    for (const line of opened.memory.warnings) warn(line);
+    const adminTokenHash = hashToken(chooseToken().token.reveal());
+    const kept = own.move();
+    try {
+      return new RunningVault({
+        configuration,
+        opened,
+        resources: kept,
+        adminTokenHash,
+        log,
+        logOften,
+        onStorageFailure: stopOnStorageFailure,
+        warn,
+      });
+    } catch (error) {
+      await kept.disposeAsync();
+      throw error;
+    }
+  };
+  const gate = new VaultGate(open, configuration.acceptRollback, (line) => log.error(line));
+  // Only while it starts: afterwards the service closes the vault itself.
+  resources.defer(() => gate.running?.close(false));
+  const locked = await gate.start();
+  if (locked !== null) warnings.push(lockedWarning(locked));
+  const { vault } = gate;
+  const token = chooseToken();
+  const status = (): ServiceStatus => {
+    if (phase !== 'running') return phase;
+    const { running } = gate;
+    if (running === null) return 'locked';
+    if (running.loss !== null) return 'rolled_back';
+    return running.vault.ledger.state === 'ok' ? 'ok' : 'failing';
+  };
+  const monitoring = new Monitoring(configuration, status, () => gate.running?.sources ?? null, warn);
   const server = createServer({
     vault,
     status,
@@ -131,26 +118,26 @@ export async function startService(
     trustedProxies: configuration.trustedProxies,
     tls: readTls(configuration.tls),
     prove: (nonce) => files.prove(nonce),
+    metrics: monitoring.page,
+    measures: monitoring.requests,
     timeouts,
   });
   const address = await listen(server, configuration.listen, configuration.tls !== null);
   try {
-    files.publish(address, adminToken, configuration.adminTokenFile);
-    await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
+    files.publish(address, token, configuration.adminTokenFile);
+    await gate.running?.start('service.start');
   } catch (error) {
     files.remove();
     await server.close();
-    // WHY: the error that callers get does not contain the cause, which the operator needs.
-    throw batchError instanceof StoreError ? batchError : error;
+    throw error;
   }
-  const watching = startAnchoring(ledger, anchor, store.isMultiWriter, logOften);
-  const sweeping = startSweeping(store, clock, log, stopOnStorageFailure);
   phase = 'running';
   const kept = resources.move();
   return {
     address,
-    adminToken,
+    adminToken: token,
     warnings,
+    status,
     async stop() {
       phase = 'stopping';
       try {
@@ -159,32 +146,35 @@ export async function startService(
         // WHY only logged: commands check the lock and demand the proof before they trust the files.
         log.error('the files for commands on this machine could not be removed', error);
       }
-      agentKeys.stop();
-      await sweeping.stop();
       const cut = setTimeout(() => {
         // WHY: the server no longer knows the connections of WebSockets.
-        void uses.stop();
+        void gate.running?.endUses();
         server.server.closeAllConnections();
       }, timeouts.stopMs);
       // A keep-alive connection becomes idle only after its last response.
       const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
-      await server.close();
+      // ORDER: the server first, so that no caller reaches a service that stops.
+      const serverClosed = server.close();
+      await Promise.all([serverClosed, gate.stop().then(() => gate.running?.quiesce())]);
       clearInterval(closeIdle);
       clearTimeout(cut);
-      await uses.stop();
-      denials.close();
       try {
-        await recordStop(ledger);
-        await ledger.idle();
+        await gate.running?.close(true);
       } catch (error) {
         log.error('the stop could not be recorded', error);
         throw error;
       } finally {
-        await watching.stop();
         await kept.disposeAsync();
       }
     },
   };
+}
+
+/** In one line. */
+function lockedWarning({ slots, problems }: Locked): string {
+  const attended = slots.filter(({ kind }) => isAttended(kind));
+  const names = attended.map(({ name }) => name).join(', ');
+  return ['The vault is locked.', ...problems, `Run leasehold unlock; these slots open it: ${names}.`].join(' ');
 }
 
 /** Logs a repeated line at most once a second. */
@@ -196,12 +186,6 @@ function rateLimited(log: ServiceLog): ServiceLog['error'] {
     last = { line, at: now };
     log.error(line, error);
   };
-}
-
-/** Retries once: after a failed batch the ledger reloads its state from the store. */
-async function recordStop(ledger: Ledger): Promise<void> {
-  const record = () => ledger.submit(serviceEvent('service.stop', null));
-  await record().catch(record);
 }
 
 function readTls(files: Configuration['tls']) {

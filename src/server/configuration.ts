@@ -8,8 +8,10 @@ import { join, resolve } from 'node:path';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
+import { parseAnchors } from './anchor-options.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
+import { FLAGS, type FlagName } from './flag-table.ts';
 import {
   type Environment,
   filePath,
@@ -19,67 +21,7 @@ import {
   variableOf,
 } from './flags.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
-
-interface Flag {
-  readonly name: string;
-  /** The placeholder after the flag in `--help`; null for a switch. */
-  readonly value: string | null;
-  readonly help: string;
-}
-
-const FLAGS = [
-  { name: 'data-dir', value: 'DIR', help: 'the data directory of the vault (default ~/.leasehold)' },
-  {
-    name: 'listen',
-    value: 'ADDRESS',
-    help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 picks a free port',
-  },
-  {
-    name: 'database',
-    value: 'URL',
-    help: 'postgres://… for several nodes; without it the vault is in DIR (also LEASEHOLD_DATABASE_URL)',
-  },
-  { name: 'database-file', value: 'FILE', help: 'a file with that URL, which keeps its password off the command line' },
-  { name: 'no-migrate', value: null, help: 'never change the schema; fail if it is not up to date' },
-  { name: 'root-key-file', value: 'FILE', help: 'the root key, 32 bytes as base64 (default DIR/root.key)' },
-  {
-    name: 'admin-token-file',
-    value: 'FILE',
-    help: "the administrator's token; without it each start generates and prints one",
-  },
-  { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
-  { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
-  { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
-  { name: 'leases-per-hour', value: 'N', help: 'maximum leases per agent (default 10000000)' },
-  {
-    name: 'stored-mib-per-hour',
-    value: 'N',
-    help: 'maximum size of the values that one agent stores, in MiB (default 1024)',
-  },
-  { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
-  { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
-  { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
-  { name: 'insecure-http', value: null, help: 'allow plain HTTP on an address that other machines can reach' },
-  {
-    name: 'public-name',
-    value: 'NAME,…',
-    help: 'Host names that a loopback listener accepts in addition to localhost',
-  },
-  {
-    name: 'trusted-proxy',
-    value: 'ADDRESS,…',
-    help: 'proxies whose X-Forwarded-For is trusted: addresses or networks',
-  },
-  { name: 'accept-clock', value: null, help: 'start even if the clock is behind the log' },
-  {
-    name: 'accept-rollback',
-    value: null,
-    help: 'start even if the log has lost entries or its anchor is missing; the start records it',
-  },
-  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
-] as const satisfies readonly Flag[];
-
-type FlagName = (typeof FLAGS)[number]['name'];
+import { parseStreams } from './streams/stream-options.ts';
 
 export type Listen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
@@ -93,7 +35,7 @@ export type Configuration = NonNullable<ReturnType<typeof readConfiguration>>;
 export function help(): string {
   const rows = FLAGS.map(({ name, value, help: text }) => {
     const flag = value === null ? `--${name}` : `--${name} ${value}`;
-    return `  ${flag.padEnd(28)} ${text}`;
+    return `  ${flag.padEnd(30)} ${text}`;
   });
   return [
     'Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.',
@@ -101,7 +43,7 @@ export function help(): string {
     `Usage: ${CALLED_AS.server} [flags]`,
     '',
     ...rows,
-    `  ${'--help'.padEnd(28)} show this help`,
+    `  ${'--help'.padEnd(30)} show this help`,
     '',
     'Every flag has an environment variable: LEASEHOLD_DATA_DIR for --data-dir; switches are 1 or 0.',
     'A flag overrides the environment, and the environment overrides the default.',
@@ -120,6 +62,11 @@ export function readConfiguration(args: readonly string[], environment: Environm
   const file = (name: FlagName): string | null => filePath(get(name), environment);
   const amount = (name: FlagName, byDefault: number): number =>
     wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
+  const streamFiles = {
+    secretFile: file('log-stream-secret-file'),
+    tokenFile: file('log-stream-token-file'),
+    caFile: file('log-stream-ca-file'),
+  };
   const listen = parseListen(get('listen') ?? '127.0.0.1:7700', base);
   const tls = tlsFiles(file('tls-cert'), file('tls-key'));
   assertPrivate(listen, tls !== null || parseBoolean('insecure-http', get('insecure-http')));
@@ -131,6 +78,15 @@ export function readConfiguration(args: readonly string[], environment: Environm
     mayMigrate: !parseBoolean('no-migrate', get('no-migrate')),
     listen,
     rootKeyFile: file('root-key-file'),
+    transit: {
+      address: parseUrl('transit-address', get('transit-address')),
+      tokenFile: file('transit-token-file'),
+      caFile: file('transit-ca-file'),
+      mount: parseMount(get('transit-mount') ?? 'transit'),
+    },
+    awsKms: { endpoint: parseUrl('aws-kms-endpoint', get('aws-kms-endpoint')), environment },
+    /** Where systemd puts the credentials of the unit. */
+    credentialsDirectory: environment['CREDENTIALS_DIRECTORY'],
     adminTokenFile: file('admin-token-file'),
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
@@ -142,6 +98,11 @@ export function readConfiguration(args: readonly string[], environment: Environm
       storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
     },
     tls,
+    anchors: parseAnchors(parseList(get('anchor'))),
+    anchorTokenFile: file('anchor-token-file'),
+    metricsTokenFile: file('metrics-token-file'),
+    logStreams: parseStreams(parseList(get('log-stream')), streamFiles),
+    streamFiles,
     publicNames: parseList(get('public-name')).map(parsePublicName),
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),
@@ -163,6 +124,20 @@ function parseServiceFlags(args: readonly string[]): Map<string, string> {
   );
   const values = parseFlags(args, { ...options, help: { type: 'boolean', short: 'h' } }, CALLED_AS.server);
   return new Map(Object.entries(values).map(([name, value]) => [name, value === true ? '1' : String(value)]));
+}
+
+/** HTTPS, or HTTP on this machine, without a path. @throws UsageError */
+function parseUrl(name: FlagName, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const url = URL.parse(text);
+  const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+  if (url !== null && isPrivate && url.pathname === '/' && url.search === '' && url.username === '') return url.origin;
+  throw new UsageError(`--${name} must be https://HOST or https://HOST:PORT; http:// only for this machine.`);
+}
+
+function parseMount(text: string): string {
+  if (/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/.test(text) && !text.includes('..')) return text;
+  throw new UsageError('--transit-mount must be a path such as transit.');
 }
 
 function parseBoolean(name: FlagName, text: string | undefined): boolean {
@@ -200,8 +175,11 @@ function tlsFiles(certFile: string | null, keyFile: string | null) {
 }
 
 export function isLoopback(listen: Listen): boolean {
-  if (listen.kind === 'unix') return true;
-  return listen.host === 'localhost' || listen.host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(listen.host);
+  return listen.kind === 'unix' || isLoopbackHost(listen.host);
+}
+
+function isLoopbackHost(host: string): boolean {
+  return ['localhost', '::1', '[::1]'].includes(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function assertPrivate(listen: Listen, isAllowed: boolean): void {

@@ -66,6 +66,13 @@ export function markVault(dir: string): void {
   if (!checkPrivateFile(markerFile)) writePrivateFile(markerFile, MARKER_TEXT);
 }
 
+/** The error for a database that cannot be read. */
+export function databaseUnreadable(file: string): StartupError {
+  return new StartupError(
+    `The vault in ${file} cannot be read: the file or its write-ahead log is damaged, or another program uses it. Nothing was changed. Restore the two files, or a backup.`,
+  );
+}
+
 /** The error for a vault whose database was deleted or emptied. */
 export function databaseMissing(file: string): StartupError {
   return new StartupError(

@@ -4,11 +4,13 @@
  * docs/formats.md.
  */
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Agent } from '../core/agent.ts';
+import type { Agent, PublicKey } from '../core/agent.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
+import { publicKeyOfPem } from '../crypto/ed25519.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
-import type { AgentKeyStore } from '../vault/agent-key-store.ts';
+import type { AgentKey, AgentKeyStore } from '../vault/agent-key-store.ts';
 
 const PRIVATE_KEY = 'private_key.pem';
 const AGENT_ID = 'agent_id';
@@ -46,6 +48,13 @@ export class FsAgentKeyStore implements AgentKeyStore {
     syncDir(this.#root);
   }
 
+  async settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void> {
+    const staged = join(this.#pending, id, PRIVATE_KEY);
+    const isStaged = lstatOrNull(staged) !== null;
+    if (isStaged && publicKeyOfPem(readFileSync(staged, 'latin1')) !== publicKey) await this.abort(id);
+    else await this.commit(id, name);
+  }
+
   async abort(id: AgentId): Promise<void> {
     rmSync(join(this.#pending, id), { recursive: true, force: true });
   }
@@ -60,22 +69,38 @@ export class FsAgentKeyStore implements AgentKeyStore {
     rmSync(removed, { recursive: true, force: true });
   }
 
+  async readAll(): Promise<AgentKey[]> {
+    const found: AgentKey[] = [];
+    // ORDER: staged keys first. One that is committed meanwhile is then found in its agent's directory.
+    for (const root of [this.#pending, this.#root]) {
+      for (const entry of await readdir(root, { withFileTypes: true })) {
+        if (!entry.isDirectory() || entry.name === PENDING) continue;
+        const files = [AGENT_ID, PRIVATE_KEY].map((file) => readFile(join(root, entry.name, file), 'latin1'));
+        const [id, privateKeyPem] = await Promise.all(files).catch(ignoreMissing);
+        const publicKey = privateKeyPem === undefined ? null : publicKeyOfPem(privateKeyPem);
+        if (id === undefined || privateKeyPem === undefined || publicKey === null) continue;
+        found.push({ id: id.trim() as AgentId, publicKey, privateKeyPem });
+      }
+    }
+    return found;
+  }
+
   /**
    * Recovers from a crash: commits staged keys of registered agents and deletes the others; deletes the directories of
    * deregistered agents. Leaves every other entry unchanged. @throws StartupError for links
    */
   async recover(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
-    const namesById = new Map(registered.map(({ id, name }) => [id, name]));
+    const agentsById = new Map(registered.map((agent) => [agent.id, agent]));
     for (const id of readdirSync(this.#pending) as AgentId[]) {
-      const name = namesById.get(id);
-      if (name === undefined) await this.abort(id);
-      else await this.commit(id, name);
+      const agent = agentsById.get(id);
+      if (agent === undefined) await this.abort(id);
+      else await this.settle(id, agent.name, agent.publicKey);
     }
     for (const name of readdirSync(this.#root) as AgentName[]) {
       if (name === PENDING) continue;
       this.#makePrivate(join(this.#root, name));
       const id = this.#idOf(name);
-      if (id !== null && !namesById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
+      if (id !== null && !agentsById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
     }
   }
 
@@ -97,4 +122,10 @@ export class FsAgentKeyStore implements AgentKeyStore {
     if (lstatOrNull(dir)?.isDirectory() !== true || lstatOrNull(file) === null) return null;
     return readFileSync(file, 'latin1').trim() as AgentId;
   }
+}
+
+/** Its agent was deregistered meanwhile, or the directory is another program's. */
+function ignoreMissing(error: NodeJS.ErrnoException): readonly string[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
 }

@@ -83,7 +83,7 @@ export async function openTarget(
     : openDirectoryTarget(location.dir, metadata, resources);
 }
 
-/** A single transaction: its commit publishes the copy. */
+/** The rows are one transaction. No node starts on them until they are published; without that they are deleted. */
 async function openDatabaseTarget(
   address: PostgresAddress,
   metadata: VaultMetadata,
@@ -95,13 +95,18 @@ async function openDatabaseTarget(
     throw new StartupError(`${describeAddress(address)}, is not empty. Nothing was changed. Give an empty database.`);
   }
   resources.defer(() => writer.close());
+  const unpublished = resources.use(new AsyncDisposableStack());
   return {
     writer,
     async commit() {
       await writer.commit();
+      unpublished.defer(() => writer.discard());
       return store;
     },
-    publish: async () => undefined,
+    async publish() {
+      await writer.publish();
+      unpublished.move();
+    },
   };
 }
 

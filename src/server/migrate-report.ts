@@ -21,12 +21,15 @@ export function reporter(write: (line: string) => void): (what: string, rows: nu
 }
 
 export function formatSummary(
-  { from, to, rootKeyFile }: MigrationRequest,
+  { from, to, configuration }: MigrationRequest,
   { counts, verification }: MigrationResult,
 ): string {
   const chain = verification.isValid
     ? `The chain is valid: ${formatCount(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
     : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.reason}.`;
+  const rootKeyFile = configuration.rootKeyFile ?? dataDirPaths(configuration.dataDir).rootKeyFile;
+  const hasRootKey = existsSync(rootKeyFile);
+  const opener = hasRootKey ? `the root key is in ${rootKeyFile}` : 'what opens the key slots stays where it is';
   return [
     `Migrated to ${describeLocation(to)}:`,
     '',
@@ -34,12 +37,12 @@ export function formatSummary(
     '',
     chain,
     '',
-    `Keys were not copied: the root key is in ${rootKeyFile}, and the keys that a node made for agents are in its agents/.`,
+    `Keys were not copied: ${opener}, and the keys that a node made for agents are in its agents/.`,
     '',
     'Next:',
     '',
     ...(from.kind === 'directory' ? stepsToDatabase(from.dir) : []),
-    ...(to.kind === 'directory' ? stepsToDirectory(to.dir, rootKeyFile) : []),
+    ...(to.kind === 'directory' ? stepsToDirectory(to.dir, hasRootKey ? rootKeyFile : null) : []),
     '',
   ].join('\n');
 }
@@ -57,8 +60,8 @@ function stepsToDatabase(dir: string): string[] {
   ];
 }
 
-function stepsToDirectory(dir: string, rootKeyFile: string): string[] {
-  const isDefault = rootKeyFile === dataDirPaths(dir).rootKeyFile;
+function stepsToDirectory(dir: string, rootKeyFile: string | null): string[] {
+  const isDefault = rootKeyFile === null || rootKeyFile === dataDirPaths(dir).rootKeyFile;
   return [
     '  Start no node on the old database. Keep it until the new one works, then drop it.',
     '  Start the service, without --database:',

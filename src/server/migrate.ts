@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { GENESIS_MAC } from '../core/audit.ts';
-import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -22,13 +22,13 @@ import {
   type Source,
   type VaultLocation,
 } from './locations.ts';
-import { checkRollback } from './rollback-check.ts';
-import { readRootKey } from './root-key.ts';
+import { acceptLoss } from './loss.ts';
+import { openOffline, type SlotAccess } from './offline-keys.ts';
+import { findRollback } from './rollback-check.ts';
 
-export interface MigrationRequest {
+export interface MigrationRequest extends SlotAccess {
   readonly from: VaultLocation;
   readonly to: VaultLocation;
-  readonly rootKeyFile: string;
   readonly acceptsBrokenChain: boolean;
 }
 
@@ -52,10 +52,8 @@ export interface MigrationResult {
 export async function migrate(request: MigrationRequest, reporter: ProgressReporter): Promise<MigrationResult> {
   const { from, to } = request;
   await using resources = new AsyncDisposableStack();
-  const rootKey = { file: request.rootKeyFile, isDefaultFile: false, vaultExists: true };
-  const keys = deriveKeys(readRootKey(rootKey, reporter.say));
   const source = await openSource(from, resources);
-  await assertKey(source.store, keys, request);
+  const keys = await openSourceKeys(source.store, request, reporter);
   await checkSourceAnchor(source.store, keys, request, reporter);
   const before = await verifySource(source.store, keys, request, reporter);
   const reader = resources.adopt(await source.openReader(), (each) => each.close());
@@ -105,16 +103,12 @@ async function copyTables(
   return counts;
 }
 
-/** @throws StartupError unless the source has a vault of this root key */
-async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: MigrationRequest): Promise<void> {
-  const keyCheck = await store.readRootKeyCheck();
-  const where = describeLocation(from);
-  if (keyCheck === null) {
-    const what = (await store.isEmpty()) ? 'contains no vault' : "contains rows of a vault, but not the vault's record";
-    throw new StartupError(`${where} ${what}: there is nothing to migrate.`);
-  }
-  if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
-  throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was migrated.`);
+/** @throws StartupError unless the source has a vault that one of its slots opens */
+async function openSourceKeys(store: Store, request: MigrationRequest, { say }: ProgressReporter): Promise<VaultKeys> {
+  const stored = await store.readStoredKeys();
+  if (stored.keyCheck !== null) return openOffline(stored, request, 'the vault', say);
+  const what = (await store.isEmpty()) ? 'contains no vault' : "contains rows of a vault, but not the vault's record";
+  throw new StartupError(`${describeLocation(request.from)} ${what}: there is nothing to migrate.`);
 }
 
 async function verifySource(
@@ -143,16 +137,17 @@ async function checkSourceAnchor(
   { say }: ProgressReporter,
 ): Promise<void> {
   if (from.kind === 'database') return;
-  const anchor = new AnchorFile(dataDirPaths(from.dir).anchorFile, keys.row);
-  const loss = await checkRollback(anchor, { end: store, isMultiWriter: false, keys }, acceptsBrokenChain);
-  if (loss !== null) say(loss);
+  const anchor = new AnchorFile(dataDirPaths(from.dir).anchorFile, keys);
+  const loss = await findRollback(anchor, store, keys);
+  const accepted = acceptLoss(loss, acceptsBrokenChain);
+  if (accepted !== null) say(accepted);
 }
 
 /** @throws StartupError if an anchor in a target directory names a later entry, which a node has seen */
 async function anchorTarget(source: Store, keys: VaultKeys, request: MigrationRequest): Promise<void> {
   if (request.to.kind === 'database') return;
-  const anchor = new AnchorFile(dataDirPaths(request.to.dir).anchorFile, keys.row);
-  await checkRollback(anchor, { end: source, isMultiWriter: true, keys }, request.acceptsBrokenChain);
+  const anchor = new AnchorFile(dataDirPaths(request.to.dir).anchorFile, keys);
+  acceptLoss(await findRollback(anchor, source, keys), request.acceptsBrokenChain);
   const { last } = await source.readHead();
   await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
   await anchor.close();

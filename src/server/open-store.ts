@@ -1,27 +1,39 @@
-/** Opens the embedded or the shared store, and derives the keys of its vault. */
+/** Opens the embedded or the shared store, and the keys of its vault. */
 
-import { deriveKeys, type VaultKeys } from '../crypto/keys.ts';
+import type { StoredKeys } from '../core/keyset.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, warnIfReadableByOthers } from '../platform/private-files.ts';
+import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../platform/private-files.ts';
 import { describeAddress } from '../store/postgres/address.ts';
-import { PostgresStore } from '../store/postgres/store.ts';
+import type { PostgresStore } from '../store/postgres/store.ts';
 import type { Store } from '../store/sql-store.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import type { SlotSecrets } from '../vault/slot-secrets.ts';
 import { AnchorFile } from './anchor-file.ts';
+import { checkpointFiles as filesOfCheckpoints } from './anchors.ts';
+import { hasWriteAheadLog, readAtRest } from './at-rest.ts';
+import type { CheckpointFile } from './checkpoint-file.ts';
 import type { Configuration } from './configuration.ts';
-import { databaseMissing, hadVault } from './data-dir.ts';
+import { databaseMissing, databaseUnreadable, hadVault } from './data-dir.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { checkAtRest } from './rollback-check.ts';
-import { readRootKey } from './root-key.ts';
+import { findLogLoss } from './log-loss.ts';
+import type { Loss } from './loss.ts';
+import { type GivenSecret, type Locked, type OpenedKeys, openUnattended, openWith } from './open-keys.ts';
+import { type RootKeyFile, readRootKey } from './root-key.ts';
+import { slotSecretsOf } from './slots/slot-secrets.ts';
+import { copyDatabaseFiles } from './snapshot.ts';
 
-export interface OpenedStore {
+export interface OpenedStore extends OpenedKeys {
   readonly store: Store;
-  readonly keys: VaultKeys;
-  readonly rootKeyFile: string;
+  readonly rootKeyFile: RootKeyFile;
+  readonly slotSecrets: SlotSecrets;
   readonly anchor: AnchorFile;
+  readonly checkpointFiles: readonly CheckpointFile[];
+  /** A loss for which `store` is a copy of the database; null if it is the database. */
+  readonly lossAtRest: Loss | null;
 }
 
 /** The last millisecond with a four-digit year. */
@@ -38,13 +50,14 @@ export async function openStore(
   configuration: Configuration,
   warn: Warn,
   resources: AsyncDisposableStack,
+  given: GivenSecret | null,
   syncFile?: SyncFile,
-): Promise<OpenedStore> {
+): Promise<OpenedStore | Locked> {
   const { database } = configuration;
   const opened = await (database === null
-    ? openEmbedded(configuration, warn, resources, syncFile)
-    : openShared(configuration, database, warn, resources));
-  await assertTimeInRange(opened.store);
+    ? openEmbedded(configuration, warn, resources, given, syncFile)
+    : openShared(configuration, database, warn, resources, given));
+  if ('store' in opened) await assertTimeInRange(opened.store);
   return opened;
 }
 
@@ -61,22 +74,36 @@ async function openEmbedded(
   configuration: Configuration,
   warn: Warn,
   resources: AsyncDisposableStack,
+  given: GivenSecret | null,
   syncFile?: SyncFile,
-): Promise<OpenedStore> {
+): Promise<OpenedStore | Locked> {
   const { dataDir } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
   const vaultExists = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-  const known = readKeys(configuration, vaultExists, warn, resources);
-  const { anchor } = known;
-  await checkAtRest(databaseFile, known, configuration.acceptRollback);
-  assertUnused(databaseFile);
-  const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
+  const rootKeyFile = readRootKey(configuration, !vaultExists, warn);
+  const stored = vaultExists ? await readAtRest(databaseFile, (log) => log.readStoredKeys()) : null;
+  // WHY before it is opened: that would discard a write-ahead log with the vault that is damaged.
+  if (isUsed && stored?.keyCheck == null && hasWriteAheadLog(databaseFile)) throw databaseUnreadable(databaseFile);
+  const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
+  const opened = await open(stored, rootKeyFile, slotSecrets, given);
+  if ('slots' in opened) return opened;
+  const anchor = openAnchor(dataDir, opened.keys, resources);
+  const checkpointFiles = filesOfCheckpoints(configuration);
+  const isChecked = stored !== null && stored.keyCheck !== null && !configuration.acceptRollback;
+  const lossAtRest = isChecked
+    ? await readAtRest(databaseFile, (log) => findLogLoss(log, { anchor, checkpointFiles }, opened.keys))
+    : null;
+  // WHY a copy: opening the database changes it, and may discard what could still be recovered.
+  const file = lossAtRest === null ? databaseFile : temporaryPath(databaseFile);
+  if (file !== databaseFile) copyDatabaseFiles(databaseFile, file, resources);
+  assertUnused(file);
+  const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-  return { store, ...known };
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest };
 }
 
 async function openShared(
@@ -84,13 +111,16 @@ async function openShared(
   database: DatabaseChoice,
   warn: Warn,
   resources: AsyncDisposableStack,
-): Promise<OpenedStore> {
+  given: GivenSecret | null,
+): Promise<OpenedStore | Locked> {
   const { dataDir, mayMigrate } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
   const { address, showsPassword, file } = database;
   if (showsPassword) warn(PASSWORD_ON_COMMAND_LINE);
   if (file !== null) warnIfReadableByOthers(file, warn);
   if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used, because --database names the vault.`);
+  // WHY here: the driver takes 2 MiB, and a service with an embedded store never uses it.
+  const { PostgresStore } = await import('../store/postgres/store.ts');
   const store = resources.adopt(await PostgresStore.open(address, mayMigrate), (each) => each.close());
   await assertClocksAgree(store);
   const isVaultNew = await isNew(store);
@@ -99,7 +129,13 @@ async function openShared(
       `${describeAddress(address)}, contains no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
     );
   }
-  return { store, ...readKeys(configuration, !isVaultNew, warn, resources) };
+  const rootKeyFile = readRootKey(configuration, isVaultNew, warn);
+  const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
+  const opened = await open(await store.readStoredKeys(), rootKeyFile, slotSecrets, given);
+  if ('slots' in opened) return opened;
+  const anchor = openAnchor(dataDir, opened.keys, resources);
+  const checkpointFiles = filesOfCheckpoints(configuration);
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null };
 }
 
 /** Runs before anything is created. @throws StartupError if the clocks differ too much */
@@ -115,18 +151,22 @@ async function assertClocksAgree(store: PostgresStore): Promise<void> {
   );
 }
 
-function readKeys(
-  configuration: Configuration,
-  vaultExists: boolean,
-  warn: Warn,
-  resources: AsyncDisposableStack,
-): Omit<OpenedStore, 'store'> {
-  const rootKeyFile = configuration.rootKeyFile ?? dataDirPaths(configuration.dataDir).rootKeyFile;
-  const isDefaultFile = configuration.rootKeyFile === null;
-  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isDefaultFile, vaultExists }, warn));
-  const anchor = new AnchorFile(dataDirPaths(configuration.dataDir).anchorFile, keys.row);
+/** @throws StartupError */
+async function open(
+  stored: StoredKeys | null,
+  file: RootKeyFile,
+  slotSecrets: SlotSecrets,
+  given: GivenSecret | null,
+): Promise<OpenedKeys | Locked> {
+  if (given === null || stored?.vaultId == null) return openUnattended(stored, file, slotSecrets);
+  const keys = openWith(stored, given);
+  return keys === null ? { slots: stored.slots, problems: [] } : { keys, unsaved: null };
+}
+
+function openAnchor(dataDir: string, keys: VaultKeys, resources: AsyncDisposableStack): AnchorFile {
+  const anchor = new AnchorFile(dataDirPaths(dataDir).anchorFile, keys);
   resources.defer(() => anchor.close());
-  return { keys, rootKeyFile, anchor };
+  return anchor;
 }
 
 /** Whether the store holds neither a vault nor rows of one. */

@@ -4,11 +4,16 @@
  */
 
 import { GENESIS_MAC } from '../core/audit.ts';
-import { headMac } from '../crypto/chain.ts';
-import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
+import type { InitialKeys } from '../core/keyset.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { adoptEarlierRows } from '../ledger/adopt.ts';
+import { BatchRunner } from '../ledger/batch-runner.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
-import { readVaultState } from '../ledger/vault-state.ts';
+import { DenialBudget } from '../ledger/denial-budget.ts';
+import { initialHead } from '../ledger/initial-head.ts';
+import { LedgerMeasures } from '../ledger/ledger-measures.ts';
+import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
@@ -18,55 +23,98 @@ import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
-import { openStore } from './open-store.ts';
-import { checkRollback } from './rollback-check.ts';
-import { wrongRootKey } from './root-key.ts';
+import { findLogLoss } from './log-loss.ts';
+import { acceptLoss, describeLoss } from './loss.ts';
+import { type GivenSecret, type Locked, openKeys } from './open-keys.ts';
+import { type OpenedStore, openStore } from './open-store.ts';
 
 /** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
+/** Takes the lock of the data directory as one of `resources`. @throws StartupError */
+export function prepareDataDir({ dataDir }: Configuration, resources: AsyncDisposableStack): void {
+  openDataDir(dataDir);
+  const { tokenFile, addressFile } = dataDirPaths(dataDir);
+  resources.adopt(lockDataDir(dataDir), (lock) => lock.release());
+  removeUnfinished(dataDir);
+  for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
+}
+
+/** What `openVault` resolves to for a vault that is not locked. */
+export type OpenedVault = Exclude<Awaited<ReturnType<typeof openVault>>, Locked>;
+
 /**
- * Opens the lock, the store and the anchor as three of `resources`. @throws StartupError, StoreError; then an existing
- * vault is unchanged
+ * Opens the store and the anchor as two of `resources`. A vault with a loss that is not accepted is read-only.
+ * @throws StartupError, StoreError; then an existing vault is unchanged
  */
 export async function openVault(
   configuration: Configuration,
   warn: (line: string) => void,
   resources: AsyncDisposableStack,
+  given: GivenSecret | null,
   syncFile?: SyncFile,
 ) {
   const { dataDir, acceptClock, acceptRollback } = configuration;
-  openDataDir(dataDir);
-  const { tokenFile, addressFile, agentsDir } = dataDirPaths(dataDir);
-  resources.adopt(lockDataDir(dataDir), (lock) => lock.release());
-  removeUnfinished(dataDir);
-  for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
-  const { store, keys, rootKeyFile, anchor } = await openStore(configuration, warn, resources, syncFile);
-  const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
-  const loss = await checkRollback(anchor, { end: store, isMultiWriter: store.isMultiWriter, keys }, acceptRollback);
-  if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
+  const { agentsDir } = dataDirPaths(dataDir);
+  const opened = await openStore(configuration, warn, resources, given, syncFile);
+  if ('slots' in opened) return opened;
+  const { store, keys, unsaved, rootKeyFile, slotSecrets, anchor, checkpointFiles } = opened;
+  const isVaultNew = !(await hasVault(store));
+  const loss = opened.lossAtRest ?? (await findLogLoss(store, { anchor, checkpointFiles }, keys));
+  const keyStore = new FsAgentKeyStore(agentsDir);
+  const parts = { keys, store, keyStore, anchor, slotSecrets, checkpointFiles, loss, isReadOnly: false };
+  if (loss !== null && !acceptRollback) {
+    const memory = await readVaultState(store, keys);
+    memory.warnings.unshift(describeLoss(loss));
+    return { ...parts, memory, clock: startClock(memory.lastEntryAt), isReadOnly: true };
+  }
+  if (unsaved !== null && !(await saveKeys(store, keys, unsaved, isVaultNew))) {
+    // Another node has created or converted the vault meanwhile.
+    keys.adopt(openKeys(await store.readStoredKeys(), rootKeyFile).keys);
+  }
   markVault(dataDir);
   warnOfDamage(anchor, warn);
-  const memory = await readVaultState(store, keys);
-  if (loss !== null) memory.warnings.unshift(loss);
+  if (!isVaultNew) warnOfMissingCheckpoints(opened, warn);
+  let memory = await readVaultState(store, keys, acceptRollback);
+  const accepted = acceptLoss(loss, true);
+  if (accepted !== null) memory.warnings.unshift(accepted);
   // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
   else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
-  const keyStore = new FsAgentKeyStore(agentsDir);
+  if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
   await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
-  return { keys, store, memory, clock, keyStore, anchor };
+  return { ...parts, memory, clock };
 }
 
-/** Whether the store holds a vault. @throws StartupError for another root key, before it seals anything */
-async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
-  const keyCheck = await store.readRootKeyCheck();
-  if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
-  else if (!(await store.isEmpty())) {
-    throw new StartupError(
-      "The vault's record is missing from the database, which was altered outside. Restore a backup.",
-    );
-  }
-  return keyCheck !== null;
+/** @throws StartupError if the database has rows, but no record of a vault */
+async function hasVault(store: Store): Promise<boolean> {
+  if ((await store.readRootKeyCheck()) !== null) return true;
+  if (await store.isEmpty()) return false;
+  // Another node may have created the vault between the two reads.
+  if ((await store.readRootKeyCheck()) !== null) return true;
+  throw new StartupError(
+    "The vault's record is missing from the database, which was altered outside. Restore a backup.",
+  );
+}
+
+/** Records the rows that an earlier version wrote, before anything else is decided. Returns the state after it. */
+async function adoptRows(store: Store, keys: VaultKeys, clock: Clock, memory: VaultState): Promise<VaultState> {
+  const runner = new BatchRunner(
+    {
+      store,
+      keys,
+      clock,
+      settings: { adminMayRetrieve: false, versionsKept: 1 },
+      memory,
+      denials: new DenialBudget(),
+      onDeregistered: () => undefined,
+      onCommitted: () => undefined,
+    },
+    new LedgerMeasures(),
+  );
+  await adoptEarlierRows(runner, store, keys);
+  const after = await readVaultState(store, keys);
+  return { ...after, warnings: [...memory.warnings, ...after.warnings] };
 }
 
 /** One slot may be torn after a power failure; any other damage is tampering. */
@@ -78,21 +126,23 @@ function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
   );
 }
 
-/** When several nodes start together, one creates the vault and the others use it. */
-async function initialiseVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
-  const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
-  try {
-    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
-  } catch (error) {
-    const made = await store.readRootKeyCheck();
-    if (made === null) throw error;
-    assertItsKey(made, keys, file);
-  }
+/** A volume that is not mounted must not look like a file that agrees with the log. The own file has `log.anchor`. */
+function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: (line: string) => void): void {
+  const [, ...others] = checkpointFiles;
+  for (const { path } of others.filter((file) => file.read(keys) === null))
+    warn(`${path} has no checkpoint, so this start could not compare the log with it. Is its volume mounted?`);
 }
 
-/** @throws StartupError */
-function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
-  if (!timingSafeEqualText(keyCheck, keys.checkValue)) throw wrongRootKey(file);
+/** When several nodes start together, one creates or converts the vault. False if it was another node. */
+async function saveKeys(store: Store, keys: VaultKeys, unsaved: InitialKeys, isVaultNew: boolean): Promise<boolean> {
+  if (!isVaultNew) return store.addKeys(unsaved);
+  try {
+    await store.initialise(keys.checkValue, initialHead(keys), (await store.readTime()) ?? Date.now(), unsaved);
+    return true;
+  } catch (error) {
+    if ((await store.readRootKeyCheck()) === null) throw error;
+    return false;
+  }
 }
 
 /** The clock continues from the latest known time, so that expired leases stay expired. @throws StartupError */

@@ -1,43 +1,62 @@
-/** The root key file. Created only for a new vault; a missing or wrong key of an existing vault prevents the start. */
+/** The root key file. Created only for a new vault; a wrong key of an existing vault prevents the start. */
 
 import { readFileSync } from 'node:fs';
-import { deriveKeys, exportAuditKey, parseRootKey } from '../crypto/keys.ts';
+import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/random.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, warnIfReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
 import type { Configuration } from './configuration.ts';
 
+/** The root key file, and its content: the secret of the slot `file`. */
 export interface RootKeyFile {
-  readonly file: string;
-  /** Whether it is the file of the data directory, which is made private; for another file there is only a warning. */
-  readonly isDefaultFile: boolean;
-  /** Whether the vault already exists. */
-  readonly vaultExists: boolean;
+  readonly path: string;
+  /** Null if the file does not exist, or cannot be used. */
+  readonly secret: Uint8Array | null;
+  /** Why it cannot be used, in one sentence; another slot may open the vault. */
+  readonly problem?: string;
 }
 
-/** Reads the file once, because it may be a pipe. @throws StartupError */
+/**
+ * Reads the file once, because it may be a pipe. The default file is made private; for another one there is only a
+ * warning. @throws StartupError if it cannot be used for a new vault
+ */
 export function readRootKey(
-  { file, isDefaultFile, vaultExists }: RootKeyFile,
+  configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
+  mayCreate: boolean,
   warn: (line: string) => void,
-): Uint8Array {
-  if (isDefaultFile) checkPrivateFile(file);
-  const text = readIfExists(file);
-  if (text === null) {
-    if (vaultExists) {
-      throw new StartupError(
-        `The root key is missing: ${file}. The vault cannot be opened without it. Restore it from your backup.`,
-      );
-    }
-    const rootKey = newRootKey();
-    writePrivateFile(file, `${Buffer.from(rootKey).toString('base64')}\n`);
-    return rootKey;
+): RootKeyFile {
+  try {
+    return read(configuration, mayCreate, warn);
+  } catch (error) {
+    if (mayCreate) throw error;
+    const path = configuration.rootKeyFile ?? dataDirPaths(configuration.dataDir).rootKeyFile;
+    const problem = error instanceof StartupError ? error.message : `${path} cannot be used${errnoSuffix(error)}.`;
+    return { path, secret: null, problem };
   }
-  if (!isDefaultFile) warnIfReadableByOthers(file, warn);
-  const rootKey = parseRootKey(text);
-  if (rootKey === null)
-    throw new StartupError(`${file} is not a root key: it must contain 32 bytes as base64, on one line.`);
-  return rootKey;
+}
+
+/** @throws StartupError */
+function read(
+  { dataDir, rootKeyFile }: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
+  mayCreate: boolean,
+  warn: (line: string) => void,
+): RootKeyFile {
+  const path = rootKeyFile ?? dataDirPaths(dataDir).rootKeyFile;
+  if (rootKeyFile === null) checkPrivateFile(path);
+  const text = readIfExists(path);
+  if (text === null) return { path, secret: mayCreate ? createRootKey(path) : null };
+  if (rootKeyFile !== null) warnIfReadableByOthers(path, warn);
+  const secret = parseRootKey(text);
+  if (secret !== null) return { path, secret };
+  throw new StartupError(`${path} is not a root key: it must contain 32 bytes as base64, on one line.`);
+}
+
+function createRootKey(path: string): Uint8Array {
+  const secret = newRootKey();
+  writePrivateFile(path, `${Buffer.from(secret).toString('base64')}\n`);
+  return secret;
 }
 
 /** Null if the file does not exist. @throws StartupError */
@@ -50,16 +69,11 @@ function readIfExists(file: string): string | null {
   }
 }
 
-/**
- * The key with which an auditor verifies the log, as base64; it cannot decrypt values. Creates no root key. @throws
- * StartupError if it is missing or malformed
- */
-export function readAuditKey({ dataDir, rootKeyFile }: Pick<Configuration, 'dataDir' | 'rootKeyFile'>): string {
-  const file = rootKeyFile ?? dataDirPaths(dataDir).rootKeyFile;
-  return exportAuditKey(deriveKeys(readRootKey({ file, isDefaultFile: false, vaultExists: true }, () => undefined)));
-}
-
 /** The error for a root key that is not the vault's. */
 export function wrongRootKey(file: string): StartupError {
   return new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
+}
+
+export function rootKeyMissing(file: string): string {
+  return `The root key is missing: ${file}. The vault cannot be opened without it. Restore it from your backup.`;
 }

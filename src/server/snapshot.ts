@@ -1,18 +1,19 @@
 /**
- * A private copy of the database of a stopped service. WHY a copy: reading a SQLite file in WAL mode creates files
- * next to it, and recovery after a kill writes. The copy may change; the data directory does not, and no service can
- * start there meanwhile.
+ * A private copy of a database. WHY a copy: reading a SQLite file in WAL mode creates files next to it, and recovery
+ * after a kill writes. The copy may change; the data directory does not.
  */
 
 import { chmodSync, constants, copyFileSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
 const WRITABLE = 0o600;
+/** Of a database. Without -shm: SQLite rebuilds this index from the -wal file. */
+const SUFFIXES = ['', '-wal'] as const;
 
 export interface DatabaseSnapshot {
   /** The copied database. */
@@ -22,7 +23,8 @@ export interface DatabaseSnapshot {
 }
 
 /**
- * The copy and the lock of the directory are two of `resources`. @throws StartupError if a service uses the directory,
+ * Copies the database of a stopped service. The copy and the lock of the directory, where no service can start
+ * meanwhile, are two of `resources`. @throws StartupError if a service uses the directory,
  * or it has no database
  */
 export function copyDatabase(dataDir: string, resources: AsyncDisposableStack): DatabaseSnapshot {
@@ -34,11 +36,10 @@ export function copyDatabase(dataDir: string, resources: AsyncDisposableStack): 
     if (lock === null) throw new StartupError(`A Leasehold runs on ${dataDir}. Nothing was changed. Stop it first.`);
     resources.defer(() => lock.release());
   }
-  // Without -shm: SQLite rebuilds this index from the -wal file.
-  const originals = [databaseFile, `${databaseFile}-wal`];
   /** Differs after every change of the files, and after a lock file appears. */
   const fingerprint = (): string => {
-    const files = originals.map((file) => {
+    const files = SUFFIXES.map((suffix) => {
+      const file = databaseFile + suffix;
       const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
       return stat === undefined ? 'none' : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
     });
@@ -51,21 +52,29 @@ export function copyDatabase(dataDir: string, resources: AsyncDisposableStack): 
       `${databaseFile} changed while it was read. Stop the program that uses it and run this command again.`,
     );
   };
-  const copyDir = mkdtempSync(join(tmpdir(), 'leasehold-migrate-'));
+  const copyDir = mkdtempSync(join(tmpdir(), 'leasehold-copy-'));
   resources.defer(() => rmSync(copyDir, { recursive: true, force: true }));
-  for (const original of originals.filter(isFile)) {
-    const copy = join(copyDir, basename(original));
+  const file = join(copyDir, basename(databaseFile));
+  copyDatabaseFiles(databaseFile, file, resources);
+  assertUnchanged();
+  return { file, assertUnchanged };
+}
+
+/** Copies a database that no process uses to a new file, which is one of `resources`. @throws StartupError */
+export function copyDatabaseFiles(databaseFile: string, copy: string, resources: AsyncDisposableStack): void {
+  resources.defer(() => {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
+  });
+  for (const suffix of SUFFIXES.filter((each) => isFile(databaseFile + each))) {
     try {
-      copyFileSync(original, copy, constants.COPYFILE_FICLONE);
-      chmodSync(copy, WRITABLE);
+      copyFileSync(databaseFile + suffix, copy + suffix, constants.COPYFILE_FICLONE);
+      chmodSync(copy + suffix, WRITABLE);
     } catch (error) {
       throw new StartupError(
-        `${original} cannot be copied to ${tmpdir()}${errnoSuffix(error)}. Free enough space there, or set TMPDIR to another directory.`,
+        `${databaseFile}${suffix} cannot be copied to ${dirname(copy)}${errnoSuffix(error)}. Free enough space there.`,
       );
     }
   }
-  assertUnchanged();
-  return { file: join(copyDir, basename(databaseFile)), assertUnchanged };
 }
 
 /** @throws StartupError for a link or another kind of file */

@@ -10,6 +10,18 @@ import type { Configuration } from './configuration.ts';
 /** npx finds the command of a checkout; the shell finds an installed one. */
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx --no-install leasehold' : 'leasehold';
 
+const STEPS = [
+  ['put demo/api-key', 'asks for a value and stores it'],
+  ['list', 'lists the credentials, without values'],
+  ['--help', 'shows all commands'],
+] as const;
+
+const STEPS_AFTER_A_LOSS = [
+  ['audit verify', 'verifies the log'],
+  ['audit export', 'prints it'],
+  ['audit accept-rollback', 'accepts the loss'],
+] as const;
+
 /** Without a terminal the output may go to a log file or journal, so it omits the token. */
 export function startupBanner(
   service: Service,
@@ -17,6 +29,7 @@ export function startupBanner(
   isTerminal: boolean,
 ): string {
   const { address, adminToken, warnings } = service;
+  const isRolledBack = service.status() === 'rolled_back';
   const { writtenTo } = adminToken;
   const token =
     writtenTo !== null && isTerminal
@@ -26,9 +39,11 @@ export function startupBanner(
     ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoteForShell(dataDir)}`]),
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
+  const steps = isRolledBack ? STEPS_AFTER_A_LOSS : STEPS;
+  const width = Math.max(20, ...steps.map(([words]) => words.length));
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
-    'Leasehold is ready.',
+    isRolledBack ? 'Leasehold serves only what shows the log.' : 'Leasehold is ready.',
     '',
     `  address         ${address}`,
     `  data directory  ${dataDir}`,
@@ -38,9 +53,7 @@ export function startupBanner(
     'Try, in another terminal:',
     '',
     ...variables.map((line) => `  ${line}`),
-    `  ${COMMAND} put demo/api-key     asks for a value and stores it`,
-    `  ${COMMAND} list                 lists the credentials, without values`,
-    `  ${COMMAND} --help               shows all commands`,
+    ...steps.map(([words, help]) => `  ${COMMAND} ${words.padEnd(width)} ${help}`),
     '',
     'The README continues from here. Ctrl-C stops the service.',
     '',

@@ -1,5 +1,5 @@
 /** Reads the audit log and its head record. */
-import { type AuditEntry, hasUse } from '../core/audit.ts';
+import { type AuditEntry, hasState, hasUse } from '../core/audit.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, Matches } from './queries.ts';
 import { AUDIT_ENTRIES } from './schema.ts';
@@ -10,7 +10,18 @@ import { scanUntilDeadline } from './time-slice.ts';
 export function toHead(row: Row | undefined): Head | null {
   return row === undefined || row['seq'] === null
     ? null
-    : { seq: Number(row['seq']), hmac: String(row['hmac']), mac: String(row['mac']), epoch: Number(row['epoch']) };
+    : {
+        seq: Number(row['seq']),
+        hmac: String(row['hmac']),
+        mac: String(row['mac']),
+        epoch: Number(row['epoch']),
+        tree: toText(row['tree']),
+        control: toText(row['control']),
+      };
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 /** Decodes the columns of `LAST_ENTRY`; null if the log is empty. */
@@ -26,7 +37,7 @@ export const LAST_ENTRY = raw(
 /** Reads everything in one statement, and so from one snapshot. */
 export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row] = yield sql`
-    SELECT head.seq, head.hmac, head.mac, head.epoch, last_seq, last_hmac, last_timestamp,
+    SELECT head.seq, head.hmac, head.mac, head.epoch, head.tree, head.control, last_seq, last_hmac, last_timestamp,
       (SELECT max(seq) FROM leases) AS lease_seq, (SELECT max(seq) FROM bulk_revocations) AS revocation_seq
     FROM (SELECT 1 AS one) AS one LEFT JOIN audit_head AS head ON head.id = one.one
     LEFT JOIN ${LAST_ENTRY} AS last ON one.one = 1`;
@@ -37,14 +48,35 @@ export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | nu
 export function* readEntries(fromSeq: number, toSeq: number, limit: number): Procedure<AuditEntry[]> {
   const rows = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
     WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq LIMIT ${limit}`;
-  return rows.map((row) => withoutEmptyUse(AUDIT_ENTRIES.decode(row)));
+  return rows.map((row) => withoutEmpty(AUDIT_ENTRIES.decode(row)));
 }
 
-/** An entry has the fields of a use only if any of them is set. */
-function withoutEmptyUse(entry: AuditEntry): AuditEntry {
-  if (hasUse(entry)) return entry;
-  const { method, host, target_path, status, bytes_in, bytes_out, redactions, ended, ...others } = entry;
-  return others;
+/** The MACs of entries, for the tree, in order. WHY one row: drivers take longer for a row than for a MAC. */
+export function* readMacs(fromSeq: number, toSeq: number, limit: number): Procedure<{ seq: number; hmac: string }[]> {
+  const [row] = yield sql`SELECT string_agg(seq || ' ' || replace(hmac, ',', ''), ',' ORDER BY seq) AS macs
+    FROM (SELECT seq, hmac FROM audit_entries
+      WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq LIMIT ${limit}) AS page`;
+  return parseNumbered(row?.['macs']).map(([seq, hmac]) => ({ seq, hmac }));
+}
+
+/** The parts of a text such as `1 abc,2 def`, whose texts have no comma; none for null. */
+export function parseNumbered(text: unknown): (readonly [number: number, text: string])[] {
+  if (typeof text !== 'string') return [];
+  return text.split(',').map((part) => {
+    const end = part.indexOf(' ');
+    return [Number(part.slice(0, end)), part.slice(end + 1)];
+  });
+}
+
+/** An entry has the fields of a use or of a state only if any of them is set. */
+function withoutEmpty(entry: AuditEntry): AuditEntry {
+  const { method, host, target_path, status, bytes_in, bytes_out, redactions, ended, subject, state, ...others } =
+    entry;
+  return {
+    ...others,
+    ...(hasUse(entry) ? { method, host, target_path, status, bytes_in, bytes_out, redactions, ended } : {}),
+    ...(hasState(entry) ? { subject, state } : {}),
+  };
 }
 
 export function* hasEntryBeforeFirst(): Procedure<boolean> {

@@ -1,6 +1,7 @@
 /** Writes the changes that all stores write in the same way. */
 
 import { addExposure } from './exposures.ts';
+import { KEY_SLOTS } from './key-tables.ts';
 import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
 import { type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
@@ -23,7 +24,12 @@ type SharedKind =
   | 'renewLease'
   | 'revokeLease'
   | 'revokeMatching'
-  | 'addExposure';
+  | 'addExposure'
+  | 'putKeySlot'
+  | 'removeKeySlot'
+  | 'putKeyset'
+  | 'countSeals'
+  | 'reseal';
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
@@ -56,6 +62,26 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       return;
     case 'addExposure':
       target.write(addExposure(change.exposure));
+      return;
+    case 'putKeySlot':
+      target.write(sql`DELETE FROM key_slots WHERE id = ${change.slot.id} OR name = ${change.slot.name}`);
+      target.insert(KEY_SLOTS, change.slot);
+      return;
+    case 'removeKeySlot':
+      target.write(sql`DELETE FROM key_slots WHERE id = ${change.id}`);
+      return;
+    case 'putKeyset': {
+      const { version, rootVersion, sealed } = change.keyset;
+      target.write(sql`UPDATE keyset SET version = ${version}, root_version = ${rootVersion}, sealed = ${sealed}`);
+      return;
+    }
+    case 'reseal':
+      target.write(sql`UPDATE credential_versions SET sealed = ${change.sealed}
+        WHERE credential_id = ${change.credentialId} AND version = ${change.version} AND sealed = ${change.from}`);
+      return;
+    case 'countSeals':
+      target.write(sql`INSERT INTO data_key_seals (key_id, seals) VALUES (${change.keyId}, ${change.seals})
+        ON CONFLICT (key_id) DO UPDATE SET seals = data_key_seals.seals + excluded.seals`);
       return;
     // revokeMatching
     default: {

@@ -1,5 +1,6 @@
 /** What the procedures that all stores share need from one of them. */
 import type { CountedCredential } from '../core/credential.ts';
+import type { SealedSource } from './reseals.ts';
 import { CREDENTIALS } from './schema.ts';
 import type { Procedure, Row, Statement } from './statement.ts';
 
@@ -11,6 +12,8 @@ export interface LeaseChunk {
 }
 
 export interface Dialect {
+  /** The tables or views with sealed values. */
+  readonly sealedSources: readonly SealedSource[];
   /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
   /** Number of log entries to read between two checks of the clock. */
@@ -19,6 +22,11 @@ export interface Dialect {
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
   /** The condition that the column `resource` matches a glob. */
   matchesGlob(glob: string): Statement;
+  /**
+   * The newest values that are in the rows of their credentials, of ids from the first to the second; null if all
+   * values are in `credential_versions`.
+   */
+  readonly newestValues: ((from: string, through: string) => Statement) | null;
   /** The credentials that the condition selects, by path, with their access counts. */
   selectCredentials(where: Statement, limit: number): Procedure<readonly CountedCredential[]>;
 }

@@ -45,6 +45,38 @@ export function countLeases(
   return count(dialect, toSelection(query), beforeSeq, atMost);
 }
 
+/** Active leases by kind, and the oldest of them; `oldestSeq` is null if none is active. */
+export interface ActiveLeases {
+  readonly retrieve: number;
+  readonly use: number;
+  readonly oldestSeq: number | null;
+  readonly next: number | null;
+}
+
+export function* countActiveLeases(
+  dialect: Dialect,
+  now: number,
+  fromSeq: number,
+  beforeSeq: number,
+): Procedure<ActiveLeases> {
+  const selection: Selection = { from: 'effective_leases', agentName: null, where: hasStatus('active', now) };
+  let [retrieve, use] = [0, 0];
+  let oldestSeq: number | null = null;
+  const next = yield* scanUntilDeadline(beforeSeq, function* (before) {
+    const chunk = yield* dialect.findLeaseChunk(null, before);
+    if (chunk === null || chunk.before <= fromSeq) return null;
+    const rows = yield sql`SELECT l.kind AS kind, count(*) AS n, min(l.seq) AS oldest
+      ${inChunk(selection, { ...chunk, from: Math.max(chunk.from, fromSeq) })} GROUP BY l.kind`;
+    for (const row of rows) {
+      if (row['kind'] === 'use') use += numberIn(row, 'n');
+      else retrieve += numberIn(row, 'n');
+      oldestSeq = Math.min(oldestSeq ?? Number.MAX_SAFE_INTEGER, numberIn(row, 'oldest'));
+    }
+    return chunk.next !== null && chunk.next > fromSeq ? chunk.next : null;
+  });
+  return { retrieve, use, oldestSeq, next };
+}
+
 /** A lease was ended by the revocation if it was active and of its kind, and no earlier revocation applied. */
 export function countRevokedBy(
   dialect: Dialect,

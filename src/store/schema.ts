@@ -11,7 +11,8 @@ import type { Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
-import type { Authenticated } from './store.ts';
+import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
+import type { Authenticated, StoredTreeNode } from './store.ts';
 import { Table } from './table.ts';
 
 export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
@@ -37,6 +38,31 @@ export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
   bytes_out: 'number',
   redactions: 'number',
   ended: 'text',
+  subject: 'text',
+  state: 'text',
+});
+
+export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'position'], {
+  level: 'number',
+  position: 'number',
+  hash: 'text',
+});
+
+/** A signed note about the first `size` entries. */
+export interface StoredCheckpoint {
+  /** Of the signing key. */
+  readonly generation: number;
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly signedAt: number;
+  readonly note: string;
+}
+
+export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generation', 'size'], {
+  generation: 'number',
+  size: 'number',
+  signedAt: 'number',
+  note: 'text',
 });
 
 export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
@@ -46,6 +72,8 @@ export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
   publicKey: 'text',
   registeredAt: 'number',
   sessionsEndedAt: 'number',
+  formerPublicKey: 'text',
+  formerKeyUntil: 'number',
   mac: 'text',
 });
 
@@ -174,9 +202,17 @@ const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: 
   throughSeq: 'number',
 });
 
+/** How far each log stream has sent the log. */
+const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>('log_streams', ['name'], {
+  name: 'text',
+  seq: 'number',
+});
+
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [
   AUDIT_ENTRIES,
+  AUDIT_TREE,
+  CHECKPOINTS,
   AGENTS,
   POLICIES,
   SESSIONS,
@@ -190,4 +226,8 @@ export const TABLES: readonly Table<object>[] = [
   BULK_REVOCATIONS,
   EXPOSURES,
   EXPOSURE_PROGRESS,
+  KEYSET,
+  KEY_SLOTS,
+  DATA_KEY_SEALS,
+  LOG_STREAMS,
 ];

@@ -19,3 +19,19 @@ export function* listSessions(after: SessionCursor, limit: number): Procedure<re
     ORDER BY expires_at, token_hash LIMIT ${limit}`;
   return rows.map((row) => SESSIONS.decode(row));
 }
+
+/** `last` is null if no session follows. */
+export function* countOpenSessions(
+  after: SessionCursor,
+  limit: number,
+): Procedure<{ readonly count: number; readonly last: SessionCursor | null }> {
+  const rows = yield sql`SELECT expires_at, token_hash FROM sessions
+    WHERE (expires_at, token_hash) > (${after.expiresAt}, ${after.tokenHash})
+    ORDER BY expires_at, token_hash LIMIT ${limit}`;
+  const last = rows.at(-1);
+  if (last === undefined) return { count: 0, last: null };
+  return {
+    count: rows.length,
+    last: { expiresAt: Number(last['expires_at']), tokenHash: String(last['token_hash']) },
+  };
+}

@@ -6,11 +6,12 @@
  * Errors: a method rejects only with a `StoreError`.
  */
 import type { ReadSet } from '../core/batch-state.ts';
+import type { InitialKeys } from '../core/keyset.ts';
 import type { AgentId, CredentialId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './audit-log.ts';
+import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead, readMacs } from './audit-log.ts';
+import { readNewestCheckpoint, readTreeNodes } from './audit-tree.ts';
 import { countCredentials, listCredentials } from './credential-lists.ts';
-import type { Dialect } from './dialect.ts';
 import {
   type ExposureCursor,
   type ExposureFilter,
@@ -18,11 +19,15 @@ import {
   listLeaseExposures,
   readExposureProgress,
 } from './exposures.ts';
-import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
+import { countActiveLeases, countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
-import { listSessions, type SessionCursor } from './session-lists.ts';
-import type { Procedure } from './statement.ts';
+import { listOldSeals, type SealedCursor } from './reseals.ts';
+import type { StoredCheckpoint } from './schema.ts';
+import { countOpenSessions, listSessions, type SessionCursor } from './session-lists.ts';
+import { StateReads } from './state-reads.ts';
 import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
+import type { StoreMeasures } from './store-measures.ts';
+import type { StreamLog } from './stream-log.ts';
 import {
   isDeregistered,
   isEmpty,
@@ -32,21 +37,26 @@ import {
   readLeaseOfToken,
   readPolicies,
   readRootKeyCheck,
+  readSeals,
   readSession,
+  readStoredKeys,
   readUsage,
 } from './vault-metadata.ts';
 
-export abstract class SqlStore {
+export abstract class SqlStore extends StateReads {
   /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   abstract readonly isMultiWriter: boolean;
   /** For `openLogReader` in a thread. */
   abstract readonly logLocation: LogLocation;
-  protected abstract readonly dialect: Dialect;
-
-  /** Creates the vault: its check value and its first head record. Only once. */
-  abstract initialise(keyCheck: string, head: Head, now: number): Promise<void>;
+  abstract readonly measures: StoreMeasures;
+  /** Creates the vault: its check value, its first head record, and its keys. Only once. */
+  abstract initialise(keyCheck: string, head: Head, now: number, keys?: InitialKeys): Promise<void>;
+  /** For a vault from before key slots existed. Resolves to false if another node has done it. */
+  abstract addKeys(keys: InitialKeys): Promise<boolean>;
   /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
   abstract begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  /** Stores the checkpoint unless one of that generation and size exists. Resolves to the durable one. */
+  abstract addCheckpoint(checkpoint: StoredCheckpoint): Promise<StoredCheckpoint>;
   /** Committed retrievals of the credential; 0 if it does not exist. */
   abstract readAccessCount(credentialId: CredentialId): Promise<number>;
   /** The clock of the shared database, in milliseconds since 1970; null if the process uses its own clock. */
@@ -57,17 +67,23 @@ export abstract class SqlStore {
    * expiry. Writes no audit entry and runs outside transactions.
    */
   abstract sweep(now: number, limit: number): Promise<SweepResult>;
+  /** For one log stream. @throws StoreError */
+  abstract openStreamLog(): StreamLog;
   abstract close(): Promise<void>;
-
-  /**
-   * Runs the procedure outside transactions, and returns committed, durable data. An urgent one, which precedes every
-   * batch, does not wait for lists. @throws StoreError
-   */
-  protected abstract run<T>(procedure: Procedure<T>, isUrgent?: boolean): Promise<T>;
 
   /** The check value of the root key, or null for a new vault. */
   readRootKeyCheck() {
     return this.run(readRootKeyCheck());
+  }
+
+  /** What is stored for the keys of the vault. */
+  readStoredKeys() {
+    return this.run(readStoredKeys(), true);
+  }
+
+  /** The number of values sealed under each data key, by its id. */
+  readSeals() {
+    return this.run(readSeals());
   }
 
   /**
@@ -143,6 +159,16 @@ export abstract class SqlStore {
     return this.run(countRevokedBy(this.dialect, revoked, beforeSeq));
   }
 
+  /** Counts the leases active at `now` with `fromSeq` ≤ seq < `beforeSeq`, newest first. */
+  countActiveLeases(now: number, fromSeq: number, beforeSeq: number) {
+    return this.run(countActiveLeases(this.dialect, now, fromSeq, beforeSeq));
+  }
+
+  /** Counts the sessions that end after the cursor, at most `limit`, and returns the cursor of the last one. */
+  countOpenSessions(after: SessionCursor, limit: number) {
+    return this.run(countOpenSessions(after, limit));
+  }
+
   /** The sessions that end after the cursor, in that order; at most `limit` rows, at least 1. */
   listSessions(after: SessionCursor, limit: number) {
     return this.run(listSessions(after, limit));
@@ -165,9 +191,29 @@ export abstract class SqlStore {
     return this.run(listLeaseExposures(this.dialect, filter, throughSeq, now, beforeSeq));
   }
 
+  /** Values that are not under the data key with the id, in the order of their keys; reads at most `limit` rows. */
+  listOldSeals(keyId: string, from: SealedCursor, limit: number) {
+    return this.run(listOldSeals(this.dialect.sealedSources, keyId, from, limit));
+  }
+
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number) {
     return this.run(readEntries(fromSeq, toSeq, limit));
+  }
+
+  /** The stored nodes of a level of the tree with `from` ≤ position < `to`, in order. */
+  readTreeNodes(level: number, from: number, to: number) {
+    return this.run(readTreeNodes(level, from, to));
+  }
+
+  /** Of the newest generation; null if none was signed. */
+  readNewestCheckpoint() {
+    return this.run(readNewestCheckpoint());
+  }
+
+  /** The MACs of entries, as `readEntries`. */
+  readMacs(fromSeq: number, toSeq: number, limit: number) {
+    return this.run(readMacs(fromSeq, toSeq, limit));
   }
 
   /**

@@ -1,12 +1,14 @@
 /** The data that crosses the storage port. */
 import type { Agent, Session } from '../core/agent.ts';
-import type { AuditEntry } from '../core/audit.ts';
+import type { AuditEntry, HeadFields } from '../core/audit.ts';
 import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
+import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
 import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
@@ -14,12 +16,18 @@ import type { PostgresAddress } from './postgres/address.ts';
 /** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };
 
-/** The head record of the audit log. `epoch` counts the batches that changed the control state. */
-export interface Head {
-  readonly seq: number;
-  readonly hmac: string;
+/** The head record of the audit log. */
+export interface Head extends HeadFields {
   readonly mac: string;
-  readonly epoch: number;
+}
+
+/** A stored node of the Merkle tree: the root of a complete subtree with 2^`level` leaves. */
+export interface StoredTreeNode {
+  readonly level: number;
+  /** Among the nodes of its level, from 0. */
+  readonly position: number;
+  /** Base64. */
+  readonly hash: string;
 }
 
 /** The rows that the read sets of a transaction name; missing rows are omitted. */
@@ -32,6 +40,9 @@ export interface LoadedFromStore {
   readonly spentChallenges: readonly ChallengeId[];
   readonly usages: readonly Authenticated<Usage>[];
   readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
+  /** What the newest entry with each subject records, for the credentials, usages and sessions above. */
+  readonly states: ReadonlyMap<string, string>;
+  readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }
 
 /** A change as it is stored: values encrypted, rows that affect decisions with their MACs. */
@@ -44,6 +55,20 @@ export type StoredChange =
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Creates the row, or replaces the one of the path. */
   | { readonly kind: 'putUsage'; readonly usage: Authenticated<Usage> }
+  /** Creates the row, or replaces it. */
+  | { readonly kind: 'putKeySlot'; readonly slot: Authenticated<WrappedKeySlot> }
+  | { readonly kind: 'putKeyset'; readonly keyset: SealedKeyset }
+  /** Replaces the sealed value of the version, if it is still `from`. */
+  | {
+      readonly kind: 'reseal';
+      readonly credentialId: CredentialId;
+      readonly path: CredentialPath;
+      readonly version: number;
+      readonly from: Sealed;
+      readonly sealed: Sealed;
+    }
+  /** Adds to the number of values sealed under the data key. */
+  | { readonly kind: 'countSeals'; readonly keyId: string; readonly seals: number }
   /** Replaces a record with the same id. */
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: Authenticated<IdempotencyRecord> }
   | {
@@ -57,6 +82,8 @@ export interface WriteSet {
   /** In order, without gaps, following the head at the beginning of the transaction. */
   readonly entries: readonly AuditEntry[];
   readonly head: Head;
+  /** The nodes of the tree that the entries complete. */
+  readonly treeNodes: readonly StoredTreeNode[];
   /** In the order in which they were decided. */
   readonly changes: readonly StoredChange[];
   /**
@@ -77,6 +104,8 @@ export interface ControlChanges {
   readonly removedPolicies: readonly PolicyName[];
   readonly agents: readonly Authenticated<Agent>[];
   readonly policies: readonly Authenticated<Policy>[];
+  /** What the newest entry with the subject of each of these records. */
+  readonly states: ReadonlyMap<string, string>;
 }
 
 /** The state that nodes share, fixed for the duration of a transaction. */
@@ -91,6 +120,8 @@ export interface ClusterView {
   readonly last: LastEntry | null;
   /** The MAC of entry `knownSeq`; null if that entry does not exist. */
   readonly knownLink: string | null;
+  /** Of the keyset; 0 if the row does not exist. */
+  readonly keysetVersion: number;
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
   readControl(afterEpoch: number): Promise<ControlChanges | null>;
 }

@@ -12,6 +12,8 @@ import { type Table, toValue } from './table.ts';
 /** The `vault` and `audit_head` rows. */
 export interface VaultMetadata {
   readonly keyCheck: string;
+  /** Null for a vault from before key slots existed. */
+  readonly vaultId: string | null;
   readonly createdAt: number;
   readonly highWaterTime: number;
   /** Null if the row was deleted. */
@@ -25,6 +27,8 @@ export interface TransferSource {
   readonly views: Readonly<Record<string, string>>;
   /** Reads one snapshot. @throws StoreError */
   run<T>(procedure: Procedure<T>): Promise<T>;
+  /** Every row, in key order, in chunks that fit into memory. @throws StoreError */
+  scan(table: Table<object>): AsyncGenerator<readonly Row[]>;
   close(): void;
 }
 
@@ -33,21 +37,22 @@ export interface TransferTarget {
   /** @throws StoreError */
   insert(table: Table<object>, rows: readonly Row[]): Promise<void>;
   count(table: Table<object>): Promise<number>;
-  /** Writes the `vault` and `audit_head` rows, which make it a vault; durable when it resolves. */
+  /** Writes the `vault` and `audit_head` rows; durable when it resolves. */
   commit(): Promise<void>;
   close(): void;
 }
 
 /** Maximum number of rows in memory; values and recorded responses have up to 256 KiB each. */
-const CHUNK_ROWS = 200;
+export const CHUNK_ROWS = 200;
 
 /** Null if the vault does not exist. */
 export function* readMetadata(highestSeq: number): Procedure<VaultMetadata | null> {
-  const [vault] = yield sql`SELECT key_check, created_at, high_water_time FROM vault`;
+  const [vault] = yield sql`SELECT key_check, vault_id, created_at, high_water_time FROM vault`;
   if (vault === undefined) return null;
-  const [head] = yield sql`SELECT seq, hmac, mac, epoch FROM audit_head`;
+  const [head] = yield sql`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head`;
   return {
     keyCheck: String(vault['key_check']),
+    vaultId: vault['vault_id'] === null ? null : String(vault['vault_id']),
     createdAt: Number(vault['created_at']),
     highWaterTime: Number(vault['high_water_time']),
     head: toHead(head),
@@ -69,38 +74,50 @@ export async function copyTable(
   onProgress: (rows: number) => void,
 ): Promise<void> {
   let copied = 0;
-  let last: Row | undefined;
-  do {
+  for await (const rows of source.scan(table)) {
     signal.throwIfAborted();
-    const rows = await source.run(readRows(table, source.views, last));
-    if (rows.length > 0) await target.insert(table, rows);
+    await target.insert(table, rows);
     copied += rows.length;
     onProgress(copied);
+  }
+}
+
+/** For a store in which a range of a view is found by its key. @throws StoreError */
+export async function* scanByKey(source: TransferSource, table: Table<object>): AsyncGenerator<readonly Row[]> {
+  let last: Row | undefined;
+  do {
+    const rows = await source.run(readRows(table, source.views, last));
+    if (rows.length > 0) yield rows;
     last = rows.length < CHUNK_ROWS ? undefined : rows.at(-1);
   } while (last !== undefined);
 }
 
 /** In key order, after a row. */
 function* readRows(
-  { name, key, columns, list }: Table<object>,
+  table: Table<object>,
   views: TransferSource['views'],
   after: Row | undefined,
 ): Procedure<readonly Row[]> {
+  const { key } = table;
   const names = raw(key.join(', '));
   const [first, ...others] = key.map((column) => sql`${toValue(after?.[column])}`);
   const values = others.reduce((all, value) => sql`${all}, ${value}`, first ?? raw(''));
   const where = after === undefined ? raw('true') : sql`(${names}) > (${values})`;
-  const rows =
-    yield sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${names} LIMIT ${CHUNK_ROWS}`;
-  for (const row of rows) {
-    // Only an outside alteration stores integers that lose precision as JavaScript numbers.
-    if (
-      columns.every(
-        (column) => column.type !== 'number' || row[column.name] === null || Number.isSafeInteger(row[column.name]),
-      )
-    )
-      continue;
-    throw new StoreError('unavailable', `a number in ${name} is out of range: it was altered outside`);
-  }
+  const rows = yield sql`${selectRows(table, views, where)} LIMIT ${CHUNK_ROWS}`;
+  assertNumbers(table, rows);
   return rows;
+}
+
+/** In key order. */
+export function selectRows({ name, key, list }: Table<object>, views: TransferSource['views'], where = raw('true')) {
+  return sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${raw(key.join(', '))}`;
+}
+
+/** Only an outside alteration stores integers that lose precision as JavaScript numbers. @throws StoreError */
+export function assertNumbers({ name, columns }: Table<object>, rows: readonly Row[]): void {
+  const numbers = columns.filter(({ type }) => type === 'number').map((column) => column.name);
+  const isExact = (row: Row): boolean =>
+    numbers.every((column) => row[column] === null || Number.isSafeInteger(row[column]));
+  if (rows.every(isExact)) return;
+  throw new StoreError('unavailable', `a number in ${name} is out of range: it was altered outside`);
 }

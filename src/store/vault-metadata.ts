@@ -1,11 +1,13 @@
 /** Reads the `vault` row, the control state, and what a start checks. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { StoredKeys, VaultId } from '../core/keyset.ts';
 import type { Lease } from '../core/lease.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import { numberIn } from './dialect.ts';
+import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
 import { AGENTS, LEASES, POLICIES, SESSIONS, TABLES, USAGES } from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
@@ -13,6 +15,25 @@ import type { Authenticated } from './store.ts';
 export function* readRootKeyCheck(): Procedure<string | null> {
   const [row] = yield sql`SELECT key_check FROM vault`;
   return row === undefined ? null : String(row['key_check']);
+}
+
+export function* readStoredKeys(): Procedure<StoredKeys> {
+  const [vault] = yield sql`SELECT key_check, vault_id FROM vault`;
+  const [keyset] = yield sql`SELECT ${KEYSET.list} FROM keyset`;
+  const slots = yield sql`SELECT ${KEY_SLOTS.list} FROM key_slots ORDER BY created_at, id`;
+  const vaultId = vault?.['vault_id'] ?? null;
+  return {
+    keyCheck: vault === undefined ? null : String(vault['key_check']),
+    vaultId: vaultId === null ? null : (String(vaultId) as VaultId),
+    keyset: keyset === undefined ? null : KEYSET.decode(keyset),
+    slots: slots.map((row) => KEY_SLOTS.decode(row)),
+  };
+}
+
+/** The number of values sealed under each data key, by its id. */
+export function* readSeals(): Procedure<ReadonlyMap<string, number>> {
+  const rows = yield sql`SELECT ${DATA_KEY_SEALS.list} FROM data_key_seals`;
+  return new Map(rows.map((row) => DATA_KEY_SEALS.decode(row)).map(({ keyId, seals }) => [keyId, seals]));
 }
 
 export function* isEmpty(): Procedure<boolean> {

@@ -4,6 +4,7 @@
  * limited.
  */
 import { ApiError } from '../core/errors.ts';
+import { Tally } from '../core/measures.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
@@ -23,19 +24,25 @@ export const DEFAULT_BUDGETS: BudgetLimits = {
 const HOUR_MS = 3_600_000;
 const BYTES_PER_MIB = 1024 * 1024;
 
+const BUDGET_KINDS = ['sessions', 'leases', 'stored bytes'] as const;
+export type BudgetKind = (typeof BUDGET_KINDS)[number];
+
 class HourlyBudget {
   readonly #buckets: TokenBuckets;
-  readonly #what: string;
+  readonly #what: BudgetKind;
+  readonly #rejections: Tally<BudgetKind>;
 
-  constructor(perHour: number, what: string) {
+  constructor(perHour: number, what: BudgetKind, rejections: Tally<BudgetKind>) {
     this.#buckets = new TokenBuckets(perHour, HOUR_MS);
     this.#what = what;
+    this.#rejections = rejections;
   }
 
   /** Runs the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
   async charge<T>(agent: AgentName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
     const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
+      this.#rejections.add(this.#what);
       const message = `The agent has used up its hourly budget of ${this.#what}. Try again later.`;
       throw new ApiError('RATE_LIMITED', message, this.#buckets.waitSeconds(bucket));
     }
@@ -53,11 +60,13 @@ export class AgentBudgets {
   readonly sessions: HourlyBudget;
   readonly leases: HourlyBudget;
   readonly storedBytes: HourlyBudget;
+  /** Requests that each budget rejected. */
+  readonly rejections = new Tally<BudgetKind>(BUDGET_KINDS);
 
   constructor({ sessionsPerHour, leasesPerHour, storedMibPerHour }: BudgetLimits = DEFAULT_BUDGETS) {
-    this.sessions = new HourlyBudget(sessionsPerHour, 'sessions');
-    this.leases = new HourlyBudget(leasesPerHour, 'leases');
-    this.storedBytes = new HourlyBudget(storedMibPerHour * BYTES_PER_MIB, 'stored bytes');
+    this.sessions = new HourlyBudget(sessionsPerHour, 'sessions', this.rejections);
+    this.leases = new HourlyBudget(leasesPerHour, 'leases', this.rejections);
+    this.storedBytes = new HourlyBudget(storedMibPerHour * BYTES_PER_MIB, 'stored bytes', this.rejections);
   }
 }
 

@@ -6,7 +6,12 @@ import type { Agent, PublicKey } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
+import {
+  deregisterAgent as deregister,
+  readAgent,
+  registerAgent as register,
+  rotateAgentKey,
+} from '../core/operations/agents.ts';
 import { generateAgentKeys, parsePublicKey } from '../crypto/ed25519.ts';
 import { newId } from '../crypto/random.ts';
 import type { Vault } from './vault.ts';
@@ -33,6 +38,33 @@ export async function registerAgent(vault: Vault, context: Context, registration
     const agent = await ledger.submit(operation);
     if (agent.id === id) await agentKeys.commit(id, name);
     else await commitRetriedKey(vault, agent, id);
+    return agent;
+  } catch (error) {
+    if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.abort(id, name);
+    else agentKeys.recoverLater(id, name);
+    throw error;
+  }
+}
+
+/** The new key is the given one, or one that the service generates, which replaces the file of the former one. */
+export async function rotateAgent(
+  vault: Vault,
+  context: Context,
+  name: AgentName,
+  given: string | null,
+  graceSeconds: number,
+): Promise<Agent> {
+  const { ledger, agentKeys } = vault;
+  const rotate = (publicKey: PublicKey) => ledger.submit(rotateAgentKey(context, name, { publicKey, graceSeconds }));
+  if (given !== null) return rotate(parsePublicKey(given));
+  // ORDER: a caller that will be rejected leaves no file, and an unknown agent has no directory.
+  const { id } = await ledger.submit(readAgent(context, name));
+  const { publicKey, privateKeyPem } = await generateAgentKeys();
+  await agentKeys.abort(id, name);
+  await agentKeys.stage(id, name, privateKeyPem);
+  try {
+    const agent = await rotate(publicKey);
+    await agentKeys.commit(id, name);
     return agent;
   } catch (error) {
     if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.abort(id, name);

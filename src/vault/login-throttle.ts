@@ -3,9 +3,12 @@
  * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 import { ApiError } from '../core/errors.ts';
+import { Tally } from '../core/measures.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { type Bucket, TokenBuckets } from '../ledger/token-buckets.ts';
+
+type LoginResult = 'ok' | 'failed' | 'throttled' | 'error';
 
 /** Ends an attempt. Only a failed one is charged. */
 export type Settle = (hasFailed: boolean) => void;
@@ -14,6 +17,8 @@ export class LoginThrottle {
   /** Per pair of agent and address. */
   readonly #byAgent = new TokenBuckets(60, 60_000);
   readonly #byAddress = new TokenBuckets(300, 30_000);
+  /** Attempts with a challenge of this service. `error`: neither the signature nor a limit decided. */
+  readonly attempts = new Tally<LoginResult>(['ok', 'failed', 'throttled', 'error']);
   #settled = Promise.withResolvers<void>();
 
   /**
@@ -32,13 +37,22 @@ export class LoginThrottle {
   tryAdmit(agent: AgentName, remoteAddr: string | null, now: number): Settle | null {
     const address = addressPrefix(remoteAddr ?? 'local');
     const ofAddress = this.#byAddress.at(address, now);
-    if (ofAddress.tokens < 1) throw limited(this.#byAddress.waitSeconds(ofAddress));
+    if (ofAddress.tokens < 1) throw this.#limited(this.#byAddress.waitSeconds(ofAddress));
     const ofAgent = this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
-    if (ofAgent.tokens < 1) throw limited(this.#byAgent.waitSeconds(ofAgent));
+    if (ofAgent.tokens < 1) throw this.#limited(this.#byAgent.waitSeconds(ofAgent));
     const buckets = [ofAddress, ofAgent];
     if (buckets.some(({ tokens, reserved }) => tokens - reserved < 1)) return null;
     for (const bucket of buckets) bucket.reserved += 1;
     return (hasFailed) => this.#settle(buckets, hasFailed);
+  }
+
+  #limited(seconds: number): ApiError {
+    this.attempts.add('throttled');
+    return new ApiError(
+      'RATE_LIMITED',
+      `Too many failed logins from this address. Try again in ${seconds} s.`,
+      seconds,
+    );
   }
 
   #settle(buckets: readonly Bucket[], hasFailed: boolean): void {
@@ -49,10 +63,6 @@ export class LoginThrottle {
     this.#settled.resolve();
     this.#settled = Promise.withResolvers<void>();
   }
-}
-
-function limited(seconds: number): ApiError {
-  return new ApiError('RATE_LIMITED', `Too many failed logins from this address. Try again in ${seconds} s.`, seconds);
 }
 
 /**

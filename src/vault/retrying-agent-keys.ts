@@ -9,7 +9,7 @@ import type { AgentId, AgentName } from '../core/names.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
-import type { AgentKeyStore } from './agent-key-store.ts';
+import type { AgentKey, AgentKeyStore } from './agent-key-store.ts';
 
 export interface RetryingAgentKeysParts {
   readonly keyStore: AgentKeyStore;
@@ -62,6 +62,11 @@ export class RetryingAgentKeys {
     await this.#succeeds(id, name, (keyStore) => keyStore.remove(id, name));
   }
 
+  /** As in `AgentKeyStore`. */
+  readAll(): Promise<AgentKey[]> {
+    return this.#parts.keyStore.readAll();
+  }
+
   /** Commits or removes the key later, if it is unknown whether the agent was registered. */
   recoverLater(id: AgentId, name: AgentName): void {
     this.#unfinished.set(id, name);
@@ -108,8 +113,9 @@ export class RetryingAgentKeys {
     if (!isKnown) return;
     for (const [id, name] of unfinished) {
       try {
-        if (ledger.memory.control.agentById(id) === null) await keyStore.remove(id, name);
-        else await keyStore.commit(id, name);
+        const agent = ledger.memory.control.agentById(id);
+        if (agent === null) await keyStore.remove(id, name);
+        else await keyStore.settle(id, name, agent.publicKey);
         this.#unfinished.delete(id);
       } catch (error) {
         this.#stopOnStorageFailure(error);

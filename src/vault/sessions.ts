@@ -1,4 +1,5 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
+import type { PublicKey } from '../core/agent.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -6,7 +7,7 @@ import { authFailed, CHALLENGE_LIFE_MS, type LoginResult, openSession } from '..
 import type { Secret } from '../core/secret.ts';
 import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
-import { decodeStrictBase64 } from '../crypto/keys.ts';
+import { decodeStrictBase64 } from '../crypto/encoding.ts';
 import { hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
@@ -60,9 +61,12 @@ export async function login(
   try {
     const loggedIn = await verifyChallenge(vault, origin, signed, challenge);
     settle(false);
+    loginThrottle.attempts.add('ok');
     return loggedIn;
   } catch (error) {
-    settle(error instanceof ApiError && error.code === 'AUTH_FAILED');
+    const hasFailed = error instanceof ApiError && error.code === 'AUTH_FAILED';
+    settle(hasFailed);
+    loginThrottle.attempts.add(hasFailed ? 'failed' : 'error');
     throw error;
   }
 }
@@ -76,17 +80,24 @@ async function verifyChallenge(
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
-  const publicKey = agent?.publicKey ?? DUMMY_PUBLIC_KEY;
-  const isValid =
-    (await isSignatureValid(publicKey, nonce, signature)) ||
-    (await isSignatureValid(publicKey, Buffer.from(nonce.toString('base64')), signature));
+  const isValidUnder = async (key: PublicKey): Promise<boolean> =>
+    (await isSignatureValid(key, nonce, signature)) ||
+    (await isSignatureValid(key, Buffer.from(nonce.toString('base64')), signature));
+  const current = agent?.publicKey ?? DUMMY_PUBLIC_KEY;
+  let publicKey = current;
+  let isValid = await isValidUnder(current);
+  if (!isValid) {
+    // WHY for every agent: the time must not tell which one has a former key.
+    publicKey = agent?.formerPublicKey ?? DUMMY_PUBLIC_KEY;
+    isValid = await isValidUnder(publicKey);
+  }
   const token = newToken('lhs_');
   const operation = openSession(origin, {
     agentName,
     challengeId,
     challengeExpiresAt: challenge.issuedAt + CHALLENGE_LIFE_MS,
     wasIssuedToAgent: challenge.wasIssuedToAgent,
-    verifiedAgainst: agent === null ? null : { agentId: agent.id, publicKey: agent.publicKey },
+    verifiedAgainst: agent === null ? null : { agentId: agent.id, publicKey },
     isSignatureValid: isValid,
     tokenHash: hashToken(token.reveal()),
   });

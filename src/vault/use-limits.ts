@@ -4,6 +4,7 @@
  * the first is recorded immediately; the others are recorded once a minute with their number.
  */
 import { ApiError } from '../core/errors.ts';
+import { Tally } from '../core/measures.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { recordRejectedUses } from '../core/operations/use-limits.ts';
@@ -31,7 +32,11 @@ interface Rejections extends Subject {
   count: number;
 }
 
+const LIMIT_KINDS = ['uses per hour', 'bytes per hour', 'concurrent uses'] as const;
+export type LimitKind = (typeof LIMIT_KINDS)[number];
+
 interface Exceeded {
+  readonly kind: LimitKind;
   /** For people, such as `100 uses per hour`. */
   readonly limit: string;
   readonly retryAfterSeconds: number;
@@ -52,6 +57,8 @@ export class UseLimits {
   readonly #running = new Map<string, number>();
   readonly #rejections = new Map<string, Rejections>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** Uses that each kind of limit rejected. */
+  readonly rejectedUses = new Tally<LimitKind>(LIMIT_KINDS);
 
   constructor(ledger: Ledger, now: () => number, intervalMs = MINUTE_MS) {
     this.#ledger = ledger;
@@ -69,6 +76,7 @@ export class UseLimits {
     const subject: Subject = { agentName, policyName: policy.name };
     const exceeded = this.#exceeded(subject, policy.limits);
     if (exceeded === null) return this.#count(subject, policy.limits);
+    this.rejectedUses.add(exceeded.kind);
     await this.#record(subject, exceeded, { path, context });
     const message = `Over the limit of policy ${policy.name}: ${exceeded.limit}. Try again later.`;
     throw new ApiError('RATE_LIMITED', message, exceeded.retryAfterSeconds);
@@ -89,10 +97,14 @@ export class UseLimits {
       if (perHour === null) continue;
       const bucket = this.#bucket(subject, what, perHour);
       if (bucket.tokens >= 1) continue;
-      return { limit: `${perHour} ${what}`, retryAfterSeconds: this.#buckets.waitSeconds(bucket, perHour) };
+      return { kind: what, limit: `${perHour} ${what}`, retryAfterSeconds: this.#buckets.waitSeconds(bucket, perHour) };
     }
     if (concurrent === null || (this.#running.get(keyOf(subject)) ?? 0) < concurrent) return null;
-    return { limit: `${concurrent} concurrent uses`, retryAfterSeconds: CONCURRENT_RETRY_SECONDS };
+    return {
+      kind: 'concurrent uses',
+      limit: `${concurrent} concurrent uses`,
+      retryAfterSeconds: CONCURRENT_RETRY_SECONDS,
+    };
   }
 
   #count(subject: Subject, { usesPerHour, bytesPerHour }: PolicyLimits): Admission {

@@ -7,7 +7,8 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerClient } from '../broker/broker-client.ts';
 import type { BrokerHead, HeaderPairs, Order, UseResult } from '../broker/protocol.ts';
-import type { UseEnd } from '../core/audit.ts';
+import { USE_ENDS, type UseEnd } from '../core/audit.ts';
+import { Tally } from '../core/measures.ts';
 import type { ActorName, EntryId } from '../core/names.ts';
 import type { Context, Operation } from '../core/operation.ts';
 import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
@@ -80,6 +81,7 @@ export class Uses {
   readonly #limits: UseLimits;
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
+  readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
   #timer: NodeJS.Timeout | null = null;
   /** Results that are not recorded yet. */
   readonly #unrecorded = new Set<Promise<void>>();
@@ -89,6 +91,10 @@ export class Uses {
     this.#ledger = ledger;
     this.#broker = broker;
     this.#limits = limits;
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
   }
 
   /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
@@ -110,6 +116,7 @@ export class Uses {
       ended: Promise.resolve(),
     };
     this.#running.set(started.entryId, running);
+    this.measures.started += 1;
     const { signal } = call;
     signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
     if (signal?.aborted === true) running.cut.abort(CUT);
@@ -183,6 +190,10 @@ export class Uses {
     const { context, started } = running;
     this.#running.delete(started.entryId);
     running.admission.end(bytesIn + bytesOut);
+    this.measures.ended.add(running.end ?? ended);
+    this.measures.redactions += redactions;
+    this.measures.bytes.add('in', bytesIn);
+    this.measures.bytes.add('out', bytesOut);
     if (this.#running.size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
       this.#timer = null;

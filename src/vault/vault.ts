@@ -2,7 +2,8 @@
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
-import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText } from '../crypto/encoding.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -10,9 +11,13 @@ import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import type { LoginThrottle } from './login-throttle.ts';
+import type { Resealing } from './resealing.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
+import type { SlotSecrets } from './slot-secrets.ts';
 import type { Uses } from './uses.ts';
+import type { VaultAccess } from './vault-access.ts';
 import type { Verifier } from './verification/verifier.ts';
 
 export interface Vault {
@@ -24,7 +29,11 @@ export interface Vault {
   readonly loginThrottle: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
+  readonly checkpoints: Checkpoints;
   readonly uses: Uses;
+  readonly slotSecrets: SlotSecrets;
+  readonly access: VaultAccess;
+  readonly resealing: Resealing;
   /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;
 }

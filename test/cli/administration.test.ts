@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -179,7 +179,7 @@ test('audit list filters entries, audit verify checks them, and audit export wri
   const file = join(home.path, 'log.ndjson');
   assert.equal(readFileSync(file, 'utf8'), `${lines.join('\n')}\n`);
   assert.equal(statSync(file).mode & 0o777, 0o600);
-  assert.match(readFileSync(join(home.path, 'head.txt'), 'utf8'), /^leasehold-audit-head: 4 \S+ \S+\n$/);
+  assert.match(readFileSync(join(home.path, 'head.txt'), 'utf8'), /^leasehold-audit-head: 4 \S+ \S+ \d+ \S+ \S+\n$/);
   const again = await home.leasehold(['audit', 'export', '--out', 'log.ndjson']);
   assert.deepEqual([again.code, /already exists/.test(again.stderr)], [1, true]);
   const other = await home.leasehold(['audit', 'export', '--out', 'other.ndjson', '--head', 'head.txt']);
@@ -232,4 +232,33 @@ test('the service and its database programs are started with their own flags', a
   assert.equal((await home.leasehold(['server', '--listen', 'nowhere'])).code, 2);
   assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
   assert.equal((await home.leasehold(['migrate', '--from', 'nowhere'])).code, 2);
+});
+
+test('audit checkpoint prints a note that audit verify accepts later, and rejects if the log does not extend it', async (t) => {
+  const { home, put } = await scene(t);
+  const note = (await home.leasehold(['audit', 'checkpoint'])).stdout;
+  assert.match(note, /^leasehold\/[A-Za-z0-9_-]{22}\n\d+\n\S{44}\n\n— leasehold\/\S+ \S+\n$/);
+  writeFileSync(join(home.path, 'kept.txt'), note);
+  await put('a/b');
+  const receipt = (await home.leasehold(['audit', 'receipt', '2'])).stdout;
+  assert.match(receipt, /^c2sp\.org\/tlog-proof@v1\nextra \S{44}\nindex 1\n/);
+  const key = (await home.leasehold(['audit', 'checkpoint', '--public-key'])).stdout;
+  assert.equal(key.startsWith(`${note.split('\n')[0]}+`), true);
+  const verify = (file: string) => home.leasehold(['audit', 'verify', '--checkpoint', file, '-o', 'json']);
+  const extended = await verify('kept.txt');
+  assert.deepEqual([extended.code, JSON.parse(extended.stdout).extends_checkpoint], [0, true], extended.stderr);
+  const [origin, size = '', root, ...rest] = note.split('\n');
+  const variants: readonly (readonly [string, RegExp])[] = [
+    [[origin, '9999', root, ...rest].join('\n'), /the end of the log was cut off/],
+    [[origin, size, `${'A'.repeat(43)}=`, ...rest].join('\n'), /the log was replaced/],
+    [['leasehold/other', size, root, ...rest].join('\n'), /it is another log/],
+  ];
+  for (const [text, problem] of variants) {
+    writeFileSync(join(home.path, 'other.txt'), text);
+    const found = await verify('other.txt');
+    assert.deepEqual([found.code, JSON.parse(found.stdout).extends_checkpoint], [3, false]);
+    assert.match(found.stderr, problem);
+  }
+  writeFileSync(join(home.path, 'other.txt'), 'no checkpoint');
+  assert.equal((await verify('other.txt')).code, 1);
 });

@@ -33,9 +33,10 @@ const assertSaid = async (answer: ReturnType<Home['leasehold']>): Promise<string
 test('every command, flag and choice of the table is offered at its position, and help does not list __complete', async (t) => {
   const first = offers('');
   for (const { name, flags = {} } of COMMANDS) {
-    const [noun = '', verb] = name.split(' ');
-    assert.ok(first.includes(noun), noun);
-    if (verb !== undefined) assert.ok(offers(`${noun} `).includes(verb), name);
+    const words = name.split(' ');
+    assert.ok(first.includes(words[0] ?? ''), name);
+    const [verb = '', ...nouns] = words.toReversed();
+    if (nouns.length > 0) assert.ok(offers(`${nouns.toReversed().join(' ')} `).includes(verb), name);
     const command = COMMANDS.find((each) => each.name === name);
     assert.ok(command !== undefined);
     if (command.takesAllWords === true) continue;

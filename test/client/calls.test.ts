@@ -1,7 +1,10 @@
 /** Every route of the interface has a call, which sends the documented request and returns the response. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
+import { Secret } from '../../src/core/secret.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { AGENT, collect, keyFileOf, setScene, withCode } from './fixture.ts';
 
@@ -51,7 +54,19 @@ test('every route in the table is called, and every response is returned', async
   assert.equal((await vault.agents.read('ci')).description, 'builds');
   assert.equal((await vault.agents.list()).data.length, 2);
   assert.equal((await collect(vault.agents.listAll())).length, 2);
+  assert.equal((await vault.agents.rotate('ci', { grace_seconds: 0 })).name, 'ci');
   await vault.agents.deregister('ci');
+
+  assert.equal((await vault.keys.addSlot({ name: 'second', kind: 'file' })).kind, 'file');
+  assert.equal((await vault.keys.slots()).length, 2);
+  assert.deepEqual(await vault.keys.testSlot('second', null), { opens: true, problem: null });
+  await vault.keys.removeSlot('second');
+  assert.deepEqual(await vault.keys.rotate('data'), { key: 'data' });
+  assert.deepEqual(await vault.keys.lock(), { status: 'locked' });
+  await assert.rejects(vault.keys.slots(), withCode('VAULT_LOCKED', 503));
+  assert.equal((await vault.keys.attendedSlots()).length, 1);
+  const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
+  assert.equal((await vault.keys.unlock(new Secret(rootKey))).status, 'ok');
 
   const targets = [{ origin: 'https://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
   await vault.targets.put('prod/a+b', { targets, placement: { kind: 'bearer' } });
@@ -89,10 +104,19 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual([all.length, all.at(-1)?.seq], [Number(head?.split(' ')[0]), newest.meta.total]);
   assert.equal((await vault.audit.verify()).valid, true);
   await vault.audit.readProgress();
+  assert.deepEqual(await vault.audit.readRollback(), { loss: null });
+  assert.deepEqual(await vault.audit.acceptRollback(), { status: 'ok' });
+  const { size } = await vault.audit.readCheckpoint();
+  assert.equal((await vault.audit.proveEntry(1)).seq, 1);
+  assert.equal((await vault.audit.proveConsistency({ from: 1 })).from_root.length, 44);
+  assert.equal((await vault.audit.proveConsistency({ from: 1, to: size })).to, size);
+  const backup = await new Response(await vault.backup()).text();
+  assert.match(backup, /^\{"format":"leasehold-backup-v1".*\n(?:.+\n)+\{"end":.*\n$/);
 
   const called = new Set(between.seen.map(({ method, path }) => rowOf(method, path)));
-  // A row of other content without a caller's token is for programs that have no client yet.
-  const forClients = ROUTES.filter(({ who, content }) => who !== 'public' || content === null);
+  // A row of other content without a caller's token is for programs that have no client yet, and probes for monitoring.
+  const isProbe = (id: string): boolean => id === 'readLiveness' || id === 'readReadiness';
+  const forClients = ROUTES.filter(({ id, who, content }) => !isProbe(id) && (who !== 'public' || content === null));
   const uncalled = forClients.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
   assert.deepEqual(uncalled, []);
   await service.stop();

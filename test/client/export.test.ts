@@ -33,7 +33,12 @@ test('an export is the log, oldest first, entry for entry, with its head', async
   const exported = await collect(entries);
   const listed = await admin.audit.list({ order: 'asc', limit: 1000 });
   assert.ok(exported.length > 300);
-  assert.deepEqual(exported, listed.data);
+  // Only the export has the states of rows.
+  const shown = exported.map((entry) => Object.entries(entry).filter(([key]) => key !== 'subject' && key !== 'state'));
+  assert.deepEqual(
+    shown.map((fields) => Object.fromEntries(fields)),
+    listed.data,
+  );
   assert.match(head ?? '', new RegExp(`^${exported.length} ${exported.at(-1)?.hmac.replaceAll('+', '\\+')} `));
 });
 

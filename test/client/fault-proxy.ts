@@ -26,8 +26,8 @@ export type Act =
   | { readonly apartMs: number }
   /** Sends this response instead of that of the service. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
-  /** Delays the request until the promise resolves. */
-  | { readonly after: Promise<unknown> };
+  /** Delays the request until the promise resolves; a function makes it when the request arrives. */
+  | { readonly after: Promise<unknown> | (() => Promise<unknown>) };
 
 export interface Between {
   readonly address: string;
@@ -48,7 +48,8 @@ export async function standBetween(scope: Scope, service: { readonly address: st
     seen.push(call);
     const at = waiting.findIndex(({ fits }) => fits(call));
     const [found] = at === -1 ? [] : waiting.splice(at, 1);
-    await perform(found?.act ?? 'pass', call, answer, service.address);
+    // A request that was delayed until its test had ended finds no service.
+    await perform(found?.act ?? 'pass', call, answer, service.address).catch(() => answer.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   scope.after(() => {
@@ -70,7 +71,7 @@ async function perform(act: Act | 'pass', call: Seen, answer: ServerResponse, ad
     answer.writeHead(act.status, act.headers).end(act.body);
     return;
   }
-  if (typeof act === 'object' && 'after' in act) await act.after;
+  if (typeof act === 'object' && 'after' in act) await (typeof act.after === 'function' ? act.after() : act.after);
   const { method, headers, path, body } = call;
   const received = await new Promise<IncomingMessage>((resolve, reject) => {
     request(`${address}${path}`, { method, headers }, resolve).once('error', reject).end(body);

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
-import { readAuditKey } from '../../src/server/root-key.ts';
+import { readAuditKeys } from '../../src/server/read-keys.ts';
 import { Journal } from '../e2e/client-journal.ts';
 import { Inspector, type Tally } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';
@@ -38,7 +38,7 @@ export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<
   const load = new Load(journal, dice.fork());
   const inspector = new Inspector(journal);
   const nodes = [...cluster.nodes];
-  const target = targetOf(cluster, nodes, dice.fork());
+  const target = await targetOf(cluster, nodes, dice.fork());
   await load.prepare(target);
   for (let round = 0; round < rounds; round++) {
     let isOver = false;
@@ -56,8 +56,15 @@ export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<
 }
 
 /** Each call is sent to a random node. */
-function targetOf({ adminToken, rootKeyFile }: Cluster, nodes: readonly Node[], dice: Dice): Target {
-  const auditKey = readAuditKey(readConfiguration(['--root-key-file', rootKeyFile], {}) as Configuration);
+async function targetOf(
+  { adminToken, rootKeyFile, url }: Cluster,
+  nodes: readonly Node[],
+  dice: Dice,
+): Promise<Target> {
+  const environment = { LEASEHOLD_DATABASE_URL: url };
+  const auditKey = await readAuditKeys(
+    readConfiguration(['--root-key-file', rootKeyFile], environment) as Configuration,
+  );
   return {
     get address() {
       return dice.pick(nodes).address;

@@ -6,6 +6,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { headMac } from '../../src/crypto/chain.ts';
+import { readConfiguration } from '../../src/server/configuration.ts';
+import { readVaultKeys } from '../../src/server/read-keys.ts';
+import { toHead } from '../../src/store/audit-log.ts';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -118,9 +122,17 @@ test('a node that missed more than the recorded removals reloads all agents and 
   );
   assert.equal((await one.admin.delete('/api/v1/policies/many-1')).status, 204);
   // As if ten thousand batches had changed something meanwhile, and their removals were pruned.
+  const [row] = await querySql(cluster.url, 'SELECT * FROM leasehold.audit_head');
+  const head = toHead(row) ?? assert.fail();
+  const later = { ...head, epoch: head.epoch + 20_000 };
+  const keys = await readVaultKeys(
+    readConfiguration(['--root-key-file', cluster.rootKeyFile], { LEASEHOLD_DATABASE_URL: cluster.url }) ??
+      assert.fail(),
+  );
   await querySql(
     cluster.url,
-    'UPDATE leasehold.audit_head SET epoch = epoch + 20000; DELETE FROM leasehold.control_removals',
+    `UPDATE leasehold.audit_head SET epoch = ${later.epoch}, mac = '${headMac(keys.audit, later)}';
+     DELETE FROM leasehold.control_removals`,
   );
   const policies = (await three.admin.get('/api/v1/policies')).body.data.map(({ name }: { name: string }) => name);
   assert.equal(policies.length, before);

@@ -69,7 +69,7 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'putPolicy', policy: aPolicy(2) },
   { kind: 'removePolicy', name: aPolicy(1).name },
   { kind: 'putSession', session: aSession(2) },
-  { kind: 'removeSession', tokenHash: aSession(1).tokenHash },
+  { kind: 'removeSession', ...aSession(1) },
   { kind: 'consumeChallenge', id: asChallenge(2), expiresAt: T0 },
   keptReply(aReply(1, { reply: '"another"' })),
   keptReply(aReply(2)),
@@ -103,7 +103,7 @@ export function commitContract({ name, newVault }: Subject): void {
       const before = await snapshot(store);
       const turn = await store.begin([]);
       const accesses = new Map([[A.id, 5]]);
-      const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], accesses };
+      const batch = { entries, head: headAt(2, 1), treeNodes: [], changes: [...OF_EVERY_KIND, ...changes], accesses };
       await assert.rejects(turn.commit(batch), StoreError);
       assert.deepEqual(await snapshot(store), before);
       await commit(store, { entries: [anEntry(2)], changes: OF_EVERY_KIND });
@@ -137,7 +137,7 @@ export function commitContract({ name, newVault }: Subject): void {
         { kind: 'putAgent', agent },
         { kind: 'removePolicy', name: policy.name },
         { kind: 'putPolicy', policy },
-        { kind: 'removeSession', tokenHash: session.tokenHash },
+        { kind: 'removeSession', ...session },
         { kind: 'putSession', session },
       ],
     });
@@ -165,7 +165,7 @@ export function commitContract({ name, newVault }: Subject): void {
         { kind: 'putPolicy', policy },
         { kind: 'removePolicy', name: policy.name },
         { kind: 'putSession', session },
-        { kind: 'removeSession', tokenHash: session.tokenHash },
+        { kind: 'removeSession', ...session },
       ],
     });
     assert.deepEqual(await snapshot(store), before);

@@ -5,7 +5,7 @@ import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import type { Store } from '../../src/store/sql-store.ts';
-import { aCredential, aLease, anEntry, commit, leased, retrievals, stored, T0 } from './rows.ts';
+import { aCredential, aLease, anEntry, commit, headAt, leased, retrievals, stored, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
 const [A, B] = [aCredential('a'), aCredential('b')];
@@ -60,7 +60,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: a store that is opened again returns the same counts, which include only successful retrievals`, async (t) => {
     const open = await newPlace(t);
     const first = await open();
-    await first.initialise('check', { seq: 0, hmac: '', mac: '', epoch: 0 }, 0);
+    await first.initialise('check', headAt(0), 0);
     await commit(first, { changes: [stored(A), stored(B)] });
     await commit(first, retrievals(1, [A, B, A]));
     await commit(first, {

@@ -177,7 +177,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
         { kind: 'putPolicy', policy: { ...replaced, mac: 'another' } },
         { kind: 'removePolicy', name: aPolicy(2).name },
         { kind: 'removeAgent', id: anAgent(2).id, name: anAgent(2).name },
-        { kind: 'removeSession', tokenHash: aSession(2).tokenHash },
+        { kind: 'removeSession', ...aSession(2) },
       ],
     });
     assert.deepEqual(await store.readPolicies(), [{ ...replaced, mac: 'another' }]);

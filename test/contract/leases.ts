@@ -19,7 +19,7 @@ import type { StoredChange } from '../../src/store/store.ts';
 import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
-import { countLeases, countRevokedBy, listLeases } from './scan.ts';
+import { countActive, countLeases, countRevokedBy, listLeases } from './scan.ts';
 import type { Subject } from './store.ts';
 
 /** Between one event and the next: so that leases last from less than one event to beyond the end. */
@@ -120,6 +120,17 @@ async function assertLists(store: Store, leases: readonly Lease[], query: LeaseQ
   assert.equal((await countLeases(store, query, 12, 2)).count, Math.min(2, cut.length));
 }
 
+/** The count of active leases, and that a later count may begin at the oldest one. */
+async function assertActive(store: Store, leases: readonly Lease[], now: number): Promise<void> {
+  const activeAt = (time: number): Lease[] => leases.filter((lease) => statusOf(lease, time) === 'active');
+  const { retrieve, use, oldestSeq } = await countActive(store, now, 0);
+  assert.deepEqual([retrieve, use], [activeAt(now).length, 0]);
+  assert.equal(oldestSeq, activeAt(now)[0]?.seq ?? null);
+  if (oldestSeq === null) return;
+  const later = now + 3 * STEP_MS;
+  assert.equal((await countActive(store, later, oldestSeq)).retrieve, activeAt(later).length);
+}
+
 export function leaseContract({ name, newVault }: Subject): void {
   test(`${name}: transactions, counts and lists show leases after bulk revocations, revocations and renewals; the leases that each bulk revocation ended can be counted later`, async () => {
     const histories = fc.array(event, { minLength: 30, maxLength: 60 });
@@ -142,6 +153,7 @@ export function leaseContract({ name, newVault }: Subject): void {
             end + 20 * STEP_MS,
             end - 20 * STEP_MS + ENDED_LEASE_RETENTION_MS,
           ]) {
+            await assertActive(store, leases, now);
             for (const status of [null, ...LEASE_STATUSES]) {
               await assertLists(store, leases, { ...queryAt(now), status });
               await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });

@@ -36,6 +36,8 @@ export const headAt = (seq: number, epoch = 0): Head => ({
   hmac: base64(`hmac ${seq}`),
   mac: base64(`mac ${seq} ${epoch}`),
   epoch,
+  tree: null,
+  control: null,
 });
 
 export const anEntry = (seq: number, fields: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -63,6 +65,8 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   publicKey: base64(`key ${n}`) as PublicKey,
   registeredAt: T0 + n,
   sessionsEndedAt: null,
+  formerPublicKey: null,
+  formerKeyUntil: null,
   mac: base64(`mac of agent ${n}`),
   ...fields,
 });
@@ -173,6 +177,7 @@ export async function commit(
   store: Store,
   {
     entries = [],
+    treeNodes = [],
     changes = [],
     accesses = new Map(),
     seq,
@@ -180,7 +185,7 @@ export async function commit(
 ): Promise<void> {
   const { head } = await store.readHead();
   const turn = await store.begin([]);
-  const batch = { entries, changes, accesses, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
+  const batch = { entries, treeNodes, changes, accesses, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
   await (await turn.commit(batch)).durable;
 }
 

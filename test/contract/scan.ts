@@ -112,3 +112,22 @@ export async function matchEntries(
     return { rows: seqs, next };
   });
 }
+
+/** The active leases from `fromSeq` on. */
+export async function countActive(
+  store: Store,
+  now: number,
+  fromSeq: number,
+): Promise<{ retrieve: number; use: number; oldestSeq: number | null }> {
+  let [retrieve, use]: [number, number] = [0, 0];
+  let oldestSeq: number | null = null;
+  let before: number | null = NEWEST_LEASE;
+  while (before !== null) {
+    const step = await store.countActiveLeases(now, fromSeq, before);
+    retrieve += step.retrieve;
+    use += step.use;
+    oldestSeq = step.oldestSeq ?? oldestSeq;
+    before = step.next;
+  }
+  return { retrieve, use, oldestSeq };
+}

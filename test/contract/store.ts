@@ -9,10 +9,12 @@ import { countContract } from './counts.ts';
 import { exposureContract } from './exposures.ts';
 import { keptReplyContract } from './idempotency-records.ts';
 import { beginningContract } from './initialise.ts';
+import { keyContract } from './keys.ts';
 import { leaseContract } from './leases.ts';
 import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { headAt, KEY_CHECK, T0 } from './rows.ts';
+import { streamContract } from './streams.ts';
 import { sweepContract } from './sweeping.ts';
 import { sweepLeaseContract } from './sweeping-leases.ts';
 import { turnContract } from './transactions.ts';
@@ -52,7 +54,9 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   leaseContract(subject);
   listContract(subject);
   logContract(subject);
+  streamContract(subject);
   sweepContract(subject);
   sweepLeaseContract(subject);
   exposureContract(subject);
+  keyContract(subject);
 }

@@ -33,6 +33,8 @@ export function turnContract({ name, newVault }: Subject): void {
       spentChallenges: [],
       usages: [],
       idempotencyRecords: [],
+      states: new Map(),
+      keySlots: [],
     });
   });
 

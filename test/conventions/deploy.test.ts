@@ -192,7 +192,7 @@ test('the balancer checks every node, under the address that the nodes trust, wi
     assert.ok(words(node['command']).includes(`--trusted-proxy=${inside['ipv4_address']}`));
   }
   assert.ok(Number(/maxconn (\d+) resolvers/.exec(text)?.[1]) < 500);
-  assert.match(text, /http-check send meth GET uri \/api\/v1\/health ver HTTP\/1\.1 hdr Host localhost$/m);
+  assert.match(text, /http-check send meth GET uri \/readyz ver HTTP\/1\.1 hdr Host localhost$/m);
 });
 
 test('a shell can parse the shell scripts of deploy', () => {

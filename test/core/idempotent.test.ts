@@ -156,7 +156,7 @@ test('an ended session gets no saved reply', () => {
   const workspace = known({ expiresAt: NOW + 10 });
   decide(storing(agent(ONE)), workspace);
   assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).error?.code, 'SESSION_EXPIRED');
-  workspace.apply({ kind: 'removeSession', tokenHash: HASH });
+  workspace.apply({ kind: 'removeSession', tokenHash: HASH, issuedAt: NOW });
   assert.equal(decide(storing(agent(ONE)), workspace).error?.code, 'UNAUTHENTICATED');
 });
 

@@ -219,7 +219,10 @@ test('a running use goes on until its lease, caller, grant or target ends', () =
         }),
       'revoked',
     ],
-    'the session ends': [(batch) => batch.state.apply({ kind: 'removeSession', tokenHash: SESSION }), 'revoked'],
+    'the session ends': [
+      (batch) => batch.state.apply({ kind: 'removeSession', tokenHash: SESSION, issuedAt: NOW }),
+      'revoked',
+    ],
     'the agent is deregistered': [
       (batch) => batch.state.apply({ kind: 'removeAgent', id: 'a' as AgentId, name: CI }),
       'revoked',

@@ -4,14 +4,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
-import { entryMac, headMac, isHeadAuthentic } from '../../src/crypto/chain.ts';
-import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { auditKeyAt, exportAuditKey } from '../../src/crypto/audit-keys.ts';
+import { entryMac, headMac, isHeadAuthentic, isHeadInForce } from '../../src/crypto/chain.ts';
+import { headWithoutTree } from '../kit/head.ts';
 import { wellFormedText } from '../kit/property.ts';
-import { AUDIT, arbitraryEntry, arbitraryUse, chained, checkChain, FROZEN_LOGS } from './audit-vectors.ts';
+import {
+  AUDIT,
+  arbitraryEntry,
+  arbitraryState,
+  arbitraryUse,
+  chained,
+  checkChain,
+  FROZEN_LOGS,
+  toHead,
+} from './audit-vectors.ts';
 import { flipped, keysFrom, keysOf } from './vectors.ts';
 
 const keys = keysOf(AUDIT.root_key);
-const anyEntry = fc.oneof(arbitraryEntry, arbitraryUse);
+const anyEntry = fc.oneof(arbitraryEntry, arbitraryUse, arbitraryState);
 
 test('the audit key equals the frozen one', () => assert.equal(exportAuditKey(keys), AUDIT.audit_key));
 
@@ -30,8 +40,8 @@ test('each frozen entry MAC covers the previous one, and the head record the las
       previous = entry.hmac;
     }
     assert.equal(head.hmac, previous);
-    assert.equal(headMac(keys.audit, head.seq, head.hmac), head.mac);
-    assert.equal(isHeadAuthentic(keys.audit, head), true);
+    assert.equal(headMac(keys.audit, toHead(head)), head.mac);
+    assert.equal(isHeadAuthentic(keys.audit, toHead(head)), true);
   }
 });
 
@@ -40,7 +50,7 @@ test('the frozen log is valid, and so is each prefix with its own head record', 
     for (let length = 0; length <= log.entries.length; length++) {
       const entries = log.entries.slice(0, length);
       const hmac = entries.at(-1)?.hmac ?? GENESIS_MAC;
-      const head = { seq: length, hmac, mac: headMac(keys.audit, length, hmac) };
+      const head = headWithoutTree(keys.audit, length, hmac);
       assert.equal(checkChain(keys, entries, head), null);
     }
   }
@@ -104,7 +114,7 @@ test('an entry MAC depends on the key, on the previous entry, and on every earli
 
 test('a head record is authentic only with its own sequence number, entry MAC, key and spelling', () => {
   const { seq, hmac, mac } = AUDIT.head;
-  assert.equal(isHeadAuthentic(keysFrom(3).audit, AUDIT.head), false);
+  assert.equal(isHeadAuthentic(keysFrom(3).audit, toHead(AUDIT.head)), false);
   for (const head of [
     { seq: seq - 1, hmac, mac },
     { seq: seq + 10, hmac, mac },
@@ -114,7 +124,28 @@ test('a head record is authentic only with its own sequence number, entry MAC, k
     { seq, hmac, mac: '' },
     { seq, hmac, mac: hmac },
   ]) {
-    assert.equal(isHeadAuthentic(keys.audit, head), false, JSON.stringify(head));
+    assert.equal(isHeadAuthentic(keys.audit, toHead(head)), false, JSON.stringify(head));
   }
-  assert.equal(canonicalHead(seq, hmac), JSON.stringify(['leasehold-head-v1', seq, hmac]));
+  assert.equal(canonicalHead(toHead(AUDIT.head)), JSON.stringify(['leasehold-head-v1', seq, hmac]));
+});
+
+test('a head record with a tree is authentic only with its own epoch, tree and control digest', () => {
+  const fields = { seq: 1, hmac: GENESIS_MAC, epoch: 7, tree: GENESIS_MAC, control: 'digest' };
+  const head = { ...fields, mac: headMac(keys.audit, fields) };
+  assert.equal(isHeadAuthentic(keys.audit, head), true);
+  const others = [{ epoch: 6 }, { tree: '' }, { tree: null }, { control: null }, { control: 'other' }];
+  for (const other of others) {
+    assert.equal(isHeadAuthentic(keys.audit, { ...head, ...other }), false, JSON.stringify(other));
+  }
+});
+
+test('a head record under an audit key that was replaced before is not in force', () => {
+  const auditKeys = [1, 5].map((fromSeq) => ({ fromSeq, key: keysFrom(fromSeq).audit }));
+  const rotated = { auditKeys, auditAt: (seq: number) => auditKeyAt(auditKeys, seq) };
+  const isInForce = (seq: number, under: number): boolean => {
+    const fields = { ...toHead(AUDIT.head), seq };
+    return isHeadInForce(rotated, { ...fields, mac: headMac(keysFrom(under).audit, fields) });
+  };
+  // Entry 4 is that of the rotation, under the former key.
+  assert.deepEqual([isInForce(3, 1), isInForce(4, 1), isInForce(5, 1), isInForce(5, 5)], [false, true, false, true]);
 });

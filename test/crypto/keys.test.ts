@@ -4,13 +4,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  decodeStrictBase64,
-  deriveKeys,
-  exportAuditKey,
-  parseRootKey,
-  timingSafeEqualText,
-} from '../../src/crypto/keys.ts';
+import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
+import { decodeStrictBase64, timingSafeEqualText } from '../../src/crypto/encoding.ts';
+import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { hashToken, newToken } from '../../src/crypto/tokens.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 import { flipped, keysOf, readVectors } from './vectors.ts';

@@ -4,9 +4,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { runs } from '../kit/property.ts';
-import { AUDIT, AUDIT_OF_USES, arbitraryEntry, arbitraryUse, chained, FROZEN_LOGS } from './audit-vectors.ts';
+import {
+  AUDIT,
+  AUDIT_OF_USES,
+  arbitraryEntry,
+  arbitraryState,
+  arbitraryUse,
+  chained,
+  FROZEN_LOGS,
+} from './audit-vectors.ts';
 import { type Evidence, runVerifier, runVerifierOnMany, toExport } from './python-verifier.ts';
 import { keysFrom, keysOf } from './vectors.ts';
 
@@ -88,7 +96,7 @@ test('with the key of another vault the first entry is broken', async (t) => {
 
 test('logs with any text are valid, and broken when one of their fields is altered', async (t) => {
   const keys = keysOf(AUDIT.root_key);
-  const drafts = fc.array(fc.oneof(arbitraryEntry, arbitraryUse), { minLength: 60, maxLength: 60 });
+  const drafts = fc.array(fc.oneof(arbitraryEntry, arbitraryUse, arbitraryState), { minLength: 60, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(drafts, fc.nat(59), async (list, at) => {
       const { entries, head: end } = chained(keys, list);

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Head } from '../../src/store/store.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import type { LogHead } from './audit-vectors.ts';
 
@@ -18,7 +19,7 @@ export interface Verdict {
 export interface Evidence {
   /** Newline-delimited JSON as it was exported. */
   readonly text: string;
-  readonly head: LogHead | string | null;
+  readonly head: LogHead | Head | string | null;
   readonly auditKey: string;
 }
 
@@ -27,13 +28,20 @@ export function toExport(entries: readonly object[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 }
 
+/** As the header of an export has them. */
+function toWords(head: LogHead | Head): string {
+  const words = [head.seq, head.hmac, head.mac];
+  if (!('tree' in head) || head.tree === null) return words.join(' ');
+  return [...words, head.epoch, head.tree || '-', head.control ?? '-'].join(' ');
+}
+
 /** Lays the evidence down as files; returns the arguments that name it. */
 function layDown(scope: Scope, { text, head, auditKey }: Evidence): string[] {
   const directory = temporaryDirectory(scope);
   const [exported, keyFile] = [join(directory, 'audit.ndjson'), join(directory, 'audit.key')];
   writeFileSync(exported, text);
   writeFileSync(keyFile, `${auditKey}\n`);
-  const words = head === null || typeof head === 'string' ? head : `${head.seq} ${head.hmac} ${head.mac}`;
+  const words = head === null || typeof head === 'string' ? head : toWords(head);
   return [exported, '--key-file', keyFile, ...(words === null ? [] : ['--head', words])];
 }
 
@@ -50,30 +58,43 @@ export function runVerifier(scope: Scope, evidence: Evidence): Promise<Verdict> 
   });
 }
 
-// Replaces the code below the script's `if __name__`: the status is returned instead of ending the process.
-const MANY = `
-import contextlib, importlib.util, io, json, sys
+const LOAD = `
+import base64, contextlib, importlib.util, io, json, sys
 spec = importlib.util.spec_from_file_location('verify_audit', sys.argv[1])
 verifier = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(verifier)
-verdicts = []
-for arguments in json.load(sys.stdin):
+given = json.load(sys.stdin)
+`;
+
+// Replaces the code below the script's `if __name__`: the status is returned instead of ending the process.
+const RUNS = `
+answer = []
+for arguments in given:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = verifier.guarded(arguments)
-    verdicts.append([status, out.getvalue(), err.getvalue()])
-print(json.dumps(verdicts))
+    answer.append([status, out.getvalue(), err.getvalue()])
 `;
 
 /** Many runs in one process of Python, whose start costs more than a verification. */
 export function runVerifierOnMany(scope: Scope, evidence: readonly Evidence[]): Promise<Verdict[]> {
-  const runs = evidence.map((each) => layDown(scope, each));
+  return runVerifierWith(evidence.map((each) => layDown(scope, each)));
+}
+
+/** As `runVerifierOnMany`, each run with these arguments. */
+export async function runVerifierWith(runs: readonly (readonly string[])[]): Promise<Verdict[]> {
+  const verdicts: [number, string, string][] = await callVerifier(RUNS, runs);
+  return verdicts.map((verdict) => toVerdict(...verdict));
+}
+
+/** Runs code of Python with the script as the module `verifier` and the JSON as `given`; returns its `answer`. */
+export function callVerifier(code: string, given: unknown): Promise<ReturnType<typeof JSON.parse>> {
   return new Promise((resolve, reject) => {
-    const child = execFile('python3', ['-B', '-c', MANY, SCRIPT], (error, stdout, stderr) => {
+    const program = `${LOAD}${code}\njson.dump(answer, sys.stdout)\n`;
+    const child = execFile('python3', ['-B', '-c', program, SCRIPT], (error, stdout, stderr) => {
       if (error !== null) return reject(new Error(stderr, { cause: error }));
-      const verdicts: [number, string, string][] = JSON.parse(stdout);
-      resolve(verdicts.map((verdict) => toVerdict(...verdict)));
+      resolve(JSON.parse(stdout));
     });
-    child.stdin?.end(JSON.stringify(runs));
+    child.stdin?.end(JSON.stringify(given));
   });
 }

@@ -7,6 +7,7 @@ import type { Credential } from '../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import type { Usage } from '../../src/core/target.ts';
+import { isRowAuthentic } from '../../src/crypto/row-mac.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -90,4 +91,8 @@ test('the MAC covers each field of each kind of row', () => {
       assert.equal(isAuthentic(tampered), false, `${vector.kind}.${field}`);
     }
   }
+});
+
+test('a row without a MAC, which only damage leaves, is not authentic', () => {
+  for (const mac of [null, undefined, 7]) assert.equal(isRowAuthentic(keys.row, 'agent', ['id'], mac), false);
 });

@@ -28,6 +28,9 @@ export interface Call extends Intent {
   answer: TestResponse | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** On the system's monotonic clock, which other processes share. */
+  readonly sentAtNs: bigint;
+  answeredAtNs: bigint | null;
   /** For an error after which the outcome is unknown. */
   refusedAs: string | null;
 }
@@ -43,7 +46,15 @@ export class Journal {
 
   /** Resolves to the response, or to null if the service ended before it was complete. */
   async send(intent: Intent, request: () => Promise<TestResponse>): Promise<TestResponse | null> {
-    const call: Call = { ...intent, answer: null, startedAt: Date.now(), refusedAs: null };
+    const sentAtNs = process.hrtime.bigint();
+    const call: Call = {
+      ...intent,
+      answer: null,
+      startedAt: Date.now(),
+      sentAtNs,
+      answeredAtNs: null,
+      refusedAs: null,
+    };
     this.#calls.push(call);
     const answer = await this.ask(request, (requestId) => {
       call.refusedAs = requestId;
@@ -52,6 +63,7 @@ export class Journal {
       throw new Error(`${intent.event} on ${intent.resource} got ${answer.status}: ${answer.text}`);
     }
     call.answer = answer;
+    if (answer !== null) call.answeredAtNs = process.hrtime.bigint();
     return answer;
   }
 

@@ -53,6 +53,7 @@ export class Inspector {
     await this.#checkAgents(target);
     await this.#checkSessions(target, calls);
     await this.#checkValues(target);
+    await this.#checkState(target);
   }
 
   #count(calls: readonly Call[], explained: readonly Call[]): void {
@@ -182,6 +183,13 @@ export class Inspector {
       );
       assert.equal(answer?.status, 401, 'a challenge works once, over crashes too');
     }
+  }
+
+  /** No row, removal or value looks as if it was altered outside. */
+  async #checkState({ admin }: Target): Promise<void> {
+    const { body, text } = await admin.get('/api/v1/audit/verify?state=true&values=true');
+    assert.deepEqual(body.data?.state?.problems, [], text);
+    assert.ok(body.data.state.checked > 0);
   }
 
   async #checkValues({ admin }: Target): Promise<void> {

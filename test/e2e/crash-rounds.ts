@@ -1,15 +1,15 @@
 /**
  * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a random moment,
- * and start again on the same data directory. SIGKILL ends the process, not the machine: durability after a loss of
- * power is tested in test/sqlite/wal-sync.test.ts and test/sqlite/power-cut.test.ts.
+ * and start again on the same data directory. SIGKILL ends the process, not the machine: losses of power are in
+ * test/faults.
  */
 
 import { join } from 'node:path';
-import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
-import { readAuditKey } from '../../src/server/root-key.ts';
+import { exportAuditKeys } from '../../src/crypto/audit-keys.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
 import { Journal } from './client-journal.ts';
 import { Inspector, type Tally } from './consistency-check.ts';
 import type { Target } from './fixture.ts';
@@ -43,7 +43,7 @@ export async function runRounds(
     if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
     const calls = journal.take();
     const service = await startProcess(scope, dataDir);
-    const target = targetOf(service, dataDir);
+    const target = await targetOf(service, dataDir);
     if (round === 0) await load.prepare(target);
     else await inspector.inspect(target, calls);
     if (round === rounds) {
@@ -59,12 +59,12 @@ export async function runRounds(
   return inspector.tally;
 }
 
-function targetOf({ address, adminToken }: ServiceProcess, dataDir: string): Target {
+async function targetOf({ address, adminToken }: ServiceProcess, dataDir: string): Promise<Target> {
   return {
     address,
     admin: createClient(address, adminToken),
     keyOf: (name) => readAgentKey(dataDir, name),
-    auditKey: readAuditKey(readConfiguration(['--data-dir', dataDir], {}) as Configuration),
+    auditKey: exportAuditKeys(await vaultKeysOf(dataDir)),
     agentsDir: join(dataDir, 'agents'),
     scratchFile: `${dataDir}.ndjson`,
   };

@@ -15,8 +15,10 @@ import { decodeChallengeId, deriveNonce } from '../../src/crypto/challenges.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
 import { unseal } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
+import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { ROOT } from '../conventions/source.ts';
+import { CHECKPOINTS } from '../crypto/checkpoint-vectors.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
@@ -148,16 +150,25 @@ test('the entries, the head record and its header on the page have the documente
     shows(canonicalEntry(entry), '\n', entryMac(keys.audit, previous, entry), '\n');
     if (seq > 1) shows(`whose \`hmac\` is\n\`${previous}\``);
   }
-  const mac = headMac(keys.audit, head.seq, head.hmac);
-  shows(canonicalHead(head.seq, head.hmac), '\n', mac, '\n');
-  shows(`Leasehold-Audit-Head: ${head.seq} ${head.hmac} ${mac}\n`);
-  const uses = readVectors<Log>('audit-v2.json').entries;
-  for (const seq of [3, 5]) {
-    const entry = uses[seq - 1];
-    assert.ok(entry);
-    const previous = uses[seq - 2]?.hmac ?? '';
-    shows(canonicalEntry(entry), '\n', entryMac(keys.audit, previous, entry), '\n');
-    shows(`\`${previous}\``);
+  const tree = CompactRange.empty();
+  for (const { hmac } of entries) tree.append(hmac, []);
+  const fields = { ...head, epoch: 2, tree: tree.toString(), control: null };
+  const mac = headMac(keys.audit, fields);
+  shows(canonicalHead(fields), '\n', mac, '\n');
+  shows(`Leasehold-Audit-Head: ${head.seq} ${head.hmac} ${mac} 2 ${tree} -\n`);
+  shows(`root: ${encodeHash(tree.root)}`);
+  for (const [file, seqs] of [
+    ['audit-v2.json', [3, 5]],
+    ['audit-v3.json', [5, 7]],
+  ] as const) {
+    const others = readVectors<Log>(file).entries;
+    for (const seq of seqs) {
+      const entry = others[seq - 1];
+      assert.ok(entry);
+      const previous = others[seq - 2]?.hmac ?? '';
+      shows(canonicalEntry(entry), '\n', entryMac(keys.audit, previous, entry), '\n');
+      shows(`\`${previous}\``);
+    }
   }
   const [first] = entries;
   const keysNamed = (end: string): string[] => {
@@ -166,6 +177,16 @@ test('the entries, the head record and its header on the page have the documente
   };
   assert.deepEqual(keysNamed('in this order'), Object.keys(first ?? {}));
   assert.deepEqual(keysNamed('behind them'), [...USE_FIELDS]);
+});
+
+test('the checkpoint, the receipt and the proof on the page are those of the vectors', () => {
+  const { seed, verifier_key, checkpoints, receipts, consistency } = CHECKPOINTS;
+  shows(`signed with the seed \`${seed}\``);
+  shows('```text\n', verifier_key, '\n```');
+  shows('```text\n', checkpoints[6]?.note ?? '?', '```');
+  shows('```text\n', receipts.find((each) => each.seq === 4 && each.size === 6)?.receipt ?? '?', '```');
+  const [, proof = ''] = /From 3 to 6 entries it is:\n\n```json\n(.*)\n/.exec(page) ?? [];
+  assert.deepEqual(JSON.parse(proof), consistency.find((each) => each.from === 3 && each.to === 6)?.proof);
 });
 
 test('the data directory of a running service holds the files that the page lists', async (t) => {

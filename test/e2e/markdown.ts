@@ -31,6 +31,7 @@ export function readBlocks(markdown: string): Block[] {
 export function withPlaceholders(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
+    .replaceAll(/\bleasehold\/[\w-]{22}(?![\w-])/g, 'leasehold/<vault id>')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
     .replaceAll(/\blh([asu])_(?:…|[\w-]{43})/g, '<lh$1 token>')
     .replaceAll(/"request_id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"request_id":"<request>"')

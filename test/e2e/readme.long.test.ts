@@ -1,19 +1,18 @@
 /**
- * The README and docs/http.md, executed as written: the README's own command starts the service in an empty home, shell
- * blocks run one after the other in one shell, and each prints what the page shows. `UPDATE_TOUR=1` writes the
- * transcript of the README, docs/tour.md.
+ * The README, docs/http.md and docs/audit.md, executed as written: the README's own command starts the service in an
+ * empty home, shell blocks run one after the other in one shell, and each prints what the page shows. `UPDATE_TOUR=1`
+ * writes the transcript of the README, docs/tour.md.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
-import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
-import { storeVariables } from '../kit/process.ts';
 import { STORE } from '../kit/stores.ts';
-import { type Block, readBlocks, withPlaceholders } from './markdown.ts';
-import { Shell, startInBackground } from './shell.ts';
+import { withPlaceholders } from './markdown.ts';
+import { openPage, readSteps, type Step } from './page.ts';
+import { startInBackground } from './shell.ts';
 
 const START = 'npm start';
 /** This block runs the tests themselves; it is the only one that is not executed. */
@@ -39,23 +38,6 @@ function toRun(commands: string, apiPort: number): string {
   const here = commands.replaceAll(API_PORT, String(apiPort));
   return STORE === 'sqlite' ? here : here.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
 }
-/** What bash says of programs in the background. */
-const JOB_CONTROL = /^\[\d+\].*\n?/gm;
-
-interface Step {
-  readonly heading: string;
-  readonly commands: string;
-  readonly output: string;
-}
-
-/** Each shell block with the output block behind it; without one it prints nothing. */
-function toSteps(blocks: readonly Block[]): Step[] {
-  return blocks.flatMap(({ heading, language, text: commands }, index) => {
-    const next = blocks[index + 1];
-    const isShown = next?.heading === heading && ['json', 'text'].includes(next.language);
-    return language === 'sh' ? [{ heading, commands, output: isShown ? next.text : '' }] : [];
-  });
-}
 
 function toTour(steps: readonly Step[]): string {
   const parts = steps.map(({ heading, commands, output }, index) => {
@@ -72,29 +54,11 @@ function toTour(steps: readonly Step[]): string {
 
 /** A service in an empty home, started as the README says, and a shell. */
 async function openScene(t: TestContext) {
-  const directory = temporaryDirectory(t);
-  const home = temporaryDirectory(t);
-  const address = `127.0.0.1:${await findPort()}`;
+  const { place, shell, tidy: tidyPage } = await openPage(t);
   const apiPort = await findPort();
-  const { PATH = '' } = process.env;
-  const place = {
-    cwd: ROOT,
-    // npm's update notifier would call the registry.
-    env: {
-      PATH,
-      HOME: home,
-      LEASEHOLD_LISTEN: address,
-      NO_PROXY: '*',
-      npm_config_update_notifier: 'false',
-      ...(await storeVariables(join(home, '.leasehold'), [])),
-    },
-  };
   const tidy = (printed: string): string =>
-    printed
-      .replaceAll(home, '~')
-      .replaceAll(address, '127.0.0.1:7700')
+    tidyPage(printed)
       .replaceAll(String(apiPort), API_PORT)
-      .replaceAll(JOB_CONTROL, '')
       // Only a terminal shows the token; these streams are not terminals.
       .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // The location of the vault is printed if it is not the data directory.
@@ -102,7 +66,6 @@ async function openScene(t: TestContext) {
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
   const service = await startInBackground(t, START, 'Ctrl-C stops', place);
   const startupBanner = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
-  const shell = new Shell(t, directory, place);
   /** Runs the steps and compares their output with the page. Resolves to the steps as executed. */
   const play = async (steps: readonly Step[]): Promise<Step[]> => {
     const ran: Step[] = [];
@@ -120,8 +83,6 @@ async function openScene(t: TestContext) {
   };
   return { play };
 }
-
-const readSteps = (name: string): Step[] => toSteps(readBlocks(readFileSync(join(ROOT, name), 'utf8')));
 
 test('the README’s commands print what it shows, and docs/tour.md is their transcript', async (t) => {
   const steps = readSteps('README.md');
@@ -142,5 +103,11 @@ test('the README’s commands print what it shows, and docs/tour.md is their tra
 test('the commands of docs/http.md print what it shows', async (t) => {
   const steps = readSteps('docs/http.md');
   assert.ok(steps.length >= 6);
+  await (await openScene(t)).play(steps);
+});
+
+test('the commands of docs/audit.md print what it shows', async (t) => {
+  const steps = readSteps('docs/audit.md');
+  assert.ok(steps.length >= 9);
   await (await openScene(t)).play(steps);
 });

@@ -7,7 +7,8 @@ import type { Scope } from '../kit/directory.ts';
 import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
 
 const END = 'end of the block';
-const BLOCK_TIMEOUT_MS = 60_000;
+/** Only a hang reaches this limit. */
+const BLOCK_TIMEOUT_MS = 180_000;
 
 interface Place {
   readonly cwd: string;
@@ -30,6 +31,10 @@ export class Shell {
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     const bash = ['bash', '--noprofile', '--norc', '--noediting'];
     this.#terminal = openPseudoTerminal(scope, bash, { cwd, environment, columns: 200 });
+  }
+
+  get pid(): number {
+    return this.#terminal.pid;
   }
 
   /** Runs the commands in the one session; resolves to what they printed, both streams, without the last line end. */

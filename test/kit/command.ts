@@ -15,7 +15,7 @@ interface CommandResult {
   readonly stderr: string;
 }
 
-export interface RunOptions extends Partial<Pick<CommandLine, 'input' | 'signal' | 'onStdout'>> {
+export interface RunOptions extends Partial<Pick<CommandLine, 'input' | 'signal' | 'onStdout' | 'onStderr'>> {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Runs `run` in this process too, for an error that precedes the program. */
@@ -42,7 +42,14 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
   mkdirSync(path);
   const toLine = (
     words: readonly string[],
-    { input = '', environment: more = {}, cwd = path, signal = null, onStdout = null }: RunOptions = {},
+    {
+      input = '',
+      environment: more = {},
+      cwd = path,
+      signal = null,
+      onStdout = null,
+      onStderr = null,
+    }: RunOptions = {},
   ): CommandLine => ({
     words,
     input,
@@ -50,6 +57,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
     cwd,
     signal,
     onStdout,
+    onStderr,
   });
   return {
     path,

@@ -14,7 +14,7 @@ const challenge = async (...asked: Parameters<typeof challengeService>) => chall
 
 const OWN_UMASK = 0o077;
 /** Commands that start programs, handle signals, or exit the process. */
-const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'audit-key', 'schema'];
+const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'restore', 'audit-key', 'schema'];
 /** A busy machine may take longer than the interactive time-out of a completion. */
 export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
 
@@ -28,6 +28,8 @@ export interface CommandLine {
   readonly signal: AbortSignal | null;
   /** Gets what is printed while the command runs. Only in this process. */
   readonly onStdout: ((text: string) => void) | null;
+  /** The same for standard error. */
+  readonly onStderr: ((text: string) => void) | null;
 }
 
 export function needsProcess(words: readonly string[]): boolean {
@@ -37,8 +39,8 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runInProcess({ words, input, environment, cwd, signal, onStdout }: CommandLine) {
-  const [stdout, stderr] = [new Printed(onStdout), new Printed()];
+export async function runInProcess({ words, input, environment, cwd, signal, onStdout, onStderr }: CommandLine) {
+  const [stdout, stderr] = [new Printed(onStdout), new Printed(onStderr)];
   const stdin = input === null ? new PassThrough() : Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
@@ -72,7 +74,7 @@ class Printed extends Writable {
   readonly #chunks: Buffer[] = [];
   readonly #onText: ((text: string) => void) | null;
 
-  constructor(onText: ((text: string) => void) | null = null) {
+  constructor(onText: ((text: string) => void) | null) {
     super();
     this.#onText = onText;
   }

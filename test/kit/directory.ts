@@ -23,14 +23,16 @@ export function temporaryDirectory(scope: Scope): string {
   return directory;
 }
 
-const users: (readonly [place: string, close: () => unknown])[] = [];
+const users = new Set<readonly [place: string, close: () => unknown]>();
 
 /**
  * Calls `close` before the temporary directory of the path, or the database at the URL, is removed, so that a service
- * stops first.
+ * stops first. Returns a function that forgets it.
  */
-export function closeBeforeRemoval(place: string, close: () => unknown): void {
-  users.push([place, close]);
+export function closeBeforeRemoval(place: string, close: () => unknown): () => void {
+  const user = [place, close] as const;
+  users.add(user);
+  return () => void users.delete(user);
 }
 
 /** Closes what uses the places. */

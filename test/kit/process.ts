@@ -52,16 +52,54 @@ function runToEnd(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
 }
 
+interface LaunchOptions {
+  readonly environment?: Record<string, string>;
+  readonly nodeFlags?: readonly string[];
+  /** A program and its arguments that runs the service: its own command line follows. */
+  readonly under?: readonly string[];
+}
+
+/** A service that is starting, or that has failed to. */
+export interface LaunchedProcess {
+  readonly child: ChildProcess;
+  /** Resolves to its address; rejects if it ends before it is ready. */
+  readonly ready: Promise<string>;
+  /** Resolves to the exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  output(): string;
+}
+
 /** Starts the service on the data directory; resolves when it reports that it is ready. */
 export async function startProcess(
   scope: Scope,
   dataDir: string,
   flags: readonly string[] = [],
-  { environment = {}, nodeFlags = [] }: { environment?: Record<string, string>; nodeFlags?: readonly string[] } = {},
+  options: LaunchOptions = {},
 ): Promise<ServiceProcess> {
+  const { child, ready, ended, output } = await launchProcess(scope, dataDir, flags, options);
+  return {
+    address: await ready,
+    adminToken: readToken(join(dataDir, 'daemon.token')),
+    pid: child.pid ?? 0,
+    child,
+    output,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** The same without waiting until it is ready. */
+export async function launchProcess(
+  scope: Scope,
+  dataDir: string,
+  flags: readonly string[] = [],
+  { environment = {}, nodeFlags = [], under = [] }: LaunchOptions = {},
+): Promise<LaunchedProcess> {
   const variables = { ...(await storeVariables(dataDir, flags)), ...environment };
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags];
-  const child = spawnProgram(words, variables, undefined, nodeFlags);
+  const child = spawnProgram(words, variables, undefined, nodeFlags, under);
   let output = '';
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.on('close', (code, signal) => resolve(code ?? signal)),
@@ -71,7 +109,7 @@ export async function startProcess(
     await ended;
   });
   keepDatabase(scope, dataDir);
-  const address = await new Promise<string>((resolve, reject) => {
+  const ready = new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_TIMEOUT_MS);
     const check = (chunk: Buffer): void => {
       output += chunk;
@@ -82,23 +120,16 @@ export async function startProcess(
     };
     child.stdout?.on('data', check);
     child.stderr?.on('data', check);
-    void ended.then(() => reject(new Error(`ended before it was ready: ${output}`)));
+    void ended.then(() => {
+      clearTimeout(timer);
+      reject(new Error(`ended before it was ready: ${output}`));
+    });
   });
-  return {
-    address,
-    adminToken: readToken(join(dataDir, 'daemon.token')),
-    pid: child.pid ?? 0,
-    child,
-    output: () => output,
-    end(signal) {
-      child.kill(signal);
-      return ended;
-    },
-  };
+  return { child, ready, ended, output: () => output };
 }
 
 /** Empty if the service wrote none because the test passed one. */
-function readToken(file: string): string {
+export function readToken(file: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
 }
 
@@ -122,10 +153,12 @@ function spawnProgram(
   environment: Record<string, string>,
   entry = 'src/bin/server.ts',
   nodeFlags: readonly string[] = [],
+  under: readonly string[] = [],
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const hardening = ['--disable-sigusr1', '--disable-proto=throw'];
-  return spawn(process.execPath, [...hardening, ...nodeFlags, join(ROOT, entry), ...flags], {
+  const node = [process.execPath, '--disable-sigusr1', '--disable-proto=throw', ...nodeFlags, join(ROOT, entry)];
+  const [program = '', ...words] = [...under, ...node, ...flags];
+  return spawn(program, words, {
     env: { PATH, HOME, ...COMPILED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -29,7 +29,8 @@ export interface TestService {
 
 /**
  * Starts the service on a new directory, or on `dataDir`, with the flags of a command line. `syncFile` replaces the
- * sync of SQLite's files; `timeouts` are those that the test shortens.
+ * sync of SQLite's files; `timeouts` are those that the test shortens; `onStorageFailure` is called where the program
+ * would end.
  */
 export async function startTestService(
   scope: Scope,
@@ -37,6 +38,9 @@ export async function startTestService(
   dataDir = join(temporaryDirectory(scope), 'data'),
   syncFile?: SyncFile,
   timeouts: Partial<ServiceTimeouts> = {},
+  onStorageFailure = (line: string): void => {
+    throw new Error(line);
+  },
 ): Promise<TestService> {
   const url = await databaseUrlFor(dataDir, flags);
   if (url !== null) rejectSyncFile(syncFile);
@@ -44,13 +48,10 @@ export async function startTestService(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
   ) as Configuration;
-  const stopOnStorageFailure = (line: string): never => {
-    throw new Error(line);
-  };
   const service: Service = await startService(
     configuration,
     createLog(configuration.logLevel),
-    stopOnStorageFailure,
+    onStorageFailure,
     syncFile,
     {
       ...SERVICE_TIMEOUTS,
@@ -59,10 +60,10 @@ export async function startTestService(
   );
   let stopped: Promise<void> | null = null;
   const stop = (): Promise<void> => {
-    stopped ??= service.stop();
+    stopped ??= service.stop().finally(forget);
     return stopped;
   };
-  closeBeforeRemoval(dataDir, stop);
+  const forget = closeBeforeRemoval(dataDir, stop);
   scope.after(stop);
   keepDatabase(scope, dataDir);
   const { address } = service;

@@ -150,6 +150,7 @@ test('an invalid configuration is reported in one line, and the exit code is 1',
       cwd: home.path,
       signal: null,
       onStdout: null,
+      onStderr: null,
     });
   const unopened: readonly [words: readonly string[], says: RegExp][] = [
     [[...words, '--http-token-file', 'x'], /--http-token-file requires --http/],

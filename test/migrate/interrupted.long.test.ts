@@ -1,18 +1,18 @@
 // A migration is killed at random moments. It leaves nothing, and the same command then copies every row once.
 
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { newDatabase } from '../kit/database.ts';
 import { LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
 import { photograph } from '../server/vaults.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
 import { fillVault } from './full-vault.ts';
@@ -38,9 +38,8 @@ const TMPDIR = temporaryDirectory(scope);
 const service = await startTestService(scope, [], vaultDir);
 await fillVault(service);
 await service.stop();
-const rootKey = parseRootKey(readFileSync(join(vaultDir, 'root.key'), 'latin1')) ?? assert.fail();
 const store = new SqliteStore(join(vaultDir, 'leasehold.db'));
-await lengthenLog(store, deriveKeys(rootKey), ENTRIES);
+await lengthenLog(store, await vaultKeysOf(vaultDir), ENTRIES);
 await store.close();
 const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
 database.exec(`INSERT OR IGNORE INTO leases (${LEASE_COLUMNS})

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { migrate } from '../../src/server/migrate.ts';
 import { readMigrationRequest } from '../../src/server/migrate-options.ts';
 import { formatSummary, reporter } from '../../src/server/migrate-report.ts';
@@ -78,9 +79,19 @@ async function moveInProcess(
   }
 }
 
+/** The configuration of a request whose root key is that of the directory. */
+export function configurationOf(dir: string): Configuration {
+  return readConfiguration(['--data-dir', dir], {}) ?? assert.fail('it asks for help');
+}
+
 /** Asserts that it succeeds; resolves to its output. */
-export async function moveVault(from: string, to: string, flags: readonly string[] = []): Promise<Ended> {
-  const ended = await moveInProcess(['--from', from, '--to', to, ...flags]);
+export async function moveVault(
+  from: string,
+  to: string,
+  flags: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const ended = await moveInProcess(['--from', from, '--to', to, ...flags], environment);
   assert.equal(ended.code, 0, ended.told);
   return ended;
 }
@@ -113,7 +124,7 @@ export function urlFile(scope: Scope, url: string): string {
 const CONTENT: Readonly<Record<string, string>> = {
   vault: 'SELECT * FROM vault',
   audit_entries: 'SELECT * FROM audit_entries ORDER BY seq',
-  audit_head: 'SELECT seq, hmac, mac, epoch FROM audit_head',
+  audit_head: 'SELECT seq, hmac, mac, epoch, tree, control FROM audit_head',
   agents: 'SELECT * FROM agents ORDER BY id',
   policies: 'SELECT * FROM policies ORDER BY name',
   sessions: 'SELECT * FROM sessions ORDER BY token_hash',

@@ -20,6 +20,7 @@ import { fillVault } from './full-vault.ts';
 import {
   assertRejected,
   beginMove,
+  configurationOf,
   contentOf,
   countRows,
   moveVault,
@@ -57,7 +58,7 @@ test('a wrong root key is rejected first, in either direction', async (t) => {
   const before = photograph(dataDir);
   await assertRejected(
     ['--from', dataDir, '--to', url],
-    /root\.key is not the root key of the vault in .*data\. Nothing was migrated/,
+    /root\.key is not the root key of this vault\. Nothing was changed/,
   );
   assert.deepEqual(photograph(dataDir), before);
   assert.equal(await isUntouched(url), true);
@@ -65,7 +66,7 @@ test('a wrong root key is rejected first, in either direction', async (t) => {
   const home = homeOf(t);
   cpSync(join(dataDir, 'root.key'), join(home, 'root.key'));
   const empty = photograph(home);
-  await assertRejected(['--from', url, '--to', home], /is not the root key of the vault in PostgreSQL at /);
+  await assertRejected(['--from', url, '--to', home], /is not the root key of this vault\. Nothing was changed/);
   assert.deepEqual(photograph(home), empty);
   await assertRejected(['--from', url, '--to', join(home, 'new')], /The root key is missing: .*new\/root\.key/);
   await moveVault(url, join(home, 'new'), ['--root-key-file', join(vaultDir, 'root.key')]);
@@ -115,7 +116,8 @@ test('a node that writes is detected before the target becomes a vault', async (
     {
       from: { kind: 'database', address: parseAddress(url) },
       to: { kind: 'directory', dir: home },
-      rootKeyFile: join(vaultDir, 'root.key'),
+      configuration: configurationOf(vaultDir),
+      slotPassphrase: null,
       acceptsBrokenChain: false,
     },
     { signal: new AbortController().signal, say: () => {}, progress: (what) => what === 'leases' && writes() },

@@ -1,6 +1,10 @@
 /** Every call of the interface, once: a service with its required privileges must accept each one. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import type { CredentialId } from '../../src/core/names.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { initialHead } from '../../src/ledger/initial-head.ts';
+import { openKeys } from '../../src/server/open-keys.ts';
 import { foldExposures } from '../../src/store/exposures.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
@@ -68,7 +72,7 @@ export async function useEverything(service: TestService): Promise<void> {
   await told(admin.delete(`/api/v1/credentials/${path}`), 204);
 }
 
-/** The work of a node without requests: its start, changes of other nodes, and sweeping. */
+/** The work of a node without requests: its start, changes of other nodes, checkpoints, rotations and sweeping. */
 export async function useBesides(store: PostgresStore, url: string): Promise<void> {
   const connection = await Connection.open(parseAddress(url), 'reading');
   await readSchema(connection).finally(() => connection.close());
@@ -82,11 +86,50 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   } finally {
     await turn.rollback();
   }
-  // It exists already, which only a role that may create it can find out.
-  const head = { seq: 0, hmac: '', mac: '', epoch: 0 };
-  await assert.rejects(store.initialise('', head, Date.now()), /pkey \(23505\)/);
+  await createVault(store, (creation) => assert.rejects(creation, /pkey \(23505\)/));
+  await writeRarely(store);
   const { isDone } = await store.sweep(Date.now(), 100);
   assert.equal(isDone, true);
   const writer = await Connection.open(parseAddress(url), 'writing');
   await writer.run(foldExposures(Date.now() + 8 * 24 * 3_600_000, 100)).finally(() => writer.close());
+}
+
+/** An existing vault is found only by a role that may create it. */
+export async function createVault(
+  store: PostgresStore,
+  expect: (creation: Promise<void>) => Promise<void>,
+): Promise<void> {
+  const { keys, unsaved } = openKeys(null, { path: '', secret: new Uint8Array(32) });
+  assert.ok(unsaved);
+  await expect(store.initialise(keys.checkValue, initialHead(keys), Date.now(), unsaved));
+}
+
+/** Writes that calls of the interface cause late or seldom: completed subtrees, signed checkpoints, resealed values. */
+async function writeRarely(store: PostgresStore): Promise<void> {
+  const [{ head }, { keyset }] = [await store.readHead(), await store.readStoredKeys()];
+  const { found, commit } = await store.begin([{ keySlots: true }]);
+  const [slot] = found.keySlots;
+  assert.ok(head && keyset && slot);
+  const [from, sealed] = [new Uint8Array(1), new Uint8Array(2)];
+  const bound = { credentialId: 'none' as CredentialId, path: 'none' as CredentialPath, version: 1 };
+  const { durable } = await commit({
+    entries: [],
+    head,
+    // No log is so long.
+    treeNodes: [{ level: 48, position: 0, hash: '' }],
+    changes: [
+      { kind: 'putKeySlot', slot },
+      { kind: 'putKeyset', keyset },
+      { kind: 'reseal', ...bound, from, sealed },
+    ],
+    accesses: new Map(),
+  });
+  await durable;
+  await store.addCheckpoint({ generation: 0, size: head.seq, signedAt: 0, note: '' });
+  const log = store.openStreamLog();
+  try {
+    await log.savePosition('test', (await log.readPosition('test')) ?? 0);
+  } finally {
+    log.close();
+  }
 }

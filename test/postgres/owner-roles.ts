@@ -1,4 +1,4 @@
-/** A database as docs/operations.md describes it: owned by one role, used by another that owns nothing. */
+/** A database as docs/cluster.md describes it: owned by one role, used by another that owns nothing. */
 import { randomBytes } from 'node:crypto';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';

@@ -25,6 +25,7 @@ const STEP_ROWS = 5000;
 const SMALL = [
   'vault',
   'audit_head',
+  'keyset',
   'access_count_progress',
   'exposure_progress',
   'migrations',

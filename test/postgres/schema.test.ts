@@ -86,7 +86,7 @@ test('without the privilege to create the schema, the start names the command th
   const { service } = await newOwnedDatabase(t);
   await assert.rejects(open(service), {
     message:
-      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/operations.md',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/cluster.md',
   });
 });
 

@@ -1,12 +1,12 @@
 // Each privilege of the service's role is used by a node.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startTestService } from '../kit/service.ts';
-import { useBesides, useEverything } from './full-vault.ts';
+import { createVault, useBesides, useEverything } from './full-vault.ts';
 import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
 
 test('no privilege of the role can be removed', async (t) => {
@@ -19,6 +19,7 @@ test('no privilege of the role can be removed', async (t) => {
     try {
       await useBesides(store, service);
       await useEverything(node);
+      await createWithout(t, table, right);
       spared.push(`${right} on ${table}`);
     } catch {
       // Missed by one of them, as it should be.
@@ -31,3 +32,15 @@ test('no privilege of the role can be removed', async (t) => {
   await store.close();
   await node.stop();
 });
+
+/** A new vault, in a database of which the service's role lacks the privilege from its first connection on. */
+async function createWithout(t: TestContext, table: string, right: string): Promise<void> {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  const store = await PostgresStore.open(parseAddress(service));
+  try {
+    await querySql(owner, `REVOKE ${right} ON leasehold.${table} FROM ${quote(serviceRole)}`);
+    await createVault(store, (creation) => creation);
+  } finally {
+    await store.close();
+  }
+}

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GENESIS_MAC } from '../../src/core/audit.ts';
-import { entryMac, headMac } from '../../src/crypto/chain.ts';
+import { entryMac } from '../../src/crypto/chain.ts';
 import { deriveKeys } from '../../src/crypto/keys.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { verifyInParallel } from '../../src/vault/verification/pool.ts';
 import { anEntry } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
+import { headWithoutTree } from '../kit/head.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { until } from '../kit/processes.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
@@ -32,13 +33,13 @@ test('a thread with a lost connection ends the others, whatever their remaining 
   const store = await PostgresStore.open(parseAddress(url));
   t.after(() => store.close());
   const keys = deriveKeys(new Uint8Array(32).fill(1));
-  const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
+  const head = headWithoutTree(keys.audit, 0, GENESIS_MAC);
   await store.initialise(keys.checkValue, head, 0);
   const entry = anEntry(1);
   const hmac = entryMac(keys.audit, GENESIS_MAC, entry);
   const turn = await store.begin([]);
-  const first = { seq: 1, hmac, mac: headMac(keys.audit, 1, hmac), epoch: 0 };
-  await turn.commit({ entries: [{ ...entry, hmac }], head: first, changes: [], accesses: new Map() });
+  const first = headWithoutTree(keys.audit, 1, hmac);
+  await turn.commit({ entries: [{ ...entry, hmac }], head: first, treeNodes: [], changes: [], accesses: new Map() });
   await lengthenLog(store, keys, ENTRIES);
   const pids = async (): Promise<number[]> => {
     const sql = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;

@@ -7,14 +7,14 @@ import { deriveKeys } from '../../src/crypto/keys.ts';
 import { AnchorFile } from '../../src/server/anchor-file.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
-const ROW_KEY = deriveKeys(Buffer.alloc(32, 1)).row;
+const KEYS = deriveKeys(Buffer.alloc(32, 1));
 const FIRST = { seq: 1, hmac: 'first' };
 const SECOND = { seq: 2, hmac: 'second' };
 
 test('after a failed sync the anchor is written to a new file, which is not synced again', async (t) => {
   const path = join(temporaryDirectory(t), 'log.anchor');
   let syncs = 0;
-  const anchor = new AnchorFile(path, ROW_KEY, async () => {
+  const anchor = new AnchorFile(path, KEYS, async () => {
     syncs += 1;
     throw new Error('EIO');
   });

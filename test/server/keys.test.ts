@@ -18,11 +18,13 @@ import {
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
-import { dumpDatabase } from '../kit/direct-db.ts';
+import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
@@ -202,4 +204,39 @@ test('a supplied token that other users may read gives a warning', async (t) => 
   const { warnings } = await startTestService(t, ['--admin-token-file', file]);
   assert.match(warnings.join(), /Other users may read .*token\. Run chmod 600 on it/);
   assert.deepEqual(Object.keys(photograph(dirname(file))), ['.', './token']);
+});
+
+test('a damaged root key file is a problem of its slot alone: another slot opens the vault', async (t) => {
+  const dataDir = await copyVault(t);
+  const secret = new Uint8Array(32).fill(7);
+  const first = await startTestService(t, [], dataDir);
+  const parameters = { salt: 'AAAAAAAAAAAAAAAAAAAAAA==', memory_kib: 65_536, passes: 3, lanes: 1 };
+  const slot = { name: 'words', kind: 'passphrase', public_key: slotPublicKey(slotPrivateKey(secret)), parameters };
+  assert.equal((await first.admin.post('/api/v1/key/slots', slot)).status, 201);
+  await first.stop();
+  writeFileSync(join(dataDir, 'root.key'), '');
+  const service = await startTestService(t, [], dataDir);
+  assert.match(service.warnings.join(), /vault is locked.*root\.key is not a root key.*words/);
+  const given = { secret: Buffer.from(secret).toString('base64') };
+  assert.equal((await service.anonymous.post('/api/v1/unlock', given)).status, 200);
+  assert.equal(await readValue(service), 'kept');
+});
+
+test('the root key is not rotated while a slot in force has an altered row, which can be removed', async (t) => {
+  const dataDir = await copyVault(t);
+  const service = await startTestService(t, [], dataDir);
+  const parameters = { salt: 'AAAAAAAAAAAAAAAAAAAAAA==', memory_kib: 65_536, passes: 3, lanes: 1 };
+  const publicKey = slotPublicKey(slotPrivateKey(new Uint8Array(32).fill(7)));
+  const slot = { name: 'words', kind: 'passphrase', public_key: publicKey, parameters };
+  assert.equal((await service.admin.post('/api/v1/key/slots', slot)).status, 201);
+  await executeSql(dataDir, "UPDATE key_slots SET created_at = created_at + 1 WHERE name = 'words'");
+  const rotated = await service.admin.post('/api/v1/key/rotate', { key: 'root' });
+  assert.match(assertRejected(rotated, 'INVALID_REQUEST'), /A key slot was altered outside Leasehold/);
+  const { problems } = (await service.admin.get('/api/v1/audit/verify?state=true')).body.data.state;
+  const [, id] = /^key slot (\S+)$/.exec(problems[0]?.subject) ?? [];
+  assert.deepEqual([problems.length, problems[0]?.problem], [1, 'altered']);
+  assert.equal((await service.admin.delete(`/api/v1/key/slots/${id}`)).status, 204);
+  assert.equal((await service.admin.post('/api/v1/key/rotate', { key: 'root' })).status, 200);
+  await service.stop();
+  assert.equal(await readValue(await startTestService(t, [], dataDir)), 'kept');
 });

@@ -9,6 +9,7 @@ import { StoreError } from '../../src/store/errors.ts';
 import { dumpDatabase } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
+import { isRolledBack } from '../kit/rolled-back.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyDatabaseOf, STORE } from '../kit/stores.ts';
 
@@ -48,9 +49,12 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
-/** The same for a running service, without the database: the service itself writes the time and checkpoints into it. */
+/** What a running service writes without a request. */
+const WRITTEN = /^\.\/(?:leasehold\.db|anchors\.log)/;
+
+/** The same for a running service, without what it writes. */
 export function photographRunning(dir: string): Record<string, string> {
-  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !name.startsWith('./leasehold.db')));
+  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !WRITTEN.test(name)));
 }
 
 /** The whole vault: its directory, and every row on PostgreSQL. */
@@ -85,13 +89,14 @@ export function agentIdOf(dataDir: string, name: string): string {
   return readFileSync(join(dataDir, 'agents', name, 'agent_id'), 'utf8').trim();
 }
 
-/** Whether the service starts. Fails for an error that is not one line for the operator. */
+/** Whether the service serves the vault. Fails for an error that is not one line for the operator. */
 export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'refused' | 'started'> {
   try {
-    const { stop } = await startTestService(scope, [], dataDir);
+    const service = await startTestService(scope, [], dataDir);
+    const isRefused = await isRolledBack(service);
     // A read may detect the damage and stop the service.
-    await stop().catch(() => undefined);
-    return 'started';
+    await service.stop().catch(() => undefined);
+    return isRefused ? 'refused' : 'started';
   } catch (error) {
     assert.equal(error instanceof StartupError || error instanceof StoreError, true, String(error));
     assert.doesNotMatch((error as Error).message, /\n/);

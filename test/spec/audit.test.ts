@@ -236,8 +236,18 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
   const lines = answer.text.split('\n');
   assert.equal(lines.pop(), '');
   const entries = lines.map((line) => JSON.parse(line));
-  assert.deepEqual(entries, all);
-  for (const entry of entries) assertKeys(entry, ENTRY);
+  assert.deepEqual(
+    entries.map(({ subject: _, state: __, ...entry }) => entry),
+    all,
+  );
+  // Only the export shows which row an entry changed, and its MAC from then on.
+  const stores = entries.filter(({ event_type, result }) => event_type === 'credential.store' && result === 'allowed');
+  assert.ok(stores.length > 0);
+  for (const entry of entries) assertKeys(entry, 'state' in entry ? `${ENTRY} subject state` : ENTRY);
+  for (const { subject, state, resource } of stores) {
+    assert.equal(subject, `credential:${resource}`);
+    assert.equal(Buffer.from(state, 'base64').length, 32);
+  }
   const [seq, hmac, mac] = answer.headers.get('leasehold-audit-head')?.split(' ') ?? [];
   assert.deepEqual([Number(seq), hmac], [all.length, all.at(-1)?.hmac]);
   assert.equal(Buffer.from(mac ?? '', 'base64').length, 32);
@@ -245,15 +255,15 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
 
 test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', async () => {
   const rows = await selectRows(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
-  // The columns of a use are null in other entries, which do not show them.
+  // The columns of a use are null in other entries, which do not show them. The list shows no state.
   const shown = rows.map((row) =>
     Object.fromEntries(Object.entries(row).filter(([name]) => ENTRY.split(' ').includes(name))),
   );
   assert.deepEqual(JSON.parse(JSON.stringify(shown)), all);
   const others = Object.keys(rows[0] ?? {}).filter((name) => !ENTRY.split(' ').includes(name));
-  assert.deepEqual(others, [...USE_FIELDS]);
+  assert.deepEqual(others, [...USE_FIELDS, 'subject', 'state']);
   assert.equal(
-    rows.every((row) => others.every((name) => row[name] === null)),
+    rows.every((row) => USE_FIELDS.every((name) => row[name] === null)),
     true,
   );
 });

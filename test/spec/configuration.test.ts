@@ -38,6 +38,10 @@ test('every flag of --help can be set in the environment', async () => {
     'stored-mib-per-hour': '60',
     'versions-kept': '3',
     'trusted-proxy': '10.0.0.0/8',
+    'log-stream': 'file:/log.ndjson',
+    anchor: 'file:/anchors.log,stdout:',
+    'transit-address': 'https://transit.example',
+    'aws-kms-endpoint': 'https://kms.example',
     'log-level': 'error',
     'insecure-http': '1',
     'accept-clock': '1',
@@ -51,7 +55,12 @@ test('every flag of --help can be set in the environment', async () => {
     Object.entries(given).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`, value]),
   );
   const args = Object.entries(given).flatMap(([name, value]) => (value === '1' ? [`--${name}`] : [`--${name}`, value]));
-  assert.deepEqual(readConfiguration([], environment), readConfiguration(args, {}));
+  // AWS's own variables are read when a slot is opened.
+  const withoutAws = (given: ReturnType<typeof readConfiguration>) => ({
+    ...given,
+    awsKms: { ...given?.awsKms, environment: null },
+  });
+  assert.deepEqual(withoutAws(readConfiguration([], environment)), withoutAws(readConfiguration(args, {})));
   assert.notDeepEqual(readConfiguration([], environment), readConfiguration([], {}));
 });
 

@@ -1,6 +1,8 @@
 // Real responses conform to the OpenAPI document, including every key. SOURCE: docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
 import { startUpstream } from '../broker/upstream.ts';
@@ -9,6 +11,7 @@ import { startTestService } from '../kit/service.ts';
 import { readDocument, resolveReferences } from './document.ts';
 
 const service = await startTestService({ after });
+const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
 const { admin, anonymous } = service;
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
@@ -108,10 +111,31 @@ suite('responses conform to the document', () => {
     ['get /api/v1/audit', () => admin.get('/api/v1/audit?result=denied'), 200],
     ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
     ['get /api/v1/audit/verify/progress', () => admin.get('/api/v1/audit/verify/progress'), 200],
+    ['get /api/v1/audit/checkpoint', () => admin.get('/api/v1/audit/checkpoint'), 200],
+    ['get /api/v1/audit/entries/{seq}/proof', () => admin.get('/api/v1/audit/entries/1/proof'), 200],
+    ['get /api/v1/audit/consistency', () => admin.get('/api/v1/audit/consistency?from=1'), 200],
+    ['get /api/v1/audit/rollback', () => admin.get('/api/v1/audit/rollback'), 200],
+    ['post /api/v1/audit/rollback', () => admin.post('/api/v1/audit/rollback', {}), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
+    ['post /api/v1/backup', () => admin.post('/api/v1/backup'), 200],
     ['get /api/v1/services', () => admin.get('/api/v1/services'), 200],
     ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
+    ['get /metrics', () => anonymous.get('/metrics'), 200],
+    ['get /livez', () => anonymous.get('/livez'), 200],
+    ['get /readyz', () => anonymous.get('/readyz'), 200],
     ['get /openapi.json', () => anonymous.get('/openapi.json'), 200],
+    ['post /api/v1/agents/{name}/rotate', () => admin.post('/api/v1/agents/other/rotate', { grace_seconds: 0 }), 200],
+    ['post /api/v1/key/slots', () => admin.post('/api/v1/key/slots', { name: 'second', kind: 'file' }), 201],
+    ['post /api/v1/key/slots', () => admin.post('/api/v1/key/slots', { name: 'second', kind: 'file' }), 409],
+    ['get /api/v1/key/slots', () => admin.get('/api/v1/key/slots'), 200],
+    ['post /api/v1/key/slots/{name}/test', () => admin.post('/api/v1/key/slots/second/test', {}), 200],
+    ['delete /api/v1/key/slots/{name}', () => admin.delete('/api/v1/key/slots/second'), 204],
+    ['post /api/v1/key/rotate', () => admin.post('/api/v1/key/rotate', { key: 'root' }), 200],
+    ['post /api/v1/lock', () => admin.post('/api/v1/lock', {}), 200],
+    ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 503],
+    ['get /api/v1/unlock', () => anonymous.get('/api/v1/unlock'), 200],
+    ['post /api/v1/unlock', () => anonymous.post('/api/v1/unlock', { secret: 'a' }), 400],
+    ['post /api/v1/unlock', () => anonymous.post('/api/v1/unlock', { secret: rootKey }), 200],
     ['delete /auth/session', () => agent.delete('/auth/session'), 204],
     ['delete /api/v1/policies/{name}', () => admin.delete('/api/v1/policies/p'), 204],
     ['delete /api/v1/agents/{name}', () => admin.delete('/api/v1/agents/other'), 204],

@@ -2,15 +2,13 @@
 // SOURCE: docs/decisions.md, "The audit log".
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
-import { keysOf } from '../crypto/vectors.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
 
 test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
@@ -25,12 +23,11 @@ test('the independent verifier agrees with the service about an intact and an al
   const results = () => selectRows(service.dataDir, 'SELECT ended FROM audit_entries WHERE ended IS NOT NULL');
   while ((await results()).length === 0) await sleep(10);
   assert.deepEqual(JSON.parse(JSON.stringify(await results())), [{ ended: 'failed' }]);
-  const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
   const compare = async () => {
     const exported = await service.admin.get('/api/v1/audit/export');
     const { data } = (await service.admin.get('/api/v1/audit/verify')).body;
     const given = exported.headers.get('leasehold-audit-head');
-    const key = exportAuditKey(keysOf(rootKey));
+    const key = exportAuditKey(await vaultKeysOf(service.dataDir));
     const verdict = await runVerifier(t, { text: exported.text, head: given, auditKey: key });
     const { message: _, ...told } = data;
     const { message: __, ...found } = verdict.result;

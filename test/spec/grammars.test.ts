@@ -93,8 +93,12 @@ function textsForNextField(): readonly string[] {
   return TEXTS.filter((_, index) => index % step === first);
 }
 
-/** Rules that JSON Schema cannot express: points off the curve or of small order, and the grammar of URLs. */
-const BEYOND_SCHEMA = /^(?:public_key: is not a usable|url: must)/;
+/**
+ * Rules that JSON Schema cannot express: points off the curve or of small order, the grammar of URLs, the size of the
+ * log, what a kind of key slot takes, and whether the vault is locked.
+ */
+const BEYOND_SCHEMA =
+  /^(?:public_key: is not a usable|url: must|(?:from|to): must not be greater|key: is not allowed|No key slot|The vault is not locked)/;
 
 /** Asserts that the service rejects the field exactly where its schema does. */
 async function assertAgrees(

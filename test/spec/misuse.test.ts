@@ -2,19 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
-import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
-import { keysOf } from '../crypto/vectors.ts';
 import type { Client } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 import { exchange, storeWithTargets } from '../kit/use.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
 
 const clock = startTestClock({ after });
 const service = await startTestService({ after });
@@ -318,9 +316,8 @@ test('more than a minute’s denials of an agent are summarised', async (t) => {
 
 test('the log with these entries verifies, also by the independent verifier', async (t) => {
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
-  const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
   const { text, headers } = await admin.get('/api/v1/audit/export');
   const head = headers.get('leasehold-audit-head');
-  const { status } = await runVerifier(t, { text, head, auditKey: exportAuditKey(keysOf(rootKey)) });
+  const { status } = await runVerifier(t, { text, head, auditKey: exportAuditKey(await vaultKeysOf(service.dataDir)) });
   assert.equal(status, 0);
 });

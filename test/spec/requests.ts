@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Route } from '../../src/http/route.ts';
 
-const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000' };
+const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000', seq: '1' };
 
 /** A body that violates no rule except the one under test. */
 export const FIELDS: Readonly<Record<string, unknown>> = {
@@ -34,7 +34,15 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   body_encoding: 'utf8',
   ttl: 60,
   purpose: 'p',
+  grace_seconds: 60,
+  kind: 'file',
+  parameters: { salt: 'c2FsdA==' },
+  key: 'data',
+  secret: 'c2VjcmV0',
 };
+
+/** Parameters that no body has. */
+const QUERY: Readonly<Record<string, unknown>> = { from: 1 };
 
 export const addressOf = (path: string) =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));
@@ -43,7 +51,7 @@ export const addressOf = (path: string) =>
 export const queryOf = ({ query }: Route, without = '') =>
   (query.required ?? [])
     .filter((name) => name !== without)
-    .map((name) => `${name}=${FIELDS[name] ?? assert.fail(name)}&`)
+    .map((name) => `${name}=${QUERY[name] ?? FIELDS[name] ?? assert.fail(name)}&`)
     .join('');
 
 export const bodyOf = ({ body }: Route): Record<string, unknown> =>

@@ -17,6 +17,12 @@ const WRONG: readonly unknown[] = [null, true, 5, { a: 1 }, ['x', 5]];
 
 const addresses = ROUTES.flatMap((row) => [row.path, ...row.aliases].map((path) => ({ row, path })));
 
+/** The service records in the background that a data key, which another test has replaced, is used no more. */
+const isOfCaller = ({ event_type }: { readonly event_type: string }): boolean => event_type !== 'key.retire';
+
+/** The parameters of a key slot may have any names. */
+const isPlainObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 for (const { row, path } of addresses) {
   const { method, query, body } = row;
   suite(`${method} ${path}`, () => {
@@ -36,7 +42,7 @@ for (const { row, path } of addresses) {
           for (const parameter of parameters) assert.match(message, new RegExp(`\\b${parameter}\\b`));
         }
       });
-      assert.deepEqual(entries, []);
+      assert.deepEqual(entries.filter(isOfCaller), []);
     });
 
     if (parameters.length > 0) {
@@ -57,7 +63,7 @@ for (const { row, path } of addresses) {
             for (const field of fields) assert.match(message, new RegExp(`\\b${field}\\b`));
           }
         });
-        assert.deepEqual(entries, []);
+        assert.deepEqual(entries.filter(isOfCaller), []);
       });
     }
 
@@ -75,7 +81,7 @@ for (const { row, path } of addresses) {
           const isList = Array.isArray(FIELDS[name]);
           const isNumber = typeof FIELDS[name] === 'number';
           const wrong = [
-            ...WRONG.filter((value) => !(isNumber && value === 5)),
+            ...WRONG.filter((value) => !(isNumber && value === 5) && !(name === 'parameters' && isPlainObject(value))),
             isList || isNumber ? 'text' : ['text'],
           ];
           for (const value of wrong) assertInvalid(await admin.call(method, target, { ...sent, [name]: value }), name);
@@ -87,8 +93,8 @@ for (const { row, path } of addresses) {
           const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
           assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
         }
-        // Without a body, a panic ends everything.
-        if (row.id !== 'panic') assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
+        // A body whose fields are all optional may be left out.
+        if ((body?.['required'] ?? []).length > 0) assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
       });
     }
   });

@@ -67,6 +67,7 @@ const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: numb
   ['at the log', () => admin.get('/api/v1/audit?agent=worker'), 200],
   ['at the log’s verification', () => admin.get('/api/v1/audit/verify'), 200],
   ['at how far that is', () => admin.get('/api/v1/audit/verify/progress'), 200],
+  ['at what it has lost', () => admin.get('/api/v1/audit/rollback'), 200],
   ['at the log’s export', () => admin.get('/api/v1/audit/export'), 200],
   ['health', () => anonymous.get('/api/v1/health'), 200],
   ['the OpenAPI document', () => anonymous.get('/openapi.json'), 200],

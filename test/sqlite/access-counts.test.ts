@@ -76,7 +76,7 @@ test('a failed commit does not advance the pass and counts nothing', async (t) =
   await commit(store, { entries, accesses });
   const before = written(file);
   const turn = await store.begin([]);
-  await assert.rejects(turn.commit({ entries: [anEntry(6)], head: headAt(6), changes: [], accesses }));
+  await assert.rejects(turn.commit({ entries: [anEntry(6)], head: headAt(6), treeNodes: [], changes: [], accesses }));
   assert.deepEqual(written(file), before);
   assert.deepEqual([...(await countsOf(store)).values()], [1, 1, 1, 1, 1, 1]);
   for (let i = 0; i < 3; i++) await commit(store, {});

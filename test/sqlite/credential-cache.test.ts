@@ -74,7 +74,8 @@ test('the cache is bounded in bytes, and evicts the least recently used credenti
   const hot = new CredentialCache(database);
   const put = (n: number, size: number): void => {
     const credential = { ...aCredential(`p${n}`) };
-    hot.put(credential.path, { credential, countId: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });
+    const newest = { ...aVersion(1), content: new Uint8Array(size) };
+    hot.put(credential.path, { credential, countId: n, newest, subject: `credential:p${n}`, state: null });
   };
   const kept = (count: number) => Array.from({ length: count }, (_, n) => n).filter((n) => hot.get(asPath(`p${n}`)));
   for (let n = 0; n < 200; n++) put(n, 80_000);

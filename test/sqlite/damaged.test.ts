@@ -48,19 +48,23 @@ test('with any damaged page the start is rejected in one line or succeeds', asyn
   const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
   copyFileSync(file, good);
   // A successful start anchors what it wrote, so the restored database is older than its anchor.
-  const [anchor, anchored] = [join(dataDir, 'log.anchor'), readFileSync(join(dataDir, 'log.anchor'))];
+  const anchors = ['log.anchor', 'anchors.log'].map((name) => join(dataDir, name));
+  const anchored = anchors.map((path) => readFileSync(path));
+  const restoreAnchors = (): void => {
+    for (const [index, path] of anchors.entries()) writeFileSync(path, anchored[index] ?? '');
+  };
   const pages = Math.floor(statSync(good).size / PAGE);
   const outcomes = new Set<string>();
   for (let page = 0; page < pages; page++) {
     const bytes = readFileSync(good);
     bytes.fill(0xff, page * PAGE, (page + 1) * PAGE);
     writeFileSync(file, bytes);
-    writeFileSync(anchor, anchored);
+    restoreAnchors();
     outcomes.add(await outcomeOfStart(t, dataDir));
   }
   assert.equal(outcomes.has('refused'), true);
   copyFileSync(good, file);
-  writeFileSync(anchor, anchored);
+  restoreAnchors();
   assert.equal(await outcomeOfStart(t, dataDir), 'started');
 });
 

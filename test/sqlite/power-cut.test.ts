@@ -79,7 +79,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
     const changes = entries.flatMap((entry) => [stored(aCredential(`c${entry.seq}`)), leased(aLease(entry.seq))]);
     const seq = writtenSeq + entries.length;
     const turn = await store.begin([]);
-    const { durable } = await turn.commit({ entries, head: headAt(seq), changes, accesses: new Map() });
+    const { durable } = await turn.commit({ entries, head: headAt(seq), treeNodes: [], changes, accesses: new Map() });
     writtenSeq = seq;
     void durable.then(() => {
       toldSeq = Math.max(toldSeq, seq);

@@ -1,6 +1,6 @@
-// Acknowledged changes exist at the next start, or the start is rejected, whatever happened to the files of the
-// database while no service had them open. One damaged bit of the write-ahead log makes SQLite drop everything after
-// it.
+// Acknowledged changes exist at the next start, or nothing is served that depends on them, whatever happened to the
+// files of the database while no service had them open. One damaged bit of the write-ahead log makes SQLite drop
+// everything after it.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
+import { tryRolledBack } from '../kit/rolled-back.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LOSS = /^The database has lost entries of the log: this node has seen entry \d+, .*--accept-rollback\.$/;
@@ -73,13 +74,13 @@ const DAMAGES: Readonly<Record<string, (dataDir: string) => void>> = {
 };
 
 for (const [damage, apply] of Object.entries(DAMAGES)) {
-  test(`after a kill the start is rejected and changes nothing if ${damage}`, async (t) => {
+  test(`after a kill nothing is served and nothing changes if ${damage}`, async (t) => {
     const { dataDir, session } = await killedVault(t);
     apply(dataDir);
     const files = damage.includes('removed') ? ['leasehold.db'] : ['leasehold.db', 'leasehold.db-wal'];
     const bytes = () => files.map((name) => readFileSync(join(dataDir, name)).toString('base64'));
     const before = bytes();
-    await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
+    await tryRolledBack(t, dataDir, LOSS);
     assert.deepEqual(bytes(), before);
     const otherKey = join(temporaryDirectory(t), 'other.key');
     writeFileSync(otherKey, Buffer.alloc(32, 1).toString('base64'), { mode: 0o600 });
@@ -89,10 +90,7 @@ for (const [damage, apply] of Object.entries(DAMAGES)) {
       assert.deepEqual(bytes(), before);
     }
     const accepted = await startTestService(t, ['--accept-rollback'], dataDir);
-    assert.match(
-      accepted.warnings.join('\n'),
-      /lost entries of the log.*The service starts anyway \(--accept-rollback\)/,
-    );
+    assert.match(accepted.warnings.join('\n'), /lost entries of the log.*The operator accepts the loss\./);
     const { data } = (await accepted.admin.get('/api/v1/audit?event_type=service.start')).body;
     assert.match(data[0].reason, /has lost entries of the log/);
     // The accepted state: the agent exists again, unless its registration was lost too.
@@ -117,7 +115,7 @@ async function stoppedVault(t: TestContext): Promise<string> {
   return service.dataDir;
 }
 
-test('an older copy of the whole database is rejected', async (t) => {
+test('an older copy of the whole database is not served', async (t) => {
   const dataDir = await stoppedVault(t);
   const [file, copy] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'copy.db')];
   copyFileSync(file, copy);
@@ -125,15 +123,15 @@ test('an older copy of the whole database is rejected', async (t) => {
   await service.admin.delete('/api/v1/credentials/a/b');
   await service.stop();
   copyFileSync(copy, file);
-  await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
+  await tryRolledBack(t, dataDir, LOSS);
 });
 
-test('a vault without its anchor is rejected in one line, and starts once that is accepted', async (t) => {
+test('a vault without its anchor is not served, and starts once that is accepted', async (t) => {
   const dataDir = await stoppedVault(t);
   const restored = join(temporaryDirectory(t), 'restored');
   mkdirSync(restored, { mode: 0o700 });
   for (const name of ['leasehold.db', 'root.key']) copyFileSync(join(dataDir, name), join(restored, name));
-  await assert.rejects(startTestService(t, [], restored), { message: MISSING });
+  await tryRolledBack(t, restored, MISSING);
   const accepted = await startTestService(t, ['--accept-rollback'], restored);
   assert.equal((await accepted.admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
   await accepted.stop();
@@ -158,18 +156,43 @@ test('if one slot of the anchor is torn the other one decides, and the start rep
   }
 });
 
-test('an anchor that is damaged, or forged without the key of the vault, is rejected', async (t) => {
+test('with an anchor that is damaged, or forged without the key of the vault, nothing is served', async (t) => {
   const dataDir = await stoppedVault(t);
   const anchor = join(dataDir, 'log.anchor');
   const good = readFileSync(anchor, 'latin1');
   const forged = good.replaceAll(/"seq":\d+/g, '"seq":0').padEnd(2 * SLOT);
   for (const text of ['', 'x', good.slice(0, SLOT), forged, `${good}\n`, '0'.repeat(2 * SLOT)]) {
     writeFileSync(anchor, text);
-    await assert.rejects(startTestService(t, [], dataDir), { message: DAMAGED });
+    await tryRolledBack(t, dataDir, DAMAGED);
   }
   const other = await stoppedVault(t);
   copyFileSync(join(other, 'log.anchor'), anchor);
-  await assert.rejects(startTestService(t, [], dataDir), { message: DAMAGED });
+  await tryRolledBack(t, dataDir, DAMAGED);
   writeFileSync(anchor, good);
   assert.deepEqual((await startTestService(t, [], dataDir)).warnings, []);
+});
+
+/** A vault that is in its write-ahead log alone: its service was killed before anything was copied. */
+async function vaultInWriteAheadLog(t: TestContext): Promise<string> {
+  for (;;) {
+    const dataDir = join(temporaryDirectory(t), 'data');
+    const service = await startProcess(t, dataDir);
+    await service.end('SIGKILL');
+    const alone = join(temporaryDirectory(t), 'alone.db');
+    copyFileSync(join(dataDir, 'leasehold.db'), alone);
+    const database = new DatabaseSync(alone);
+    const rows = database.prepare('SELECT 1 FROM vault').all();
+    database.close();
+    if (rows.length === 0) return dataDir;
+  }
+}
+
+test('a write-ahead log that holds the whole vault and is damaged is left as it is', async (t) => {
+  const dataDir = await vaultInWriteAheadLog(t);
+  const wal = join(dataDir, 'leasehold.db-wal');
+  const bytes = readFileSync(wal);
+  bytes[100] = (bytes[100] ?? 0) ^ 1;
+  writeFileSync(wal, bytes);
+  await assert.rejects(startTestService(t, [], dataDir), { message: /cannot be read.*Nothing was changed/ });
+  assert.deepEqual(readFileSync(wal), bytes);
 });

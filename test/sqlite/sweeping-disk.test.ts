@@ -12,7 +12,7 @@ import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../vault/fixture.ts';
 
-const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
+const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: null, control: null };
 const HEAD_AT = 1;
 
 async function sweepOn(t: TestContext) {

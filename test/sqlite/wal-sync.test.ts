@@ -49,7 +49,8 @@ async function vaultOnDisk(t: TestContext) {
 async function write(store: SqliteStore, seq: number) {
   const turn = await store.begin([]);
   const changes = [stored(aCredential(`c${seq}`))];
-  const { durable } = await turn.commit({ entries: [anEntry(seq)], head: headAt(seq), changes, accesses: new Map() });
+  const batch = { entries: [anEntry(seq)], head: headAt(seq), treeNodes: [], changes, accesses: new Map() };
+  const { durable } = await turn.commit(batch);
   const state = { is: 'waiting' };
   durable.then(
     () => {

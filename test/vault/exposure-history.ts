@@ -2,12 +2,14 @@
  * Histories of retrievals and uses, which are played on a vault and noted in the model. A history has separate agents
  * and paths, so that several are played at the same time.
  */
+
 import type { Agent, PublicKey } from '../../src/core/agent.ts';
 import type { AgentId, AgentName, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { deregisterAgent, registerAgent } from '../../src/core/operations/agents.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { renewLease, revokeLease, revokeLeases } from '../../src/core/operations/leases.ts';
+import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
 import { putTargets } from '../../src/core/operations/targets.ts';
 import { endUse, startUse } from '../../src/core/operations/use.ts';
 import { issueUseLease } from '../../src/core/operations/use-leases.ts';
@@ -230,10 +232,10 @@ export class History {
     // A login in the millisecond of a panic would end with it.
     const issuedAt = this.#now() + 1;
     const session = { tokenHash, agentId, issuedAt, expiresAt: issuedAt + SESSION_MS };
+    const login = serviceEvent('service.start', null);
     await this.#submit({
-      reads: {},
-      requester: { kind: 'service' },
-      decide: () => ({ response: { reply: null }, entry: null, changes: [{ kind: 'putSession', session }] }),
+      ...login,
+      decide: (known, moment) => ({ ...login.decide(known, moment), changes: [{ kind: 'putSession', session }] }),
     });
     const context: Context = { ...admin(), authentication: { kind: 'session', tokenHash, agentName: name } };
     this.#sessions.set(name, context);

@@ -4,31 +4,35 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrokerClient } from '../../src/broker/broker-client.ts';
-import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/core/audit.ts';
 import type { VaultSettings } from '../../src/core/batch-state.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { headMac } from '../../src/crypto/chain.ts';
-import { deriveKeys } from '../../src/crypto/keys.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/ledger/clock.ts';
 import { DatabaseClock } from '../../src/ledger/database-clock.ts';
 import { DenialBudget } from '../../src/ledger/denial-budget.ts';
+import { initialHead } from '../../src/ledger/initial-head.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { readVaultState } from '../../src/ledger/vault-state.ts';
+import { type ChainTip, readVaultState } from '../../src/ledger/vault-state.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
+import { openKeys } from '../../src/server/open-keys.ts';
 import type { Store } from '../../src/store/sql-store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
+import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
+import { Resealing, type ResealingParts } from '../../src/vault/resealing.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
+import type { SlotSecrets } from '../../src/vault/slot-secrets.ts';
 import { UseLimits } from '../../src/vault/use-limits.ts';
 import { Uses } from '../../src/vault/uses.ts';
 import type { Vault } from '../../src/vault/vault.ts';
+import type { VaultAccess } from '../../src/vault/vault-access.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
@@ -50,6 +54,8 @@ export interface OpenedVault extends Vault {
   readonly denials: DenialBudget;
   /** The errors of failed batches, in order. */
   readonly failures: unknown[];
+  /** Adds a line to the failures. */
+  readonly warn: (line: string) => void;
   /** The storage failures that would stop the process. */
   readonly broken: unknown[];
 }
@@ -70,21 +76,34 @@ export interface OpenOptions {
   readonly budgets?: Partial<BudgetLimits>;
   /** The interval of retries of failed key file operations; by default longer than a test. */
   readonly recoveryIntervalMs?: number;
+  readonly resealing?: Pick<ResealingParts, 'maxSeals'>;
 }
+
+const NO_SLOTS: SlotSecrets = {
+  create: async () => assert.fail('this vault makes no slots'),
+  open: async () => ({ problem: 'this vault opens no slots' }),
+};
+const NO_ACCESS: VaultAccess = {
+  attendedSlots: async () => [],
+  unlock: async () => assert.fail('this vault is never locked'),
+  lock: async () => assert.fail('this vault is never locked'),
+  loss: () => null,
+  hasFailed: () => false,
+  acceptRollback: async () => assert.fail('this vault has lost nothing'),
+};
 
 const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens the vault as the service does. Opening it again without closing simulates a crash. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
   const directory = options.directory ?? temporaryDirectory(scope);
-  const keys = deriveKeys(ROOT_KEY);
   const real = await openStore(directory, options.syncFile);
   // A test may have closed it already.
   scope.after(() => real.close().catch(() => undefined));
   keepDatabase(scope, directory);
-  if ((await real.readRootKeyCheck()) === null) {
-    const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
-    await real.initialise(keys.checkValue, head, 0);
+  const { keys, unsaved } = openKeys(await real.readStoredKeys(), { path: 'root.key', secret: ROOT_KEY });
+  if (unsaved !== null) {
+    await real.initialise(keys.checkValue, initialHead(keys), 0, unsaved);
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
   const store = options.inFront?.(timed) ?? timed;
@@ -124,8 +143,33 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const brokerClient = new BrokerClient();
   scope.after(() => brokerClient.stop());
   const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()));
-  const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, uses, adminTokenHash };
-  return { ...vault, denials, directory, real, failures, broken };
+  const warn = (line: string): void => void failures.push(line);
+  const checkpoints = new Checkpoints({ store, keys, clock, onSigned: () => undefined, warn });
+  const resealing = new Resealing({
+    ledger,
+    store,
+    keys,
+    onFailure: (error) => failures.push(error),
+    ...options.resealing,
+  });
+  scope.after(() => resealing.stop());
+  const vault = {
+    ledger,
+    store,
+    keys,
+    clock,
+    agentKeys,
+    loginThrottle,
+    budgets,
+    verifier,
+    checkpoints,
+    uses,
+    adminTokenHash,
+    resealing,
+    slotSecrets: NO_SLOTS,
+    access: NO_ACCESS,
+  };
+  return { ...vault, denials, directory, real, failures, broken, warn };
 }
 
 /** The store with the test's clock instead of the database's; a store without a clock is unchanged. */
@@ -204,8 +248,8 @@ export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> 
   const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
   assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
   assert.deepEqual(bare(held.control.policies.all()), bare(read.control.policies.all()));
-  const { seq, hmac, epoch } = held.tip;
-  assert.deepEqual({ seq, hmac, epoch }, { ...read.tip });
+  const toPlain = ({ seq, hmac, epoch, control, tree }: ChainTip) => [seq, hmac, epoch, control, tree.toString()];
+  assert.deepEqual(toPlain(held.tip), toPlain(read.tip));
   assert.equal(held.lastEntryAt, read.lastEntryAt);
 }
 

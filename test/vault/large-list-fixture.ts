@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import { SUBJECT } from '../../src/core/state.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';
@@ -63,13 +64,16 @@ interface LargeVault extends OpenedVault {
   readonly filledAt: number;
 }
 
-/** The first credentials are also read by path, so their rows must authenticate. */
+/** The first credentials are also read by path, so their rows must authenticate, and an entry must record them. */
 function authenticated(index: number, keys: VaultKeys): string {
   const id = `credential-${index}` as CredentialId;
   const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
   const type = 'generic' as CredentialType;
   const row = { id, path, type, description: 'a credential', createdAt: 1, updatedAt: 1, version: 1 };
-  return `UPDATE credentials SET mac = '${AUTHENTICATED_ROWS.credential.withMac(keys.row, row).mac}' WHERE path = '${path}'`;
+  const { mac } = AUTHENTICATED_ROWS.credential.withMac(keys.row, row);
+  return `UPDATE credentials SET mac = '${mac}' WHERE path = '${path}';
+    INSERT INTO audit_entries (${ENTRY_COLUMNS}, subject, state) VALUES (${LEASES + ENTRIES + index}, 'id', '2026-01-31T00:00:00.000Z',
+      'service.adopt', 'service', '*', 'adopt', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${SUBJECT.credential(row)}', '${mac}')`;
 }
 
 /** The log's head record does not match the entries written directly, which does not matter to lists. */

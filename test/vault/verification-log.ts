@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
+import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
+import { toStoredNodes } from '../../src/ledger/tree-state.ts';
+import { readVaultState } from '../../src/ledger/vault-state.ts';
 import type { Store } from '../../src/store/sql-store.ts';
 import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
 import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/verification/verifier.ts';
@@ -19,6 +22,7 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
   assert.ok(head);
   assert.ok(model);
   let { seq, hmac } = head;
+  const tree = head.tree === null ? null : CompactRange.parse(head.tree, seq);
   const from = Date.parse(model.timestamp) + 60_000;
   while (seq < length) {
     const entries: AuditEntry[] = [];
@@ -29,8 +33,12 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
       entries.push({ ...next, hmac });
     }
     const turn = await store.begin([]);
-    const mac = headMac(keys.audit, seq, hmac);
-    await (await turn.commit({ entries, head: { ...head, seq, hmac, mac }, changes: [], accesses: new Map() })).durable;
+    const nodes: TreeNode[] = [];
+    for (const entry of entries) tree?.append(entry.hmac, nodes);
+    const fields = { ...head, seq, hmac, tree: tree?.toString() ?? null };
+    const next = { ...fields, mac: headMac(keys.audit, fields) };
+    const treeNodes = toStoredNodes(nodes);
+    await (await turn.commit({ entries, head: next, treeNodes, changes: [], accesses: new Map() })).durable;
   }
 }
 
@@ -40,9 +48,8 @@ export async function openLongVault(scope: Scope, length: number): Promise<Opene
   const vault = await openVault(scope);
   await put(vault, 'a/b');
   await lengthenLog(vault.real, vault.keys, length);
-  const { head, last } = await vault.real.readHead();
-  vault.ledger.memory.tip = head ?? assert.fail();
-  vault.ledger.memory.lastEntryAt = Date.parse(last?.timestamp ?? '');
+  const { tip, lastEntryAt } = await readVaultState(vault.real, vault.keys);
+  Object.assign(vault.ledger.memory, { tip, lastEntryAt });
   return vault;
 }
 

@@ -1,15 +1,16 @@
 /** The `agent` commands. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parsePrivateKey } from '../../client/key-formats.ts';
 import { parseAgentName } from '../../core/names.ts';
+import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { CONFIRMATION_FLAGS, text, toggle } from '../flags.ts';
+import { CONFIRMATION_FLAGS, parseDuration, parsed, text, toggle } from '../flags.ts';
 import { readInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive, type Question } from '../prompt.ts';
@@ -123,6 +124,52 @@ const remove = defineCommand({
   },
 });
 
+/** @throws UsageError */
+function toGrace(given: string, field: string): number {
+  const seconds = parseDuration(given);
+  if (seconds !== null && seconds <= MAX_GRACE_SECONDS) return seconds;
+  throw new UsageError(`${field}: must be a duration such as 0s or 15m, at most 7d`);
+}
+
+const rotate = defineCommand({
+  name: 'agent rotate',
+  summary: "Replace an agent's key; for a time the former one is valid too",
+  about: [
+    'A new key pair is made on this machine. Its file replaces the former one when the service knows the new public key. Sessions stay, and end in an hour at most.',
+  ],
+  arguments: [NAME],
+  flags: {
+    grace: parsed('DURATION', 'for how long the former key is valid, such as 0s or 15m (default 5m)', toGrace),
+    'new-key': text('FILE', 'the file of the private key, which is replaced (default: as agent add writes it)', 'file'),
+    'public-key': text('FILE', 'take this key instead of a new one, as for agent add', 'file'),
+    'service-key': toggle('let the service make the key pair and replace the file in its data directory'),
+  },
+  async run(invocation, flags, given) {
+    const { terminal, signal } = invocation;
+    const name = parseAgentName(given, 'NAME');
+    const { 'public-key': from, 'new-key': newFile } = flags;
+    const vault = invocation.connect();
+    const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(userDirsOf(terminal), name));
+    const made = flags['service-key'] || from !== null ? null : await makeKeyFile(`${usualFile}.next`, terminal);
+    const publicKey = from === null ? made?.publicKey : await readPublicKey(invocation, from);
+    const body = {
+      ...(publicKey === undefined ? {} : { public_key: publicKey }),
+      ...(flags.grace === null ? {} : { grace_seconds: flags.grace }),
+    };
+    try {
+      const rotated = await vault.agents.rotate(name, body, { signal });
+      // ORDER: the former file stays until the service knows the new key.
+      if (made !== null) renameSync(made.file, usualFile);
+      await invocation.output.record(rotated);
+    } catch (error) {
+      const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
+      if (made !== null && isRefused) rmSync(made.file, { force: true });
+      else if (made !== null) printNotice(terminal, `The new private key is in ${made.file}; the service may know it.`);
+      throw error;
+    }
+  },
+});
+
 interface MadeKey {
   /** Base64 of the 32 bytes. */
   readonly publicKey: string;
@@ -189,4 +236,4 @@ async function readPublicKey(question: Question, from: string): Promise<string> 
   }
 }
 
-export const AGENT_COMMANDS: readonly Command[] = [add, list, show, remove];
+export const AGENT_COMMANDS: readonly Command[] = [add, list, show, rotate, remove];

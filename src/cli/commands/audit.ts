@@ -12,6 +12,8 @@ import { choice, instant, parsed, text, wholeNumber } from '../flags.ts';
 import { toCell } from '../output/cells.ts';
 import { toHeading } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
+import { printNotice } from '../terminal.ts';
+import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';
 
 /** The part of each event type after the dot. */
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
@@ -150,8 +152,16 @@ const verify = defineCommand({
   name: 'audit verify',
   summary: 'Verify the MAC chain of the whole audit log',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
-  async run(invocation) {
+  flags: {
+    checkpoint: text(
+      'FILE',
+      'also check that the log extends the checkpoint in this file; - for standard input',
+      'file',
+    ),
+  },
+  async run(invocation, { checkpoint: file }) {
     const { terminal, signal } = invocation;
+    const kept = file === null ? null : await readCheckpointFile(invocation, file);
     const vault = invocation.connect();
     const progress = startProgress(terminal, 'Verifying');
     const polling = setInterval(() => {
@@ -164,8 +174,11 @@ const verify = defineCommand({
     try {
       const verification = await vault.audit.verify({ signal });
       progress.end();
-      await invocation.output.record(verification);
-      return verification.valid ? EXIT.OK : EXIT.NEGATIVE;
+      const problem = kept === null || !verification.valid ? null : await contradiction(vault, kept, signal);
+      const extended = kept === null || !verification.valid ? {} : { extends_checkpoint: problem === null };
+      await invocation.output.record({ ...verification, ...extended });
+      if (problem !== null) printNotice(terminal, problem);
+      return verification.valid && problem === null ? EXIT.OK : EXIT.NEGATIVE;
     } finally {
       clearInterval(polling);
       progress.end();
@@ -189,4 +202,4 @@ const exportEntries = defineCommand({
   },
 });
 
-export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, exportEntries];
+export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, exportEntries, ...AUDIT_PROOF_COMMANDS];

@@ -2,13 +2,15 @@
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { isPrivate } from '../../platform/ownership.ts';
+import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { type CheckResult, ok, warning, wrong } from '../doctor/check-result.ts';
 import { checkSdks } from '../doctor/sdk-checks.ts';
+import { checkState } from '../doctor/state-checks.ts';
 import { EXIT } from '../errors.ts';
+import { toggle } from '../flags.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
-import { readVersion } from '../version.ts';
 import { identify } from './sessions.ts';
 
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
@@ -18,19 +20,34 @@ export const doctor = defineCommand({
   summary: 'Show the settings in effect, where each comes from, and whether they work',
   about: [
     'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
+    'With --state, the administrator also has the service verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also opens every sealed value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was inserted again or set back, "missing" was removed outside the service, "value unreadable" does not authenticate.',
     'The exit code is 2 if a check fails; warnings do not change it.',
   ],
-  async run(invocation) {
+  flags: {
+    state: toggle('check all state of the vault against its log'),
+    values: toggle('also open every sealed value; implies --state'),
+  },
+  async run(invocation, { state, values }) {
     const findings = [
       ...settingsOf(invocation),
       ...filesOf(invocation),
       ...(await serviceOf(invocation)),
+      ...(state || values ? await stateOf(invocation, values) : []),
       ...(await checkSdks(invocation)),
     ];
     await invocation.output.records(findings, ['check', 'result', 'found'], null);
     return findings.some(({ result }) => result === 'wrong') ? EXIT.ERROR : EXIT.OK;
   },
 });
+
+async function stateOf(invocation: Invocation, values: boolean): Promise<CheckResult[]> {
+  try {
+    return await checkState(invocation.connect(), invocation, values);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return [wrong('state', `${error.message} (${error.code})`)];
+  }
+}
 
 function settingsOf({ settings }: Invocation): CheckResult[] {
   const { address, identity, dataDir, caFile, format, timeoutSeconds, profile } = settings;

@@ -19,7 +19,7 @@ const MAX_SOURCE_MIB = 64;
 
 export const importCommand = defineCommand({
   name: 'import',
-  summary: 'Import secrets from a .env file, JSON, Vault, OpenBao, 1Password or Bitwarden',
+  summary: 'Import secrets from .env, JSON, Vault, OpenBao, 1Password or Bitwarden',
   about: [
     'Shows the plan and asks for confirmation. An existing credential gets a new version; nothing is overwritten. The source is not changed.',
     'Names become paths: accents are removed, and each run of characters that a path cannot contain becomes one -. Two values that would get the same path are both skipped and reported.',

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Mcp } from '../../mcp/server.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
-import { readVersion } from '../version.ts';
 
 const FLAGS = {
   'files-dir': text('DIR', 'let the model write values to files in this private directory', 'directory'),

@@ -68,6 +68,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   entry('server', 'Start the service', 'bin/server'),
   status,
   entry('migrate', 'Migrate a vault between SQLite and PostgreSQL', 'bin/migrate'),
+  entry('restore', 'Restore a backup into an empty data directory or database', 'bin/restore'),
   entry('schema', 'Create or upgrade the schema of a PostgreSQL database', 'bin/schema'),
   entry('audit-key', 'Print the key that verifies the audit log; it decrypts no values', 'bin/audit-key'),
 ];

@@ -45,9 +45,11 @@ export async function printCompletions(
     if (target.kind === 'words') offers = target.offers;
     else if (target.kind === 'names') {
       const silent = { ...terminal, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
-      const settings = await resolveSettings((name) => flags.get(name) ?? null, silent);
+      const resolve = () => resolveSettings((name) => flags.get(name) ?? null, silent);
+      const settings = await resolve();
       const signal = AbortSignal.timeout(serviceMs);
-      invocation = createInvocation({ terminal: silent, settings, signal, rest: [], field: null });
+      const context = { terminal: silent, settings, signal, rest: [], field: null, resolveSettings: resolve };
+      invocation = createInvocation(context);
       const { noun, before, begun } = target;
       const names = (await findNames(invocation, noun, begun)).filter((name) => name.startsWith(begun));
       offers = names.map((name) => ({ word: before + name, description: null }));

@@ -36,7 +36,7 @@ export function locateCursor(words: readonly string[], commands: readonly Comman
   const [typed, begun] = [words.slice(0, -1), words.at(-1) ?? ''];
   const named = operandsOf(tokensOf(typed, COMMON));
   const names = named[0] === 'help' ? named.slice(1) : named;
-  const command = commands.find(({ name }) => name === names[0] || name === `${names[0]} ${names[1]}`);
+  const command = commands.find(({ name }) => [1, 2, 3].some((count) => name === names.slice(0, count).join(' ')));
   const known = command === undefined ? COMMON : new Map(Object.entries(flagsOf(command)));
   const tokens = tokensOf(typed, known);
   const flags = new Map<string, string>();

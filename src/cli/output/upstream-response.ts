@@ -1,7 +1,7 @@
 /** Prints the response of an upstream: its body on standard output, and what else a person should know as notices. */
-import { STATUS_CODES } from 'node:http';
 import type { UseResponse } from '../../client/types.ts';
 import { decodeBody } from '../../client/use.ts';
+import { http } from '../../platform/node-http.ts';
 import { EXIT } from '../errors.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 import { escapeControls, pluralize } from './cells.ts';
@@ -35,7 +35,7 @@ function redirectHint({ status, headers }: UseResponse, hasHead: boolean): strin
 }
 
 function statusWords(status: number): string {
-  return `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+  return `${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
 }
 
 function headLines({ status, headers }: UseResponse): string {

@@ -20,8 +20,40 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
       return rejected('ALREADY_EXISTS', message, denied);
     }
-    const agent: Agent = { ...request, registeredAt: moment.now, sessionsEndedAt: null };
+    const agent: Agent = {
+      ...request,
+      registeredAt: moment.now,
+      sessionsEndedAt: null,
+      formerPublicKey: null,
+      formerKeyUntil: null,
+    };
     return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
+  }),
+);
+
+/** Longest time for which both keys of an agent are valid. */
+export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
+
+export interface KeyRotation {
+  readonly publicKey: PublicKey;
+  /** For how long logins with the former key succeed; its sessions stay. */
+  readonly graceSeconds: number;
+}
+
+export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentName, rotation: KeyRotation) =>
+  operation({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
+    const known = state.control.agentByName(name);
+    if (known === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    const { publicKey, graceSeconds } = rotation;
+    const isNew = known.publicKey !== publicKey;
+    // A repeat of the request must not make the new key the former one. It can shorten the time of the former key.
+    const formerPublicKey = isNew ? known.publicKey : (known.formerPublicKey ?? null);
+    const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
+    const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
+    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil };
+    const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
+    const reason = `the former key is valid for ${validSeconds} seconds`;
+    return succeeded(agent, entry('allowed', { reason }), [{ kind: 'putAgent', agent }]);
   }),
 );
 

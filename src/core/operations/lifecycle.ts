@@ -1,24 +1,48 @@
 /** Operations of the service itself. SOURCE: docs/decisions.md, "The process" and "The audit log". */
+import type { EntryDraft } from '../audit.ts';
+import type { Change } from '../change.ts';
 import { SERVICE } from '../names.ts';
 import { type Operation, succeeded } from '../operation.ts';
+import type { RecordedState } from '../state.ts';
 
-/** Recorded at each start and each orderly stop. `reason` holds warnings for the operator, or null. */
-export function serviceEvent(eventType: 'service.start' | 'service.stop', reason: string | null): Operation<null> {
+type ServiceEvent = 'service.start' | 'service.stop' | 'service.unlock' | 'service.restore';
+
+/**
+ * Recorded at each start, at each orderly stop and after a restore. `reason` holds warnings for the operator, or the
+ * backup that was restored, or null.
+ */
+export function serviceEvent(
+  eventType: ServiceEvent,
+  reason: string | null,
+  changes: readonly Change[] = [],
+): Operation<null> {
+  const entry = entryOf(eventType, reason);
+  return { reads: {}, requester: { kind: 'service' }, decide: () => succeeded(null, entry, changes) };
+}
+
+/**
+ * Records the states of rows that an earlier version wrote, one entry each. The last batch has the agents and policies.
+ */
+export function adoptRows(states: readonly RecordedState[], isLast: boolean): Operation<null> {
+  const entry = entryOf('service.adopt', 'rows of an earlier version');
   return {
     reads: {},
     requester: { kind: 'service' },
-    decide: () =>
-      succeeded(null, {
-        eventType,
-        agentName: SERVICE,
-        resource: '*',
-        result: 'allowed',
-        policyName: null,
-        leaseId: null,
-        reason,
-        requestId: null,
-        remoteAddr: null,
-      }),
+    decide: () => succeeded(null, entry, [{ kind: 'recordStates', states, isLast }]),
+  };
+}
+
+function entryOf(eventType: ServiceEvent | 'service.adopt', reason: string | null): EntryDraft {
+  return {
+    eventType,
+    agentName: SERVICE,
+    resource: '*',
+    result: 'allowed',
+    policyName: null,
+    leaseId: null,
+    reason,
+    requestId: null,
+    remoteAddr: null,
   };
 }
 

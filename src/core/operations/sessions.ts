@@ -2,7 +2,7 @@
  * Logs in with a signed challenge, reads and ends a session.
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
-import type { PublicKey, Session } from '../agent.ts';
+import { hasKey, type PublicKey, type Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
 import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName, ChallengeId, TokenHash } from '../names.ts';
@@ -59,7 +59,7 @@ export function openSession(
       const isExpired = now >= challengeExpiresAt;
       const isConsumed = known.loaded.spentChallenges.has(challengeId);
       const isSameAgent =
-        agent !== null && agent.id === verifiedAgainst?.agentId && agent.publicKey === verifiedAgainst.publicKey;
+        agent !== null && agent.id === verifiedAgainst?.agentId && hasKey(agent, verifiedAgainst.publicKey, now);
       const reason = isExpired
         ? 'the challenge has expired'
         : isConsumed
@@ -119,9 +119,8 @@ export function endSession(context: Context): Operation<null> {
     ({ caller, entry }) => {
       if (caller.kind !== 'agent') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
       const resource = `agent:${caller.agent.name}`;
-      return succeeded(null, entry('allowed', { resource }), [
-        { kind: 'removeSession', tokenHash: caller.session.tokenHash },
-      ]);
+      const { tokenHash, issuedAt } = caller.session;
+      return succeeded(null, entry('allowed', { resource }), [{ kind: 'removeSession', tokenHash, issuedAt }]);
     },
   );
 }

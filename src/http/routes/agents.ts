@@ -1,17 +1,20 @@
 /** Rows of the route table: agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import { Type } from 'typebox';
+
 import { AgentName } from '../../api/fields.ts';
-import { AgentRequest, PageQuery } from '../../api/requests.ts';
-import { Agent, RegisteredAgent } from '../../api/responses.ts';
+import { AgentRequest, AgentRotation, PageQuery } from '../../api/requests.ts';
+import { Agent, RegisteredAgent, RotatedAgent } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { listAgents, readAgent } from '../../core/operations/agents.ts';
-import { deregisterAgent, registerAgent } from '../../vault/agents.ts';
+import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toAgentResponse, toTimestamp } from '../serialize.ts';
 import { streamList } from '../streaming.ts';
+
+const DEFAULT_GRACE_SECONDS = 300;
 
 export const agentRoutes: readonly Route[] = [
   route({
@@ -62,6 +65,26 @@ export const agentRoutes: readonly Route[] = [
     async handle({ vault, context, params }) {
       const name = parseAgentName(params['name'] ?? '');
       return { data: toAgentResponse(await vault.ledger.submit(readAgent(context, name))) };
+    },
+  }),
+  route({
+    id: 'rotateAgentKey',
+    method: 'POST',
+    path: '/api/v1/agents/{name}/rotate',
+    summary: "Replace an agent's key; for a time the former one is valid too. Its sessions stay.",
+    params: { name: AgentName },
+    who: 'admin',
+    adminEvent: 'agent.rotate',
+    body: AgentRotation,
+    data: RotatedAgent,
+    async handle({ vault, context, params, body }) {
+      const name = parseAgentName(params['name'] ?? '');
+      const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
+      const agent = await rotateAgent(vault, context, name, body.public_key ?? null, graceSeconds);
+      const until = agent.formerKeyUntil ?? null;
+      return {
+        data: { name, public_key: agent.publicKey, former_key_until: until === null ? null : toTimestamp(until) },
+      };
     },
   }),
   route({

@@ -1,18 +1,32 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-import { Type } from 'typebox';
-import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
-import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
+
+import { whole } from '../../api/fields.ts';
+import { AuditQuery, ConsistencyQuery, MAX_FILTER_LENGTH, VerifyQuery } from '../../api/requests.ts';
+import {
+  AuditEntry,
+  Checkpoint,
+  ConsistencyProof,
+  EntryProof,
+  Health,
+  Rollback,
+  Verification,
+  VerificationProgress,
+} from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
+import { headWords } from '../../core/audit.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
+import { verifyAudit } from '../../core/operations/audit.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
+import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
+import { toCheckpointResponse, toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
 import { toNdjson } from '../streaming.ts';
 
-const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
+const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
 function parseFilter(text: string | undefined, field: string): string | null {
   if (text === undefined) return null;
@@ -26,6 +40,12 @@ function parseTime(text: string | undefined, field: string, rounding: 'up' | 'do
   return text === undefined ? null : toTimestamp(parseTimestamp(text, field, rounding));
 }
 
+function parseSeq(text: string | undefined): number {
+  const seq = /^[1-9][0-9]{0,14}$/.test(text ?? '') ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(seq)) throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
+  return seq;
+}
+
 export const auditRoutes: readonly Route[] = [
   route({
     id: 'listAuditEntries',
@@ -37,6 +57,7 @@ export const auditRoutes: readonly Route[] = [
     query: AuditQuery,
     data: Type.Array(AuditEntry),
     meta: 'always',
+    showsLog: true,
     async handle({ vault, context, query }) {
       const page = toPage(query);
       const filter = {
@@ -60,10 +81,17 @@ export const auditRoutes: readonly Route[] = [
     summary: 'Verify the whole chain: read every entry and compute every MAC again.',
     who: 'admin',
     adminEvent: 'audit.verify',
+    query: VerifyQuery,
     data: Verification,
-    async handle({ vault, context, disconnectSignal }) {
+    showsLog: true,
+    async handle({ vault, context, query, disconnectSignal }) {
       const verify = await authorizeVerification(vault, context);
-      return { data: toVerificationResponse(await verify(disconnectSignal())) };
+      const signal = disconnectSignal();
+      const found = await verify(signal);
+      const withValues = query.values === 'true';
+      const isStateWanted = withValues || query.state === 'true';
+      const state = isStateWanted ? await vault.verifier.state.check(signal, withValues) : null;
+      return { data: toVerificationResponse(found, state) };
     },
   }),
   route({
@@ -74,8 +102,86 @@ export const auditRoutes: readonly Route[] = [
     who: 'admin',
     adminEvent: 'audit.verify',
     data: VerificationProgress,
+    showsLog: true,
     async handle({ vault, context }) {
-      return { data: toProgressResponse(await readProgress(vault, context)) };
+      return { data: toProgressResponse(await readProgress(vault, context), vault.verifier.state.checked) };
+    },
+  }),
+  route({
+    id: 'readCheckpoint',
+    method: 'GET',
+    path: '/api/v1/audit/checkpoint',
+    summary: 'Read the newest signed checkpoint of the log.',
+    who: 'admin',
+    adminEvent: 'audit.checkpoint',
+    data: Checkpoint,
+    async handle({ vault, context }) {
+      return { data: toCheckpointResponse(await readCheckpoint(vault, context)) };
+    },
+  }),
+  route({
+    id: 'proveAuditEntry',
+    method: 'GET',
+    path: '/api/v1/audit/entries/{seq}/proof',
+    summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
+    who: 'admin',
+    adminEvent: 'audit.proof',
+    params: { seq: whole(1) },
+    data: EntryProof,
+    async handle({ vault, context, params }) {
+      const { seq, hmac, size, proof, receipt, verifierKey } = await proveEntry(
+        vault,
+        context,
+        parseSeq(params['seq']),
+      );
+      return { data: { seq, hmac, size, proof, receipt, verifier_key: verifierKey } };
+    },
+  }),
+  route({
+    id: 'proveConsistency',
+    method: 'GET',
+    path: '/api/v1/audit/consistency',
+    summary: 'Prove that the log at one size extends the log at a smaller one.',
+    who: 'admin',
+    adminEvent: 'audit.proof',
+    query: ConsistencyQuery,
+    data: ConsistencyProof,
+    async handle({ vault, context, query }) {
+      const { from, to, fromRoot, toRoot, proof } = await proveConsistency(
+        vault,
+        context,
+        query.from,
+        query.to ?? null,
+      );
+      return { data: { from, to, from_root: fromRoot, to_root: toRoot, proof } };
+    },
+  }),
+  route({
+    id: 'readRollback',
+    method: 'GET',
+    path: '/api/v1/audit/rollback',
+    summary: 'What the log has lost, or what would show it; null if nothing is known to be lost.',
+    who: 'admin',
+    adminEvent: 'audit.verify',
+    data: Rollback,
+    showsLog: true,
+    async handle({ vault, context }) {
+      await vault.ledger.submit(verifyAudit(context));
+      return { data: { loss: vault.access.loss() } };
+    },
+  }),
+  route({
+    id: 'acceptRollback',
+    method: 'POST',
+    path: '/api/v1/audit/rollback',
+    summary: 'Accept the loss of log entries: the vault is served again, as the database is now.',
+    who: 'admin',
+    adminEvent: 'audit.accept_rollback',
+    data: Health,
+    showsLog: true,
+    async handle({ vault, context }) {
+      await vault.access.acceptRollback(context);
+      return { data: { status: 'ok' } };
     },
   }),
   route({
@@ -87,9 +193,10 @@ export const auditRoutes: readonly Route[] = [
     adminEvent: 'audit.export',
     data: null,
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
+    showsLog: true,
     async handle({ vault, context }) {
       const { head, rows } = await exportEntries(vault, context);
-      const words = head === null ? '' : `${head.seq} ${head.hmac} ${head.mac}`;
+      const words = head === null ? '' : headWords(head);
       // A head record that was tampered with may contain any text.
       const headers = HEAD_WORDS.test(words) ? { 'leasehold-audit-head': words } : {};
       return { stream: toNdjson(rows), type: 'application/x-ndjson', headers };

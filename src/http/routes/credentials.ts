@@ -1,9 +1,9 @@
 /** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 
-import { Type } from 'typebox';
 import { Path, word } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
 import { invalidRequest } from '../../core/errors.ts';

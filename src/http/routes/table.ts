@@ -3,9 +3,12 @@ import type { Route, RouteGroup } from '../route.ts';
 import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
 import { auditRoutes } from './audit.ts';
+import { backupRoutes } from './backup.ts';
 import { credentialRoutes } from './credentials.ts';
 import { exposureRoutes } from './exposure.ts';
+import { keyRoutes } from './keys.ts';
 import { leaseRoutes } from './leases.ts';
+import { monitoringRoutes } from './monitoring.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
 import { targetRoutes } from './targets.ts';
@@ -21,6 +24,9 @@ const GROUPS: readonly RouteGroup[] = [
   { tag: 'Leases', description: 'List, read, renew and revoke leases.', routes: leaseRoutes },
   { tag: 'Exposure', description: 'Find out who has seen values, and end everything.', routes: exposureRoutes },
   { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },
+  { tag: 'Keys', description: 'Key slots, rotation of keys, and locking the vault.', routes: keyRoutes },
+  { tag: 'Monitoring', description: 'Metrics and probes.', routes: monitoringRoutes },
+  { tag: 'Backup', description: 'Take a backup of the vault while it is in use.', routes: backupRoutes },
   { tag: 'Service', description: 'The service itself.', routes: aboutRoutes(() => GROUPS) },
 ];
 

@@ -3,7 +3,9 @@
  * them.
  */
 import type { AgentId, AgentName, PolicyName } from '../../core/names.ts';
+import { newestState, toStates } from '../recorded-states.ts';
 import { AGENTS, POLICIES } from '../schema.ts';
+import { raw } from '../statement.ts';
 import type { ControlChanges } from '../store.ts';
 import type { Connection } from './connection.ts';
 
@@ -18,10 +20,15 @@ export async function readControl(
   epoch: number,
 ): Promise<ControlChanges | null> {
   if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
-  const [removals, agents, policies] = await Promise.all([
+  const [removals, agents, policies, states] = await Promise.all([
     connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${afterEpoch}::bigint`,
     connection.query`SELECT ${AGENTS.list} FROM agents WHERE epoch > ${afterEpoch}::bigint`,
     connection.query`SELECT ${POLICIES.list} FROM policies WHERE epoch > ${afterEpoch}::bigint`,
+    connection.query`SELECT changed.subject, ${newestState(raw('changed.subject'))} AS state FROM (
+      SELECT 'agent:' || lower(name) FROM agents WHERE epoch > ${afterEpoch}::bigint
+      UNION SELECT 'policy:' || name FROM policies WHERE epoch > ${afterEpoch}::bigint
+      UNION SELECT CASE agent_id WHEN '' THEN 'policy:' || name ELSE 'agent:' || lower(name) END
+        FROM control_removals WHERE epoch > ${afterEpoch}::bigint) AS changed (subject)`,
   ]);
   const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
   return {
@@ -31,5 +38,6 @@ export async function readControl(
     removedPolicies: removed.filter(({ id }) => id === '').map(({ name }) => name as PolicyName),
     agents: agents.map((row) => AGENTS.decode(row)),
     policies: policies.map((row) => POLICIES.decode(row)),
+    states: new Map(toStates(states)),
   };
 }

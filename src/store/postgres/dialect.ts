@@ -14,6 +14,7 @@ const toLike = (glob: string): string =>
     .replaceAll('?', '_');
 
 export const POSTGRES_DIALECT: Dialect = {
+  sealedSources: ['credential_versions'],
   chunkRows: CHUNK_ROWS,
   chunkEntries: CHUNK_ROWS,
   *findLeaseChunk(agentName, before) {
@@ -24,6 +25,7 @@ export const POSTGRES_DIALECT: Dialect = {
     if (typeof from !== 'number') return null;
     return { from, before, next: numberIn(chunk, 'n') === CHUNK_ROWS ? from : null };
   },
+  newestValues: null,
   matchesGlob: (glob) => sql`resource LIKE ${toLike(glob)}`,
   // A count is the stored count plus the retrievals since.
   *selectCredentials(where, limit) {

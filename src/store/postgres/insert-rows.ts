@@ -42,11 +42,12 @@ export function insertItems<T>(table: Table<T>, items: readonly T[], epoch: numb
     FROM json_to_recordset(${toJson(table, items)}::text::json) AS r (${types})`;
 }
 
-/** Replaces all columns of rows with the same id. */
+/** Replaces all columns of rows with the same key; `id` is the primary key of `credentials`. */
 export function upsertItems<T>(table: Table<T>, items: readonly T[]): Statement {
-  const others = table.columns.filter(({ name }) => name !== 'id');
+  const key = table.columns.some(({ name }) => name === 'id') ? ['id'] : table.key;
+  const others = table.columns.filter(({ name }) => !key.includes(name));
   const assignments = others.map(({ name }) => `${name} = excluded.${name}`).join(', ');
-  return sql`${insertItems(table, items)} ON CONFLICT (id) DO UPDATE SET ${raw(assignments)}`;
+  return sql`${insertItems(table, items)} ON CONFLICT (${raw(key.join(', '))}) DO UPDATE SET ${raw(assignments)}`;
 }
 
 function toJson<T>({ columns }: Table<T>, items: readonly T[]): string {

@@ -1,6 +1,9 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
+import { SUBJECT } from '../../core/state.ts';
+import { KEY_SLOTS } from '../key-tables.ts';
+import { newestState, toStates } from '../recorded-states.ts';
 import { CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import { type Row, raw, type Statement } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
@@ -21,17 +24,29 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     const keys = new Set(reads.flatMap((read) => read[key] ?? []));
     return keys.size === 0 ? [] : connection.query`SELECT ${list} FROM ${raw(where)} = ANY(${textArray(keys)}::text[])`;
   };
-  const [credentials, histories, usages, sessions, leases, leasesOfTokens, challenges, idempotencyRecords] =
-    await Promise.all([
-      loadCredentials(connection, reads),
-      loadHistories(connection, reads),
-      loadUsages(connection, reads),
-      find('session', SESSIONS.list, 'sessions WHERE token_hash'),
-      find('lease', LEASES.list, 'effective_leases WHERE id'),
-      find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
-      find('challenge', raw('id'), 'spent_challenges WHERE id'),
-      find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
-    ]);
+  const [
+    credentials,
+    histories,
+    usages,
+    sessions,
+    leases,
+    leasesOfTokens,
+    challenges,
+    idempotencyRecords,
+    keySlots,
+    states,
+  ] = await Promise.all([
+    loadCredentials(connection, reads),
+    loadHistories(connection, reads),
+    loadUsages(connection, reads),
+    find('session', SESSIONS.list, 'sessions WHERE token_hash'),
+    find('lease', LEASES.list, 'effective_leases WHERE id'),
+    find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
+    find('challenge', raw('id'), 'spent_challenges WHERE id'),
+    find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
+    reads.some((read) => read.keySlots) ? connection.query`SELECT ${KEY_SLOTS.list} FROM key_slots` : [],
+    loadStates(connection, reads),
+  ]);
   const byId = new Map(credentials.map((row) => [row['id'], row]));
   const versions = new Map(
     credentials.flatMap((row) => (row['sealed'] === null ? [] : [[`${row['number']} ${row['id']}`, row]])),
@@ -44,6 +59,8 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
     usages: usages.map((row) => USAGES.decode(row)),
     idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
+    states: new Map(toStates(states)),
+    keySlots: keySlots.map((row) => KEY_SLOTS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }
@@ -71,6 +88,22 @@ async function loadUsages(connection: Connection, reads: readonly ReadSet[]): Pr
   const paths = new Set(reads.flatMap(({ credential, usage }) => (usage && credential ? [credential] : [])));
   if (paths.size === 0) return [];
   return connection.query`SELECT ${USAGES.list} FROM usages WHERE path = ANY(${textArray(paths)}::text[])`;
+}
+
+/** The newest states of what the other statements load. */
+async function loadStates(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
+  const subjects = new Set<string>();
+  const sessions = new Set<string>();
+  for (const { credential: path, usage, session } of reads) {
+    if (path !== undefined) subjects.add(SUBJECT.credential({ path }));
+    if (path !== undefined && usage) subjects.add(SUBJECT.targets({ path }));
+    if (session !== undefined) sessions.add(session);
+  }
+  if (subjects.size === 0 && sessions.size === 0) return [];
+  return connection.query`SELECT wanted.subject, ${newestState(raw('wanted.subject'))} AS state FROM (
+    SELECT unnest(${textArray(subjects)}::text[]) COLLATE "C"
+    UNION ALL SELECT 'session:' || issued_at || ':' || token_hash FROM sessions
+      WHERE token_hash = ANY(${textArray(sessions)}::text[])) AS wanted (subject)`;
 }
 
 async function loadHistories(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {

@@ -115,7 +115,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StoreError(
       'unavailable',
-      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/operations.md',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/cluster.md',
       { cause: error },
     );
   } finally {

@@ -35,6 +35,7 @@ export function connector(address: PostgresAddress): OpenConnection {
 
 export class Pool {
   readonly #open: OpenConnection;
+  readonly #size: number;
   #slots: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
@@ -42,7 +43,17 @@ export class Pool {
 
   constructor(open: OpenConnection, slots: number) {
     this.#open = open;
+    this.#size = slots;
     this.#slots = slots;
+  }
+
+  get inUse(): number {
+    return this.#size - this.#slots;
+  }
+
+  /** Callers that wait for a connection. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** Runs the work on an exclusive connection. @throws StoreError; other errors of the work unchanged */

@@ -9,6 +9,8 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   vault: 'SELECT, INSERT, UPDATE',
   audit_entries: 'SELECT, INSERT',
   audit_head: 'SELECT, INSERT, UPDATE',
+  audit_tree: 'SELECT, INSERT, UPDATE',
+  checkpoints: 'SELECT, INSERT',
   agents: 'SELECT, INSERT, DELETE',
   policies: 'SELECT, INSERT, DELETE',
   control_removals: 'SELECT, INSERT, DELETE',
@@ -16,7 +18,7 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   spent_challenges: 'SELECT, INSERT, DELETE',
   idempotency_records: 'SELECT, INSERT, UPDATE, DELETE',
   credentials: 'SELECT, INSERT, UPDATE, DELETE',
-  credential_versions: 'SELECT, INSERT, DELETE',
+  credential_versions: 'SELECT, INSERT, UPDATE, DELETE',
   access_counts: 'SELECT, INSERT, UPDATE, DELETE',
   access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
@@ -25,6 +27,10 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   bulk_revocations: 'SELECT, INSERT, DELETE',
   exposures: 'SELECT, INSERT, UPDATE',
   exposure_progress: 'SELECT, INSERT, UPDATE',
+  keyset: 'SELECT, INSERT, UPDATE',
+  key_slots: 'SELECT, INSERT, DELETE',
+  data_key_seals: 'SELECT, INSERT, UPDATE',
+  log_streams: 'SELECT, INSERT, UPDATE',
 };
 
 /** PostgreSQL truncates longer names, which could then name another role. */

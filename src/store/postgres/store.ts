@@ -1,18 +1,26 @@
 /** The PostgreSQL store, which several nodes share. The row lock on `audit_head` serializes their transactions. */
 import type { ReadSet } from '../../core/batch-state.ts';
+import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
+import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
 import { StoreError } from '../errors.ts';
+import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
+import type { StoredCheckpoint } from '../schema.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
+import type { StoreMeasures } from '../store-measures.ts';
+import type { StreamLog } from '../stream-log.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
 import { POSTGRES_DIALECT } from './dialect.ts';
+import { insertItems } from './insert-rows.ts';
 import { prepareSchema } from './migrate.ts';
 import { connector, type OpenConnection, Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
+import { PostgresStreamLog } from './stream-log.ts';
 import { sweep } from './sweeper.ts';
 import { beginTransaction, prepareTransactions } from './transaction.ts';
 
@@ -27,6 +35,7 @@ export class PostgresStore extends SqlStore {
   readonly isMultiWriter = true;
   protected override readonly dialect = POSTGRES_DIALECT;
   readonly logLocation: LogLocation;
+  readonly measures: StoreMeasures;
   readonly #connect: OpenConnection;
   readonly #pool: Pool;
   /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
@@ -40,6 +49,13 @@ export class PostgresStore extends SqlStore {
     this.logLocation = { kind: 'postgres', address };
     this.#pool = new Pool(this.#connect, READ_CONNECTIONS);
     this.#priorityPool = new Pool(this.#connect, 1);
+    const pools = [this.#pool, this.#priorityPool];
+    const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+    const connections = {
+      inUse: () => sum(pools.map(({ inUse }) => inUse)),
+      waiting: () => sum(pools.map(({ waiting }) => waiting)),
+    };
+    this.measures = { disk: null, connections };
   }
 
   /** Connects, migrates the schema, and checks the privileges of the role. @throws StoreError */
@@ -55,13 +71,33 @@ export class PostgresStore extends SqlStore {
     }
   }
 
-  initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number): Promise<void> {
-    return this.#pool.use(async (connection) => {
-      await connection.query`
-        WITH made AS (INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, ${keyCheck}, ${now}, ${now})),
-          counted AS (INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0))
-        INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch})`;
-    });
+  initialise(
+    keyCheck: string,
+    { seq, hmac, mac, epoch, tree, control }: Head,
+    now: number,
+    keys?: InitialKeys,
+  ): Promise<void> {
+    return this.#pool.use((connection) =>
+      atomically(connection, async () => {
+        await connection.query`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys?.vaultId ?? null})`;
+        await connection.query`INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0)`;
+        if (keys !== undefined) await insertKeys(connection, keys);
+        await connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
+          VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
+      }),
+    );
+  }
+
+  addKeys(keys: InitialKeys): Promise<boolean> {
+    return this.#pool.use((connection) =>
+      atomically(connection, async () => {
+        const added = await connection.query`
+          UPDATE vault SET vault_id = ${keys.vaultId} WHERE vault_id IS NULL RETURNING 1 AS added`;
+        if (added.length > 0) await insertKeys(connection, keys);
+        return added.length > 0;
+      }),
+    );
   }
 
   async begin(keys: readonly ReadSet[], knownSeq = 0): Promise<StoreTransaction> {
@@ -99,6 +135,11 @@ export class PostgresStore extends SqlStore {
     return this.#connection;
   }
 
+  async addCheckpoint(checkpoint: StoredCheckpoint) {
+    await this.#pool.use((connection) => connection.execute(insertCheckpoint(checkpoint)));
+    return (await this.run(readCheckpoint(checkpoint.generation, checkpoint.size))) ?? checkpoint;
+  }
+
   readAccessCount(credentialId: CredentialId): Promise<number> {
     return this.#pool.use((connection) => readAccessCount(connection, credentialId));
   }
@@ -124,10 +165,32 @@ export class PostgresStore extends SqlStore {
     return (isUrgent ? this.#priorityPool : this.#pool).use((connection) => connection.run(procedure));
   }
 
+  openStreamLog(): StreamLog {
+    return new PostgresStreamLog(this.#connect);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#connection?.close();
     this.#pool.close();
     this.#priorityPool.close();
   }
+}
+
+/** Runs the work in one transaction. After an error nothing was written, unless the connection was lost. */
+async function atomically<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  await connection.query`BEGIN`;
+  try {
+    const result = await work();
+    await connection.query`COMMIT`;
+    return result;
+  } catch (error) {
+    await connection.query`ROLLBACK`.catch(() => connection.close());
+    throw error;
+  }
+}
+
+async function insertKeys(connection: Connection, { keyset, slots }: InitialKeys): Promise<void> {
+  await connection.execute(insertItems(KEYSET, [{ id: 1, ...keyset }]));
+  await connection.execute(insertItems(KEY_SLOTS, slots));
 }

@@ -52,11 +52,11 @@ export async function beginTransaction(
 function lockAndLoad(connection: Connection, reads: readonly ReadSet[], knownSeq: number) {
   return Promise.all([
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
-    connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
+    connection.query`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head WHERE id = 1 FOR UPDATE`,
     // WHY a separate statement: it must see what was committed while this transaction waited for the lock.
     connection.query`
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-        (SELECT high_water_time FROM vault) AS high_water_time,
+        (SELECT high_water_time FROM vault) AS high_water_time, (SELECT version FROM keyset) AS keyset_version,
         (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
         last_seq, last_hmac, last_timestamp
       FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
@@ -88,6 +88,7 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
     now: Number(state['now']),
     highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
+    keysetVersion: Number(state['keyset_version'] ?? 0),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(afterEpoch) {
       try {

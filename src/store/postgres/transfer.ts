@@ -1,9 +1,17 @@
 /** Copies a vault from PostgreSQL, without changing it, or into an empty database. */
 import { StoreError } from '../errors.ts';
-import { AGENTS, POLICIES } from '../schema.ts';
+import { AGENTS, POLICIES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
-import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
+import {
+  assertNumbers,
+  CHUNK_ROWS,
+  countRows,
+  selectRows,
+  type TransferSource,
+  type TransferTarget,
+  type VaultMetadata,
+} from '../transfer.ts';
 import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -66,6 +74,10 @@ function* execute(statement: Statement): Procedure<void> {
   yield statement;
 }
 
+function* fetchRows(statement: Statement): Procedure<readonly Row[]> {
+  return yield statement;
+}
+
 /** Reads one snapshot. */
 export class PostgresSource extends Transaction implements TransferSource {
   /** A count is the stored count plus the retrievals since. */
@@ -76,11 +88,30 @@ export class PostgresSource extends Transaction implements TransferSource {
         AND kind = 'retrieve' GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`,
   };
 
+  /**
+   * WHY a cursor and not a query for each chunk: without statistics of the tables, each query for a chunk of counts
+   * would compute all of them.
+   */
+  async *scan(table: Table<object>): AsyncGenerator<readonly Row[]> {
+    const cursor = raw(`scan_${table.name}`);
+    await this.run(execute(sql`DECLARE ${cursor} NO SCROLL CURSOR FOR ${selectRows(table, this.views)}`));
+    for (let count = CHUNK_ROWS; count === CHUNK_ROWS; ) {
+      const rows = await this.run(fetchRows(sql`FETCH ${raw(String(CHUNK_ROWS))} FROM ${cursor}`));
+      assertNumbers(table, rows);
+      if (rows.length > 0) yield rows;
+      count = rows.length;
+    }
+    await this.run(execute(sql`CLOSE ${cursor}`));
+  }
+
   /** @throws StoreError */
   static async open(address: PostgresAddress): Promise<PostgresSource> {
     return new PostgresSource(await Transaction.connect(address, 'reading', 'REPEATABLE READ READ ONLY'));
   }
 }
+
+/** In the place of the check value of the root key, so that no node starts on a copy before it is published. */
+const UNPUBLISHED = 'unpublished';
 
 /** Writes everything in one transaction. */
 export class PostgresTarget extends Transaction implements TransferTarget {
@@ -127,17 +158,32 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   }
 
   async commit(): Promise<void> {
-    const { keyCheck, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
+    const { vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     const statements = [
-      sql`INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime})`,
+      sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+        VALUES (1, ${UNPUBLISHED}, ${createdAt}, ${highWaterTime}, ${vaultId})`,
       sql`INSERT INTO access_count_progress (id, through_seq) VALUES (1, ${highestSeq})`,
       ...(head === null
         ? []
         : [
-            sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch})`,
+            sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
+              VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${head.tree}, ${head.control})`,
           ]),
+      // The copy is verified before the server would collect statistics, without which it scans whole tables.
+      raw(`ANALYZE ${TABLES.map(({ name }) => name).join(', ')}`),
       raw('COMMIT'),
     ];
     for (const statement of statements) await this.run(execute(statement));
+  }
+
+  /** Makes what was committed a vault. @throws StoreError */
+  publish(): Promise<void> {
+    return this.run(execute(sql`UPDATE vault SET key_check = ${this.#metadata.keyCheck}`));
+  }
+
+  /** Deletes what was committed. @throws StoreError */
+  discard(): Promise<void> {
+    const tables = [...TABLES.map(({ name }) => name), 'access_count_progress', 'audit_head', 'vault'];
+    return this.run(execute(sql`TRUNCATE ${raw(tables.join(', '))}`));
   }
 }

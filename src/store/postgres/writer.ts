@@ -5,6 +5,7 @@ import { StoreError } from '../errors.ts';
 import {
   AGENTS,
   AUDIT_ENTRIES,
+  AUDIT_TREE,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   LEASES,
@@ -32,10 +33,11 @@ export class PostgresBatchWriter implements ChangeTarget {
 
   /** @throws the error of the first statement that failed */
   async commit(before: Head | null): Promise<void> {
-    const { entries, changes, head } = this.#batch;
+    const { entries, changes, treeNodes, head } = this.#batch;
     for (const change of changes) this.#apply(change);
     for (const entry of entries) this.insert(AUDIT_ENTRIES, entry);
     this.#flush();
+    if (treeNodes.length > 0) this.write(upsertItems(AUDIT_TREE, treeNodes));
     const written = writeHead(this.#connection, head, before);
     this.#sent.push(written);
     this.write(sql`COMMIT`);
@@ -131,14 +133,15 @@ function recordRemoval(epoch: number, agentId: string, name: string): Statement 
 /** Resolves to one row, or to none if the head is not the one of the beginning. */
 function writeHead(
   connection: Connection,
-  { seq, hmac, mac, epoch }: Head,
+  { seq, hmac, mac, epoch, tree, control }: Head,
   before: Head | null,
 ): Promise<readonly Row[]> {
   if (before === null) {
-    return connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch)
-      VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}) RETURNING 1 AS written`;
+    return connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
+      VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control}) RETURNING 1 AS written`;
   }
-  return connection.query`UPDATE audit_head SET seq = ${seq}, hmac = ${hmac}, mac = ${mac}, epoch = ${epoch}
+  return connection.query`UPDATE audit_head
+    SET seq = ${seq}, hmac = ${hmac}, mac = ${mac}, epoch = ${epoch}, tree = ${tree}, control = ${control}
     WHERE id = 1 AND seq = ${before.seq} AND hmac = ${before.hmac} AND epoch = ${before.epoch} RETURNING 1 AS written`;
 }
 
@@ -153,7 +156,7 @@ function assertWritten(rows: readonly Row[]): void {
 
 /** Prepares the statements of retrievals, logins and stores. */
 export function prepareWrites(connection: Connection): Promise<unknown> {
-  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
+  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0, tree: '', control: '' };
   const tables: readonly Table<object>[] = [AUDIT_ENTRIES, LEASES, SESSIONS, SPENT_CHALLENGES, CREDENTIAL_VERSIONS];
   return Promise.all([
     ...tables.map((table) => connection.execute(insertItems(table, []))),

@@ -16,6 +16,12 @@ export interface CachedCredential {
   readonly newest: CredentialVersion | null;
 }
 
+/** A credential with what the newest entry about it records; null if none does. */
+export interface RecordedCredential extends CachedCredential {
+  readonly subject: string;
+  readonly state: string | null;
+}
+
 const MAX_CREDENTIALS = 20_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** A larger one would evict a hundred others. */
@@ -26,7 +32,7 @@ const ENTRY_BYTES = 400;
 const ADMISSION_RATE = 0.25;
 
 export class CredentialCache {
-  readonly #byPath = new LRUCache<CredentialPath, CachedCredential>({
+  readonly #byPath = new LRUCache<CredentialPath, RecordedCredential>({
     max: MAX_CREDENTIALS,
     maxSize: MAX_BYTES,
     maxEntrySize: MAX_ENTRY_BYTES,
@@ -47,16 +53,16 @@ export class CredentialCache {
     this.#seenVersion = version;
   }
 
-  get(path: CredentialPath): CachedCredential | null {
+  get(path: CredentialPath): RecordedCredential | null {
     return this.#byPath.get(path) ?? null;
   }
 
   /** Frequent credentials are admitted soon. */
-  maybeAdmit(path: CredentialPath, credential: CachedCredential): void {
+  maybeAdmit(path: CredentialPath, credential: RecordedCredential): void {
     if (Math.random() < ADMISSION_RATE) this.put(path, credential);
   }
 
-  put(path: CredentialPath, credential: CachedCredential): void {
+  put(path: CredentialPath, credential: RecordedCredential): void {
     this.#byPath.set(path, credential);
   }
 
@@ -67,7 +73,7 @@ export class CredentialCache {
       if (change.kind === 'putCredential') {
         this.#byPath.delete(change.credential.path);
         dropped.add(change.credential.id);
-      } else if (change.kind === 'removeCredential') this.#byPath.delete(change.path);
+      } else if (change.kind === 'removeCredential' || change.kind === 'reseal') this.#byPath.delete(change.path);
       // The ledger changes versions only together with their credential.
       else if (change.kind === 'addVersion' || change.kind === 'pruneVersions') {
         if (!dropped.has(change.credentialId)) this.#byPath.clear();

@@ -3,7 +3,7 @@ import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
 import { sql } from '../statement.ts';
-import type { Authenticated, WriteSet } from '../store.ts';
+import type { Authenticated, StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
 
@@ -65,6 +65,12 @@ export class CredentialWriter {
       if (changes !== 0) return;
     }
     this.#statements.insert(CREDENTIAL_VERSIONS, { credentialId: id, version: number, type, createdAt, sealed });
+  }
+
+  /** The newest version, if the credential's row holds it. */
+  reseal({ credentialId, version, from, sealed }: Extract<StoredChange, { kind: 'reseal' }>): void {
+    this.#statements.write(sql`UPDATE credentials SET newest_sealed = ${sealed}
+      WHERE id = ${credentialId} AND version = ${version} AND newest_sealed = ${from}`);
   }
 
   /** Deletes versions up to and including `through`. */

@@ -15,13 +15,21 @@ const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
+/** Whether a row has a number that JavaScript cannot represent, as only an altered one has. */
+export function isOutOfRange(error: unknown): boolean {
+  return error instanceof RangeError && 'code' in error && error.code === 'ERR_OUT_OF_RANGE';
+}
+
 /** Converts an error of SQLite to a `StoreError`. Returns any other error, which is a bug, unchanged. */
 export function toStoreError(error: unknown): unknown {
-  if (error instanceof RangeError && 'code' in error && error.code === 'ERR_OUT_OF_RANGE') {
+  if (isOutOfRange(error)) {
     return new StoreError('unavailable', 'SQLite: a number in the database is out of range: it was altered outside', {
       cause: error,
     });
   }
+  // A lock of the vault, or a stop, has closed it meanwhile.
+  if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE')
+    return new StoreError('unavailable', 'SQLite: the database is closed', { cause: error });
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return error;
   const code = error.errcode & PRIMARY_CODE;
   const isFatal = code === SQLITE_IOERR || code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

@@ -11,9 +11,17 @@ const CHUNK_ROWS = 256;
 const CHUNK_ENTRIES = 32;
 
 export const sqliteDialect = (counts: AccessCounts): Dialect => ({
+  // ORDER: values move from the first to the second, so that one that moves during a pass is found there.
+  sealedSources: [
+    '(SELECT id AS credential_id, version, type, newest_sealed AS sealed FROM credentials WHERE newest_sealed IS NOT NULL)',
+    'credential_versions',
+  ],
   chunkRows: CHUNK_ROWS,
   chunkEntries: CHUNK_ENTRIES,
   findLeaseChunk: (agentName, before) => findLeaseChunk(agentName, before, CHUNK_ROWS),
+  newestValues: (from, through) =>
+    sql`SELECT id AS credential_id, version, type, newest_sealed AS sealed FROM credentials
+      WHERE id >= ${from} AND id <= ${through} AND newest_sealed IS NOT NULL`,
   matchesGlob: (glob) => sql`glob_matches(${glob}, resource)`,
   *selectCredentials(where, limit) {
     const rows =

@@ -4,17 +4,20 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { SUBJECT } from '../../core/state.ts';
+import { KEY_SLOTS } from '../key-tables.ts';
 import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
-import type { CachedCredential, CredentialCache } from './credential-cache.ts';
+import type { CredentialCache, RecordedCredential } from './credential-cache.ts';
 import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
+import { readAll } from './statements.ts';
 
 /** The same type with mutable properties and arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
 /** Records which rows of a credential are loaded. */
-interface LoadedCredential extends CachedCredential {
+interface LoadedCredential extends RecordedCredential {
   /** The versions that were queried, whether found or not. */
   readonly versions: Set<number>;
   hasHistory: boolean;
@@ -38,6 +41,8 @@ export class RowLoader {
   readonly #usage: StatementSync;
   readonly #spent: StatementSync;
   readonly #idempotencyRecord: StatementSync;
+  readonly #state: StatementSync;
+  readonly #keySlots: StatementSync;
 
   constructor(database: DatabaseSync, cache: CredentialCache) {
     this.#database = database;
@@ -51,7 +56,9 @@ export class RowLoader {
     this.#leaseOfToken = database.prepare('SELECT * FROM effective_leases WHERE token_hash = ?');
     this.#usage = database.prepare('SELECT * FROM usages WHERE path = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
+    this.#state = database.prepare('SELECT state FROM audit_entries WHERE subject = ? ORDER BY seq DESC LIMIT 1');
     this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
+    this.#keySlots = database.prepare('SELECT * FROM key_slots');
   }
 
   /** Loads each row once. */
@@ -68,7 +75,9 @@ export class RowLoader {
   }
 
   #load(reads: readonly ReadSet[]): LoadResult {
+    const states = new Map<string, string>();
     const found: Mutable<LoadedFromStore> = {
+      states,
       credentials: [],
       versions: [],
       histories: [],
@@ -77,33 +86,44 @@ export class RowLoader {
       spentChallenges: [],
       usages: [],
       idempotencyRecords: [],
+      keySlots: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
     const seen = new Set<string>();
     const isNew = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
     for (const read of reads) {
-      if (read.credential !== undefined) this.#loadCredential(read.credential, read, credentials, found);
+      if (read.credential !== undefined) this.#loadCredential(read.credential, read, credentials, found, states);
       if (read.session !== undefined && isNew(`session ${read.session}`)) {
-        const row = this.#session.get(read.session);
-        if (row !== undefined) found.sessions.push(SESSIONS.decode(row));
+        const [row] = readAll(this.#session, read.session);
+        if (row !== undefined) {
+          const session = SESSIONS.decode(row);
+          found.sessions.push(session);
+          this.#loadState(SUBJECT.session(session), states);
+        }
       }
       if (read.lease !== undefined && isNew(`lease ${read.lease}`)) {
-        const row = this.#lease.get(read.lease);
+        const [row] = readAll(this.#lease, read.lease);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
       if (read.leaseToken !== undefined && isNew(`token ${read.leaseToken}`)) {
-        const row = this.#leaseOfToken.get(read.leaseToken);
+        const [row] = readAll(this.#leaseOfToken, read.leaseToken);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
       if (read.usage && read.credential !== undefined && isNew(`usage ${read.credential}`)) {
-        const row = this.#usage.get(read.credential);
-        if (row !== undefined) found.usages.push(USAGES.decode(row));
+        const [row] = readAll(this.#usage, read.credential);
+        if (row !== undefined) {
+          found.usages.push(USAGES.decode(row));
+          this.#loadState(SUBJECT.targets({ path: read.credential }), states);
+        }
       }
       if (read.challenge !== undefined && this.#spent.get(read.challenge) !== undefined) {
         found.spentChallenges.push(read.challenge);
       }
+      if (read.keySlots && isNew('key slots')) {
+        found.keySlots.push(...readAll(this.#keySlots).map((row) => KEY_SLOTS.decode(row)));
+      }
       if (read.idempotency !== undefined && isNew(`idempotency ${read.idempotency}`)) {
-        const row = this.#idempotencyRecord.get(read.idempotency);
+        const [row] = readAll(this.#idempotencyRecord, read.idempotency);
         if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
       }
     }
@@ -118,13 +138,17 @@ export class RowLoader {
     { version, history }: ReadSet,
     loaded: Map<CredentialPath, LoadedCredential | null>,
     found: Mutable<LoadedFromStore>,
+    states: Map<string, string>,
   ): void {
     let known = loaded.get(path);
     if (known === undefined) {
       const credential = this.#find(path);
       known = credential === null ? null : { ...credential, versions: new Set(), hasHistory: false };
       loaded.set(path, known);
-      if (known !== null) found.credentials.push(known.credential);
+      if (known !== null) {
+        found.credentials.push(known.credential);
+        if (known.state !== null) states.set(known.subject, known.state);
+      }
     }
     if (known === null) return;
     const { credential, newest, versions } = known;
@@ -137,7 +161,7 @@ export class RowLoader {
     }
     if (history && !known.hasHistory) {
       known.hasHistory = true;
-      const infos = this.#history.all(id, id).map((row) => ({
+      const infos = readAll(this.#history, id, id).map((row) => ({
         version: Number(row['version']),
         createdAt: Number(row['created_at']),
       }));
@@ -146,21 +170,34 @@ export class RowLoader {
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
-    const row = this.#version.get(id, number, id, number);
+    const [row] = readAll(this.#version, id, number, id, number);
     if (row === undefined) return null;
     const { version, type, createdAt, sealed } = CREDENTIAL_VERSIONS.decode(row);
     return { version, type, createdAt, content: sealed };
   }
 
   /** Reads the newest version, which nearly every operation needs, in the same query. */
-  #find(path: CredentialPath): CachedCredential | null {
+  #find(path: CredentialPath): RecordedCredential | null {
     const cached = this.#cache.get(path);
     if (cached !== null) return cached;
-    const row: unknown = this.#newest.get(path);
+    const [row] = readAll(this.#newest, path);
     if (row === undefined) return null;
     const { credential, countId, newest } = toCredentialWithNewest(row, path);
-    const read = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+    const subject = SUBJECT.credential({ path });
+    const state = this.#findState(subject);
+    const value = newest ?? this.#findVersion(credential.id, credential.version);
+    const read = { credential, countId, newest: value, subject, state };
     this.#cache.maybeAdmit(path, read);
     return read;
+  }
+
+  #loadState(subject: string, states: Map<string, string>): void {
+    const state = this.#findState(subject);
+    if (state !== null) states.set(subject, state);
+  }
+
+  #findState(subject: string): string | null {
+    const state = this.#state.get(subject)?.['state'];
+    return typeof state === 'string' ? state : null;
   }
 }

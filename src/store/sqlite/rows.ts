@@ -2,7 +2,7 @@
  * The frequent queries. SQLite returns their rows as arrays, which cost half as much as objects; decoding them here by
  * position costs a tenth of `Table.decode`.
  */
-import { type AuditEntry, hasUse, USE_FIELDS } from '../../core/audit.ts';
+import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { AUDIT_ENTRIES } from '../schema.ts';
@@ -74,6 +74,7 @@ type EntryRow = [
 
 /** The position of the first field of a use in a row. */
 const FIRST_USE_FIELD = AUDIT_ENTRIES.columns.findIndex(({ name }) => name === USE_FIELDS[0]);
+const SUBJECT_FIELD = AUDIT_ENTRIES.columns.findIndex(({ name }) => name === 'subject');
 
 /** From an array in the order of `AUDIT_ENTRIES`. */
 export function toEntry(row: unknown): AuditEntry {
@@ -95,5 +96,12 @@ export function toEntry(row: unknown): AuditEntry {
     hmac: values[13],
   };
   const use = Object.fromEntries(USE_FIELDS.map((field, index) => [field, values[FIRST_USE_FIELD + index] ?? null]));
-  return hasUse(use) ? { ...entry, ...use } : entry;
+  const state = { subject: textAt(values, SUBJECT_FIELD), state: textAt(values, SUBJECT_FIELD + 1) };
+  if (!hasState(state)) return hasUse(use) ? { ...entry, ...use } : entry;
+  return { ...entry, ...(hasUse(use) ? use : {}), ...state };
+}
+
+function textAt(values: EntryRow, index: number): string | null {
+  const value = values[index] ?? null;
+  return value === null ? null : String(value);
 }

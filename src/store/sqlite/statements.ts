@@ -1,8 +1,9 @@
 /** Prepared statements by text, and procedures that run on them. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ChangeTarget } from '../changes.ts';
-import type { Procedure, Row, Statement } from '../statement.ts';
+import type { Procedure, Row, Statement, Value } from '../statement.ts';
 import type { Table } from '../table.ts';
+import { isOutOfRange } from './database.ts';
 
 export class Statements implements ChangeTarget {
   readonly #database: DatabaseSync;
@@ -38,7 +39,7 @@ export class Statements implements ChangeTarget {
   }
 
   read({ parts, values }: Statement): readonly Row[] {
-    return this.prepare(parts.join('?')).all(...values);
+    return readAll(this.prepare(parts.join('?')), ...values);
   }
 
   run<T>(procedure: Procedure<T>): T {
@@ -46,6 +47,31 @@ export class Statements implements ChangeTarget {
     while (!step.done) step = procedure.next(this.read(step.value));
     return step.value;
   }
+}
+
+/**
+ * The rows of a query. A number that JavaScript cannot represent, which only an altered row has, is rounded: the row
+ * then does not authenticate, and does not keep others from being read.
+ */
+export function readAll(statement: StatementSync, ...values: readonly Value[]): Row[] {
+  try {
+    return statement.all(...values);
+  } catch (error) {
+    if (!isOutOfRange(error)) throw error;
+  }
+  statement.setReadBigInts(true);
+  try {
+    return statement.all(...values).map(withNumbers);
+  } finally {
+    statement.setReadBigInts(false);
+  }
+}
+
+/** `row` is an array if the statement returns arrays. */
+function withNumbers(row: Row): Row {
+  const toNumber = (value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);
+  if (Array.isArray(row)) return row.map(toNumber) as never;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toNumber(value)]));
 }
 
 export function insertText({ name, columns }: Pick<Table<object>, 'name' | 'columns'>, verb = 'INSERT'): string {

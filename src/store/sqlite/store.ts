@@ -1,11 +1,18 @@
 /** The SQLite store. The process owns the file, so that only the commit of a transaction takes a lock. */
+import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
+import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
+import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
 import type { Dialect } from '../dialect.ts';
+import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
+import type { StoredCheckpoint } from '../schema.ts';
 import { SqlStore } from '../sql-store.ts';
 import { type Procedure, sql } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
+import type { DiskMeasures, StoreMeasures } from '../store-measures.ts';
+import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
@@ -13,7 +20,8 @@ import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
 import { RowLoader } from './loader.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
-import { Statements } from './statements.ts';
+import { readAll, Statements } from './statements.ts';
+import { SqliteStreamLog } from './stream-log.ts';
 import { Sweeper } from './sweeper.ts';
 import { type AnchorEntry, type SyncFile, WalSync } from './wal-sync.ts';
 import { SqliteBatchWriter } from './writer.ts';
@@ -28,7 +36,9 @@ interface SqliteOptions {
 export class SqliteStore extends SqlStore {
   readonly isMultiWriter = false;
   readonly logLocation: LogLocation;
+  readonly measures: StoreMeasures;
   protected override readonly dialect: Dialect;
+  readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #counts: AccessCounts;
@@ -45,6 +55,7 @@ export class SqliteStore extends SqlStore {
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     super();
     this.logLocation = { kind: 'sqlite', file };
+    this.#file = file;
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
     try {
@@ -59,19 +70,48 @@ export class SqliteStore extends SqlStore {
       this.#countIdOf = this.#database.prepare('SELECT count_id FROM credentials WHERE id = ?');
       this.#walSync = new WalSync(file, syncFile, anchor);
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
+      this.measures = { disk: this.#diskMeasures(file), connections: null };
     } catch (error) {
       this.#database.close();
       throw toStoreError(error);
     }
   }
 
-  initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number) {
+  #diskMeasures(file: string): DiskMeasures {
+    return {
+      syncSeconds: this.#walSync.syncSeconds,
+      checkpointSeconds: this.#checkpointer.seconds,
+      pendingPages: () => this.#checkpointer.pendingPages,
+      walBytes: () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+    };
+  }
+
+  initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys?: InitialKeys) {
     return this.#write(() =>
       inTransaction(this.#database, () => {
-        this.#statements.write(sql`INSERT INTO vault VALUES (1, ${keyCheck}, ${now}, ${now})`);
-        this.#statements.write(sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, 0)`);
+        this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys?.vaultId ?? null})`);
+        if (keys !== undefined) this.#insertKeys(keys);
+        this.#statements.write(
+          sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, 0, ${tree}, ${control})`,
+        );
       }),
     );
+  }
+
+  addKeys(keys: InitialKeys) {
+    return this.#write(() =>
+      inTransaction(this.#database, () => {
+        const added = this.#statements.write(sql`UPDATE vault SET vault_id = ${keys.vaultId} WHERE vault_id IS NULL`);
+        if (added !== 0) this.#insertKeys(keys);
+        return added !== 0;
+      }),
+    );
+  }
+
+  #insertKeys({ keyset, slots }: InitialKeys): void {
+    this.#statements.insert(KEYSET, { id: 1, ...keyset });
+    for (const slot of slots) this.#statements.insert(KEY_SLOTS, slot);
   }
 
   async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {
@@ -90,6 +130,11 @@ export class SqliteStore extends SqlStore {
     }
   }
 
+  async addCheckpoint(checkpoint: StoredCheckpoint) {
+    await this.#write(() => this.#statements.write(insertCheckpoint(checkpoint)));
+    return (await this.run(readCheckpoint(checkpoint.generation, checkpoint.size))) ?? checkpoint;
+  }
+
   readAccessCount(credentialId: CredentialId) {
     return this.#read(() => {
       const countId = this.#countIdOf.get(credentialId)?.['count_id'];
@@ -98,7 +143,7 @@ export class SqliteStore extends SqlStore {
   }
 
   override readEntries(fromSeq: number, toSeq: number, limit: number) {
-    return this.#read(() => this.#entries.all(fromSeq, toSeq, limit).map(toEntry));
+    return this.#read(() => readAll(this.#entries, fromSeq, toSeq, limit).map(toEntry));
   }
 
   async readTime(): Promise<null> {
@@ -110,6 +155,18 @@ export class SqliteStore extends SqlStore {
       this.#writer.leaseBlocks.reset();
       return this.#sweeper.sweep(now, limit);
     });
+  }
+
+  openStreamLog(): StreamLog {
+    try {
+      return new SqliteStreamLog(this.#file, {
+        readEnd: () => this.run(readLastSeq()),
+        readPosition: (name) => this.run(readPosition(name)),
+        savePosition: (name, seq) => this.#write(() => this.#statements.run(savePosition(name, seq))),
+      });
+    } catch (error) {
+      throw toStoreError(error);
+    }
   }
 
   async close() {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../schema.ts';
 import { type Procedure, type Row, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
-import { countRows, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
+import { countRows, scanByKey, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
@@ -46,6 +46,10 @@ export class SqliteSource implements TransferSource {
     return withStoreErrors(() => this.#statements.run(procedure));
   }
 
+  scan(table: Table<object>) {
+    return scanByKey(this, table);
+  }
+
   close(): void {
     this.#database.close();
   }
@@ -81,12 +85,15 @@ export class SqliteTarget implements TransferTarget {
   }
 
   async commit(): Promise<void> {
-    const { keyCheck, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
+    const { keyCheck, vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     this.#write(() => {
-      this.#statements.write(sql`INSERT INTO vault VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime})`);
+      this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+        VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime}, ${vaultId})`);
       if (head === null) return;
-      const { seq, hmac, mac, epoch } = head;
-      this.#statements.write(sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${highestSeq})`);
+      const { seq, hmac, mac, epoch, tree, control } = head;
+      this.#statements.write(
+        sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${highestSeq}, ${tree}, ${control})`,
+      );
     });
     // Commits are not synced; this checkpoint is.
     withStoreErrors(() => this.#statements.read(sql`PRAGMA wal_checkpoint(TRUNCATE)`));

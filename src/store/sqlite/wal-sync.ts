@@ -7,6 +7,7 @@
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { Distribution } from '../../core/measures.ts';
 import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -23,6 +24,7 @@ const CHECK_INTERVAL_MS = 100;
 const closeFile = promisify(close);
 
 export class WalSync {
+  readonly syncSeconds = new Distribution();
   readonly #descriptor: number;
   readonly #syncFile: SyncFile;
   readonly #anchor: AnchorEntry | null;
@@ -87,8 +89,10 @@ export class WalSync {
 
   async #sync(): Promise<void> {
     const newest = this.#newest;
+    const startedAt = performance.now();
     try {
       await this.#syncFile(this.#descriptor);
+      this.syncSeconds.observe((performance.now() - startedAt) / 1000);
     } catch (error) {
       // Never retried: the kernel considers the pages clean, and a second sync would succeed without writing them.
       throw this.#fail('the write-ahead log could not be synced', error);

@@ -1,10 +1,10 @@
 /** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type AuditEntry, hasUse, USE_FIELDS } from '../../core/audit.ts';
+import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { writeChange } from '../changes.ts';
-import { AGENTS, AUDIT_ENTRIES, LEASES, POLICIES } from '../schema.ts';
+import { AGENTS, AUDIT_ENTRIES, AUDIT_TREE, LEASES, POLICIES } from '../schema.ts';
 import { sql } from '../statement.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
@@ -13,8 +13,9 @@ import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { insertText, Statements } from './statements.ts';
 
-/** Of an entry that is not about a use. */
-const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !USE_FIELDS.some((field) => field === name));
+/** Of an entry that is neither about a use nor records a state: most entries. */
+const RARE_FIELDS: readonly string[] = [...USE_FIELDS, 'subject', 'state'];
+const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !RARE_FIELDS.includes(name));
 
 export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
@@ -50,18 +51,20 @@ export class SqliteBatchWriter {
   }
 
   #write(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
-    const { entries, head, changes, accesses } = batch;
+    const { entries, head, treeNodes, changes, accesses } = batch;
     const countedThroughSeq = this.#counts.step();
     const added = this.#countable(accesses, countIds);
     for (const entry of entries) this.#addEntry(entry);
     for (const change of changes) this.#apply(change, batch);
+    for (const node of treeNodes) this.#statements.replace(AUDIT_TREE, node);
     this.#statements.write(sql`INSERT OR REPLACE INTO audit_head
-      VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${countedThroughSeq})`);
+      VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${countedThroughSeq},
+        ${head.tree}, ${head.control})`);
     return added;
   }
 
   #addEntry(entry: AuditEntry): void {
-    if (hasUse(entry)) {
+    if (hasUse(entry) || hasState(entry)) {
       this.#statements.insert(AUDIT_ENTRIES, entry);
       return;
     }
@@ -140,6 +143,10 @@ export class SqliteBatchWriter {
         return;
       case 'pruneVersions':
         this.#credentials.pruneVersions(change.credentialId, change.through);
+        return;
+      case 'reseal':
+        this.#credentials.reseal(change);
+        writeChange(change, this.#statements);
         return;
       case 'addLease':
         this.#addLease(change.lease);

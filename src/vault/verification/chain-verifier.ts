@@ -1,7 +1,8 @@
 /** Verifies the chain, entry by entry. `scripts/verify_audit.py` does the same without the service. */
 import type { AuditEntry } from '../../core/audit.ts';
+import { endsAuditKey, isHandOverAuthentic } from '../../crypto/audit-hand-over.ts';
+import type { AuditKeys } from '../../crypto/audit-keys.ts';
 import { CHAIN_START, type ChainPoint, entryMac, isHeadAuthentic } from '../../crypto/chain.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Head } from '../../store/store.ts';
 
 export interface ChainBreak {
@@ -12,10 +13,10 @@ export interface ChainBreak {
 
 /** Follows the chain from a given entry on: each MAC covers the previous one, so ranges can be checked separately. */
 export class ChainVerifier {
-  readonly #keys: Pick<VaultKeys, 'audit'>;
+  readonly #keys: AuditKeys;
   #point: ChainPoint;
 
-  constructor(keys: Pick<VaultKeys, 'audit'>, start: ChainPoint = CHAIN_START) {
+  constructor(keys: AuditKeys, start: ChainPoint = CHAIN_START) {
     this.#keys = keys;
     this.#point = start;
   }
@@ -32,7 +33,11 @@ export class ChainVerifier {
     if (entry.seq !== expected) return broken('the entry is missing');
     if (timestamp !== null && entry.timestamp < timestamp)
       return broken('its time is earlier than that of the previous entry');
-    if (entryMac(this.#keys.audit, hmac, entry) !== entry.hmac) return broken('its content or its MAC was altered');
+    if (entryMac(this.#keys.auditAt(expected), hmac, entry) !== entry.hmac)
+      return broken('its content or its MAC was altered');
+    if (endsAuditKey(entry) && !isHandOverAuthentic(this.#keys.auditAt(expected + 1), hmac, entry)) {
+      return broken('it does not authenticate the next audit key');
+    }
     this.#point = entry;
     return null;
   }
@@ -52,14 +57,14 @@ export function earlierBreak(a: ChainBreak | null, b: ChainBreak): ChainBreak {
 
 /** Compares the end of the chain with the head record. `beyondHead` is the time of the entry after it, if any. */
 export function verifyHead(
-  keys: Pick<VaultKeys, 'audit'>,
+  keys: AuditKeys,
   end: ChainPoint,
   head: Head | null,
   beyondHead: string | null,
 ): ChainBreak | null {
   const atEnd = (reason: string): ChainBreak => ({ entry: end.seq + 1, timestamp: end.timestamp, reason });
   if (head === null) return atEnd('the head record is missing');
-  if (!isHeadAuthentic(keys.audit, head)) return atEnd('the head record is not authentic');
+  if (!isHeadAuthentic(keys.auditAt(head.seq), head)) return atEnd('the head record is not authentic');
   if (head.seq > end.seq) return atEnd('the entry is missing: the end of the log was cut off');
   if (head.seq < end.seq) {
     return { entry: head.seq + 1, timestamp: beyondHead, reason: 'the head record does not cover the entry' };

@@ -7,8 +7,9 @@ import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { exportAuditKeys } from '../../crypto/audit-keys.ts';
 import type { ChainPoint } from '../../crypto/chain.ts';
-import { exportAuditKey, type VaultKeys } from '../../crypto/keys.ts';
+import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Store } from '../../store/sql-store.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
 import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
@@ -36,7 +37,7 @@ export async function verifyInParallel(
   signal: AbortSignal,
   onChecked: (entries: number) => void,
 ): Promise<ChainPoint | ChainBreak> {
-  const setup: WorkerSetup = { log: store.logLocation, auditKey: exportAuditKey(keys) };
+  const setup: WorkerSetup = { log: store.logLocation, auditKeys: exportAuditKeys(keys) };
   const threads = Array.from({ length: countThreads(lastSeq) }, () => startThread(setup));
   const ranges = splitLog(lastSeq);
   let broken: ChainBreak | null = null;

@@ -14,6 +14,7 @@ import type { Store } from '../../store/sql-store.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
 import { verifyInParallel } from './pool.ts';
 import { scanEntries } from './scan-entries.ts';
+import { StateChecker } from './state-checker.ts';
 
 export type VerificationResult =
   | {
@@ -50,6 +51,8 @@ export interface VerifierParts {
 }
 
 export class Verifier {
+  /** Checks the state against the log. */
+  readonly state: StateChecker;
   readonly #parts: VerifierParts;
   readonly #runs: SingleFlight<VerificationResult>;
   #running: { readonly entriesTotal: number; readonly startedAt: number } | null = null;
@@ -57,6 +60,7 @@ export class Verifier {
 
   constructor(parts: VerifierParts) {
     this.#parts = parts;
+    this.state = new StateChecker(parts);
     this.#runs = new SingleFlight((signal) => this.#verify(signal));
   }
 

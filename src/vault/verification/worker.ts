@@ -1,16 +1,16 @@
 /** A thread of the verification: checks the ranges that it is sent, one after the other, over a separate connection. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { type AuditKeys, auditKeyAt, importAuditKeys } from '../../crypto/audit-keys.ts';
 import { CHAIN_START, type ChainPoint } from '../../crypto/chain.ts';
-import { importAuditKey } from '../../crypto/keys.ts';
 import { openLogReader } from '../../store/log-reader.ts';
 import type { LogLocation } from '../../store/store.ts';
 import { type ChainBreak, ChainVerifier } from './chain-verifier.ts';
 
 export interface WorkerSetup {
   readonly log: LogLocation;
-  /** Base64. */
-  readonly auditKey: string;
+  /** As `exportAuditKeys` writes them. */
+  readonly auditKeys: string;
 }
 
 /** Sequence numbers, both included. */
@@ -27,11 +27,12 @@ export interface RangeResult {
 }
 
 const LOWEST_PRIORITY = 19;
-const { log, auditKey }: WorkerSetup = workerData;
+const { log, auditKeys }: WorkerSetup = workerData;
 
 // WHY only on Linux: elsewhere the priority is the whole process's.
 if (process.platform === 'linux') setPriority(0, LOWEST_PRIORITY);
-const keys = { audit: importAuditKey(auditKey) };
+const known = importAuditKeys(auditKeys) ?? [];
+const keys: AuditKeys = { auditAt: (seq) => auditKeyAt(known, seq) };
 const reader = openLogReader(log);
 
 /** Returns the last entry of the range, or the break. */

@@ -73,6 +73,8 @@ export class Model extends Records {
           description: command.description,
           registeredAt: now,
           sessionsEndedAt: null,
+          formerPublicKey: null,
+          formerKeyUntil: null,
         };
         this.agents.push(made);
         return say('OK', made);

@@ -7,6 +7,8 @@ export interface Agent {
   readonly description: string;
   readonly registeredAt: number;
   readonly sessionsEndedAt: null;
+  readonly formerPublicKey: null;
+  readonly formerKeyUntil: null;
 }
 
 interface Version {

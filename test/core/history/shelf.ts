@@ -122,12 +122,17 @@ export class Shelf {
       case 'putUsage':
       case 'removeUsage':
       case 'addExposure':
-        // No operation of a history uses a credential.
+      case 'putKeySlot':
+      case 'removeKeySlot':
+      case 'editKeyset':
+      case 'reseal':
+        // No operation of a history uses a credential, or changes a key.
         return;
       case 'putAgent':
       case 'removeAgent':
       case 'putPolicy':
       case 'removePolicy':
+      case 'recordStates':
         // Control state is held in memory for as long as a history lasts.
         return;
     }

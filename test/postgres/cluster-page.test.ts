@@ -1,5 +1,5 @@
-// docs/operations.md, executed: its SQL and shell blocks create a vault on a separate PostgreSQL, in order, and its
-// tables are compared with the server and the source.
+// docs/cluster.md, executed: its SQL and shell blocks create a vault on a separate PostgreSQL, in order, and its tables
+// are compared with the server and the source. So are the lost node and the start errors of docs/operations.md.
 
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
@@ -10,6 +10,7 @@ import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { ROOT } from '../conventions/source.ts';
 import { type Block, readBlocks } from '../e2e/markdown.ts';
+import { readSteps } from '../e2e/page.ts';
 import { Shell, startInBackground } from '../e2e/shell.ts';
 import { createClient, verifyAs } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -17,7 +18,8 @@ import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { startPostgres } from '../kit/postgres.ts';
 
-const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs/cluster.md'), 'utf8');
+const OPERATIONS = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const blocks = readBlocks(PAGE);
 const ROLES = readFileSync(join(ROOT, 'deploy/postgres/roles.sql'), 'utf8');
 
@@ -29,8 +31,8 @@ function only(language: string, words: string): Block {
 }
 
 /** The first cell of each row of a table, and the other cells. */
-function tableUnder(heading: string, title: string): string[][] {
-  const section = PAGE.split(/^## /m).find((part) => part.startsWith(heading)) ?? '';
+function tableUnder(page: string, heading: string, title: string): string[][] {
+  const section = page.split(/^## /m).find((part) => part.startsWith(heading)) ?? '';
   const [, rows = ''] = section.split(`| ${title} |`);
   const lines = rows.split('\n\n')[0]?.split('\n').slice(2) ?? [];
   return lines.map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
@@ -42,7 +44,7 @@ test('the page’s roles are those of deploy, and every block has a language tha
   assert.deepEqual(new Set(blocks.map(({ language }) => language)), new Set(['console', 'sh', 'sql']));
 });
 
-test('the page’s commands create a vault whose service role owns nothing, and an agent with its own key', async (t) => {
+test('the pages’ commands create a vault whose service role owns nothing, an agent with its own key, and another node', async (t) => {
   const server = await startPostgres(t);
   const etc = temporaryDirectory(t);
   const home = temporaryDirectory(t);
@@ -54,6 +56,7 @@ test('the page’s commands create a vault whose service role owns nothing, and 
     ETC: etc,
     LEASEHOLD_LISTEN: listen,
     NO_PROXY: '*',
+    NEW_NODE: join(home, 'new-node'),
     npm_config_update_notifier: 'false',
   };
   const place = { cwd: ROOT, env };
@@ -86,11 +89,20 @@ test('the page’s commands create a vault whose service role owns nothing, and 
   const [size] = await server.query(only('sql', 'pg_size_pretty').text, 'leasehold');
   assert.match(String(size?.['log']), /^\d+ kB$/);
   assert.equal((await createClient(`http://${listen}`, token).get('/api/v1/audit/verify')).body.data.valid, true);
-  assert.equal(await service.end('SIGTERM'), 0);
+
+  await service.end('SIGKILL');
+  const [startAnother, ...steps] = readSteps('docs/operations.md').filter(
+    ({ heading }) => heading === 'A node is lost',
+  );
+  assert.ok(startAnother !== undefined && steps.length > 0);
+  const another = await startInBackground(t, startAnother.commands, 'Ctrl-C stops', place);
+  await shell.run(`cd '${ROOT}'; leasehold() { npx --no-install leasehold "$@"; }`);
+  for (const { commands, output } of steps) assert.equal(await shell.run(commands), output, commands);
+  assert.equal(await another.end('SIGTERM'), 0);
 });
 
 test('each connection has the settings that the page lists', async (t) => {
-  const rows = tableUnder('Settings that matter', 'setting | value | so that');
+  const rows = tableUnder(PAGE, 'Settings that matter', 'setting | value | so that');
   assert.ok(rows.length >= 5);
   const connection = await Connection.open(parseAddress(await newDatabase(t)), 'reading');
   for (const [name = '', value] of rows) {
@@ -100,11 +112,11 @@ test('each connection has the settings that the page lists', async (t) => {
   connection.close();
 });
 
-test('the source contains every start error that the page lists', () => {
+test('the source contains every start error that docs/operations.md lists', () => {
   const source = globSync('src/{server,store,vault,ledger,platform}/**/*.ts', { cwd: ROOT })
     .map((name) => readFileSync(join(ROOT, name), 'utf8'))
     .join('\n');
-  const rows = tableUnder('What prevents a start', 'it says | remedy');
+  const rows = tableUnder(OPERATIONS, 'What prevents a start', 'it says | remedy');
   assert.ok(rows.length > 15);
   for (const [said = ''] of rows) {
     for (const [, quoted = ''] of said.matchAll(/`([^`]+)`/g)) {
@@ -117,11 +129,11 @@ test('the source contains every start error that the page lists', () => {
   }
 });
 
-test('every flag that the page names is a flag of a program', () => {
-  const programs = globSync('{src/server,src/cli,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
+test('every flag that the pages name is a flag of a program', () => {
+  const programs = globSync('{src/server,src/cli/**,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
     readFileSync(join(ROOT, name), 'utf8'),
   );
-  const prose = PAGE.replaceAll(/```[\s\S]*?```/g, '');
+  const prose = `${PAGE}\n${OPERATIONS}`.replaceAll(/```[\s\S]*?```/g, '');
   const named = new Set([...prose.matchAll(/`--([a-z-]+)/g)].map(([, flag = '']) => flag));
   const known = programs.join('\n');
   assert.ok(named.size > 8);

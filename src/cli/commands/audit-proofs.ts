@@ -1,0 +1,106 @@
+/**
+ * The commands for checkpoints and receipts of the log, and for a log that has lost entries. SOURCE: docs/audit.md.
+ */
+import { LeaseholdError } from '../../client/errors.ts';
+import type { ConsistencyProof, Leasehold } from '../../client/leasehold.ts';
+import { type LogCheckpoint, parseCheckpoint } from '../../crypto/checkpoint.ts';
+import { decodeHash } from '../../crypto/tree.ts';
+import { isConsistent } from '../../crypto/tree-proof.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
+import { inputName, readTextInput } from '../input.ts';
+import { confirmDestructive } from '../prompt.ts';
+import { printNotice } from '../terminal.ts';
+
+const checkpoint = defineCommand({
+  name: 'audit checkpoint',
+  summary: 'Print the newest signed checkpoint of the audit log',
+  about: [
+    'Keep checkpoints where the host of the service cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
+  ],
+  flags: { 'public-key': toggle('print the public key of the checkpoints instead') },
+  examples: [{ line: 'leasehold audit checkpoint > checkpoint.txt', does: 'keep the newest checkpoint in a file' }],
+  printsNoRecords: true,
+  async run({ connect, terminal, signal }, flags) {
+    const { note, verifier_key: key } = await connect().audit.readCheckpoint({ signal });
+    terminal.stdout.write(flags['public-key'] ? `${key}\n` : note);
+  },
+});
+
+const receipt = defineCommand({
+  name: 'audit receipt',
+  summary: 'Print the receipt of an audit entry: proof that it is in the log',
+  about: ['A third party verifies it with the public key of the checkpoints alone: scripts/verify_audit.py --receipt.'],
+  arguments: [{ name: 'SEQ', help: 'sequence number of the entry', count: 'one' }],
+  printsNoRecords: true,
+  async run({ connect, terminal, signal }, _flags, given) {
+    if (!/^[1-9][0-9]{0,14}$/.test(given)) throw new UsageError('SEQ must be the number of an entry, 1 or more');
+    const { receipt: text } = await connect().audit.proveEntry(Number(given), { signal });
+    terminal.stdout.write(text);
+  },
+});
+
+/** The checkpoint in a file. Its signature is not checked: the file is the user's. @throws UsageError */
+export async function readCheckpointFile(invocation: Invocation, file: string): Promise<LogCheckpoint> {
+  const found = parseCheckpoint(await readTextInput(invocation, file));
+  if (found === null)
+    throw new UsageError(`${inputName(file)}: is not a checkpoint, as leasehold audit checkpoint prints it`);
+  return found;
+}
+
+/** The origin without its generation: after a restore or an accepted roll-back the log goes on under another key. */
+function vaultOf(origin: string): string {
+  return origin.split('/', 2).join('/');
+}
+
+/** Null if the log extends the checkpoint; otherwise why not, in one sentence. @throws LeaseholdError */
+export async function contradiction(
+  vault: Leasehold,
+  kept: LogCheckpoint,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { origin, size } = await vault.audit.readCheckpoint({ signal });
+  if (vaultOf(origin) !== vaultOf(kept.origin))
+    return `The log is ${origin} and the checkpoint is of ${kept.origin}: it is another log.`;
+  let proof: ConsistencyProof;
+  try {
+    proof = await vault.audit.proveConsistency({ from: kept.size }, { signal });
+  } catch (error) {
+    if (!(error instanceof LeaseholdError) || error.code !== 'INVALID_REQUEST') throw error;
+    return `The log has ${size} entries and the checkpoint has ${kept.size}: the end of the log was cut off.`;
+  }
+  const [fromRoot, toRoot] = [proof.from_root, proof.to_root].map((root) => decodeHash(root) ?? '');
+  const hashes = proof.proof.map((hash) => decodeHash(hash) ?? '');
+  const [earlier, later] = [
+    { size: proof.from, root: fromRoot ?? '' },
+    { size: proof.to, root: toRoot ?? '' },
+  ];
+  const isExtended = earlier.size === kept.size && earlier.root === kept.root && isConsistent(earlier, later, hashes);
+  return isExtended ? null : `The first ${kept.size} entries are not those of the checkpoint: the log was replaced.`;
+}
+
+const acceptRollback = defineCommand({
+  name: 'audit accept-rollback',
+  summary: 'Accept that the log has lost entries, so that the vault is served again',
+  about: [
+    'A service whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
+  ],
+  flags: CONFIRMATION_FLAGS,
+  printsNoRecords: true,
+  async run(invocation, flags) {
+    const { terminal, signal } = invocation;
+    const { audit } = invocation.connect();
+    const { loss } = await audit.readRollback({ signal });
+    if (loss === null) {
+      printNotice(terminal, 'The log has lost nothing that is known. Nothing was done.');
+      return;
+    }
+    const describe = async (): Promise<string> => `${loss} What the lost entries undid will be in force again.`;
+    if (!(await confirmDestructive(invocation, flags, describe, 'Accept the loss?'))) return;
+    await audit.acceptRollback({ signal });
+    printNotice(terminal, 'Accepted the loss; the log records it. Next: leasehold audit verify.');
+  },
+});
+
+export const AUDIT_PROOF_COMMANDS: readonly Command[] = [checkpoint, receipt, acceptRollback];

@@ -1,0 +1,156 @@
+/** The commands `key slot …` and `key rotate`. */
+import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../core/keyset.ts';
+import { slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
+import { newPassphraseParameters } from '../../crypto/passphrase.ts';
+import { newShares } from '../../crypto/shares.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, choice, text, toggle, wholeNumber } from '../flags.ts';
+import { confirmDestructive } from '../prompt.ts';
+import { slotSecretOf } from '../slot-secret.ts';
+import { printNotice } from '../terminal.ts';
+
+const NAME = { name: 'NAME', help: 'name of the key slot', count: 'one' } as const;
+const COLUMNS = ['name', 'kind', 'created_at'];
+const PASSPHRASE_FILE = text('FILE', 'read the passphrase from this file; - for standard input', 'file');
+
+const add = defineCommand({
+  name: 'key slot add',
+  summary: 'Add a key slot, with which the vault can be opened',
+  about: [
+    'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at a start without a person; passphrase and shamir need leasehold unlock.',
+    'This command computes the secret of a passphrase, or makes the shares, on this machine; the service gets only a public key. Each share is printed once.',
+  ],
+  arguments: [{ name: 'NAME', help: 'name of the new slot: letters, digits, . _ and -', count: 'one' }],
+  flags: {
+    kind: choice('KIND', SLOT_KINDS, 'kind of the slot (default passphrase)'),
+    key: text('KEY', 'of transit and aws-kms: the key there; of systemd: the name of the credential'),
+    'passphrase-file': PASSPHRASE_FILE,
+    shares: wholeNumber('of shamir: the number of shares (default 5)'),
+    threshold: wholeNumber('of shamir: how many shares open the vault (default 3)'),
+  },
+  examples: [
+    { line: 'leasehold key slot add recovery --kind shamir --shares 5 --threshold 3', does: 'print five shares' },
+    { line: 'leasehold key slot add kms --kind aws-kms --key alias/leasehold', does: 'open the vault with AWS KMS' },
+  ],
+  async run(invocation, flags, given) {
+    const { signal, output } = invocation;
+    const name = parseSlotName(given, 'NAME');
+    const kind = flags.kind ?? 'passphrase';
+    rejectForeignFlags(kind, flags);
+    const vault = invocation.connect();
+    if (kind === 'shamir') {
+      const [count, threshold] = [flags.shares ?? 5, flags.threshold ?? 3];
+      if (count > 255 || threshold < 2 || threshold > count) {
+        throw new UsageError('--threshold must be at least 2 and at most --shares, and --shares at most 255');
+      }
+      const { secret, group, digests, shares } = await newShares(count, threshold);
+      const parameters = { group, threshold, shares: count, digests };
+      const body = { name, kind, public_key: publicKeyOf(secret), parameters };
+      await vault.keys.addSlot(body, { signal });
+      const rows = shares.map((share, index) => ({ group, share: index + 1, text: share.reveal() }));
+      await output.records(rows, ['group', 'share', 'text'], '');
+      printNotice(invocation.terminal, `Any ${threshold} of these shares open the vault. They are not shown again.`);
+      return;
+    }
+    if (kind === 'passphrase') {
+      const parameters = newPassphraseParameters();
+      const secret = await slotSecretOf(invocation, { kind, name, parameters }, flags['passphrase-file'], true);
+      await output.record(
+        await vault.keys.addSlot({ name, kind, public_key: publicKeyOf(secret), parameters }, { signal }),
+      );
+      return;
+    }
+    const key = flags.key === null ? {} : { key: flags.key };
+    await output.record(await vault.keys.addSlot({ name, kind, ...key }, { signal }));
+  },
+});
+
+const publicKeyOf = (secret: Uint8Array): string => slotPublicKey(slotPrivateKey(secret));
+
+/** @throws UsageError for a flag of another kind */
+function rejectForeignFlags(kind: SlotKind, flags: Readonly<Record<string, unknown>>): void {
+  const own: Readonly<Partial<Record<SlotKind, readonly string[]>>> = {
+    passphrase: ['passphrase-file'],
+    shamir: ['shares', 'threshold'],
+    transit: ['key'],
+    'aws-kms': ['key'],
+    systemd: ['key'],
+  };
+  for (const name of ['key', 'passphrase-file', 'shares', 'threshold']) {
+    if (flags[name] === null || own[kind]?.includes(name)) continue;
+    throw new UsageError(`--${name} is not a flag of the kind ${kind}`);
+  }
+}
+
+const list = defineCommand({
+  name: 'key slot list',
+  summary: 'List the key slots',
+  async run(invocation) {
+    await invocation.output.records(await invocation.connect().keys.slots(invocation), COLUMNS, 'No key slots.');
+  },
+});
+
+const remove = defineCommand({
+  name: 'key slot remove',
+  summary: 'Remove a key slot, unless it is the last one',
+  about: [
+    'A copy of the database from before still opens with the slot. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
+  ],
+  arguments: [NAME],
+  flags: CONFIRMATION_FLAGS,
+  printsNoRecords: true,
+  async run(invocation, flags, given) {
+    const name = parseSlotName(given, 'NAME');
+    const vault = invocation.connect();
+    const describe = async (): Promise<string> => `The slot ${name} will not open the vault any more.`;
+    if (!(await confirmDestructive(invocation, flags, describe, 'Remove it?'))) return;
+    await vault.keys.removeSlot(name, invocation);
+    printNotice(invocation.terminal, `Removed the key slot ${name}.`);
+  },
+});
+
+const test = defineCommand({
+  name: 'key slot test',
+  summary: 'Test whether a key slot opens the vault',
+  about: [
+    'Asks for the passphrase of a slot of that kind; it stays on this machine. The shares of a slot are not tested this way, because they belong to several people. The exit code is 2 if the slot does not open.',
+  ],
+  arguments: [NAME],
+  flags: { 'passphrase-file': PASSPHRASE_FILE },
+  async run(invocation, flags, given) {
+    const { signal } = invocation;
+    const name = parseSlotName(given, 'NAME');
+    const vault = invocation.connect();
+    const publicKey = await publicKeyFor(invocation, name, flags['passphrase-file']);
+    const result = await vault.keys.testSlot(name, publicKey, { signal });
+    await invocation.output.record({ name, ...result });
+    return result.opens ? 0 : 2;
+  },
+});
+
+async function publicKeyFor(invocation: Invocation, name: string, from: string | null): Promise<string | null> {
+  const slots = await invocation.connect().keys.slots(invocation);
+  const slot = slots.find((each) => each.name === name);
+  if (slot?.kind === 'shamir') throw new UsageError(`${name} is a slot of shares, which this command does not test`);
+  return slot?.kind === 'passphrase' ? publicKeyOf(await slotSecretOf(invocation, slot, from, false)) : null;
+}
+
+const rotate = defineCommand({
+  name: 'key rotate',
+  summary: 'Replace the data key, the root key, or the key of the audit log',
+  about: [
+    'Without a flag, new values are sealed under a new key, and the earlier ones are sealed again in the background. --root replaces the root key and seals it to every slot. --audit ends the key of the audit log with an entry; an auditor needs the new one for later entries.',
+  ],
+  flags: {
+    root: toggle('replace the root key'),
+    audit: toggle('replace the key of the audit log'),
+  },
+  async run(invocation, flags) {
+    if (flags.root && flags.audit) throw new UsageError('give --root or --audit, not both');
+    const which = flags.root ? 'root' : flags.audit ? 'audit' : 'data';
+    await invocation.output.record(await invocation.connect().keys.rotate(which, invocation));
+  },
+});
+
+export const KEY_COMMANDS: readonly Command[] = [add, list, remove, test, rotate];

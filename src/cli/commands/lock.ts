@@ -1,0 +1,111 @@
+/** The commands `lock` and `unlock`. */
+import { isLoopback } from '../../client/address.ts';
+import { Secret } from '../../core/secret.ts';
+import { parseRootKey } from '../../crypto/keys.ts';
+import { parseShare } from '../../crypto/shares.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { text } from '../flags.ts';
+import { readSecretFile } from '../passphrase.ts';
+import { askHidden } from '../prompt.ts';
+import type { Settings } from '../settings/settings.ts';
+import { slotSecretOf } from '../slot-secret.ts';
+import { printNotice } from '../terminal.ts';
+
+const lock = defineCommand({
+  name: 'lock',
+  summary: 'Lock the vault: uses end, and the service forgets the keys',
+  about: ['Every later request fails with VAULT_LOCKED until leasehold unlock, or until a restart opens a slot.'],
+  async run(invocation) {
+    await invocation.output.record(await invocation.connect().keys.lock(invocation));
+  },
+});
+
+const unlock = defineCommand({
+  name: 'unlock',
+  summary: 'Unlock the vault with a passphrase, a share or a root key file',
+  about: [
+    'Works over a Unix socket or from the machine of the service only. The passphrase stays on this machine; the service gets the secret that follows from it. It goes to the service of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
+  ],
+  flags: {
+    slot: text('NAME', 'key slot to open (default: the only one)'),
+    'passphrase-file': text('FILE', 'read the passphrase from this file; - for standard input', 'file'),
+    'share-file': text('FILE', 'read one share from this file; - for standard input', 'file'),
+    'root-key-file': text('FILE', 'open the slot of this root key', 'file'),
+  },
+  examples: [
+    { line: 'leasehold unlock', does: 'ask for the passphrase or a share' },
+    {
+      line: 'leasehold unlock --address unix:/run/leasehold/socket',
+      does: 'give a share from another account than that of the service',
+    },
+  ],
+  async run(invocation, flags) {
+    const { terminal, signal, output } = invocation;
+    const files = [flags['passphrase-file'], flags['share-file'], flags['root-key-file']];
+    if (files.filter((file) => file !== null).length > 1) throw new UsageError('give one file only');
+    assertMayReceiveSecret(invocation.settings);
+    const secret = await readSecret(invocation, flags);
+    const progress = await invocation.connect(true).keys.unlock(secret, { signal });
+    await output.record(progress);
+    if (progress.status === 'locked')
+      printNotice(terminal, `Given: ${progress.shares_given} of ${progress.shares_needed} shares.`);
+    if (progress.status === 'rolled_back')
+      printNotice(terminal, 'The log has lost entries. See leasehold audit accept-rollback --dry-run.');
+  },
+});
+
+/**
+ * INVARIANT: a secret is sent only to a service that proved itself by its data directory, or to an address of this
+ * machine that the user named, trusts or is logged in to. Any program may listen on the default address.
+ * @throws UsageError
+ */
+function assertMayReceiveSecret({ address, dataDir }: Settings): void {
+  const { value, source, level } = address;
+  if (level === 'default') {
+    throw new UsageError(
+      `No service has published its address in ${dataDir.value}, and another program may listen on ${value}. Start the service, or name its address with --address`,
+    );
+  }
+  if (value.startsWith('unix:') || isLoopback(URL.parse(value)?.hostname ?? '')) return;
+  throw new UsageError(
+    `${source}: ${value} is not an address of this machine. Run leasehold unlock on the machine of the service, with --address unix:/PATH or a loopback address`,
+  );
+}
+
+type UnlockFlags = Readonly<Record<'slot' | 'passphrase-file' | 'share-file' | 'root-key-file', string | null>>;
+
+/** @throws UsageError */
+async function readSecret(invocation: Invocation, flags: UnlockFlags): Promise<Secret> {
+  const { 'root-key-file': rootKeyFile, 'share-file': shareFile } = flags;
+  if (rootKeyFile !== null) {
+    const key = parseRootKey(await readSecretFile(invocation, rootKeyFile));
+    if (key === null) throw new UsageError(`${rootKeyFile} must contain 32 bytes as base64, on one line`);
+    return new Secret(Buffer.from(key).toString('base64'));
+  }
+  if (shareFile !== null) return checkedShare(new Secret(await readSecretFile(invocation, shareFile)));
+  const slots = await invocation.connect(true).keys.attendedSlots(invocation);
+  const fitting = slots.filter(({ name, kind }) =>
+    flags.slot === null ? ['passphrase', 'shamir'].includes(kind) : name === flags.slot,
+  );
+  const wanted = flags['passphrase-file'] === null ? fitting : fitting.filter(({ kind }) => kind === 'passphrase');
+  const [slot, ...others] = wanted;
+  if (slot === undefined || others.length > 0) {
+    const names = slots.map(({ name }) => name).join(', ');
+    throw new UsageError(`--slot must name one of the key slots: ${names}`);
+  }
+  if (slot.kind === 'shamir') return checkedShare(await askHidden(invocation, `Share of the key slot ${slot.name}`));
+  if (slot.kind !== 'passphrase')
+    throw new UsageError(`${slot.name} is a slot of the kind ${slot.kind}, which no person opens`);
+  const bytes = await slotSecretOf(invocation, slot, flags['passphrase-file'], false);
+  return new Secret(Buffer.from(bytes).toString('base64'));
+}
+
+/** @throws UsageError for a mistyped share, which is not sent */
+function checkedShare(given: Secret): Secret {
+  const words = given.reveal().trim();
+  if (parseShare(words) !== null) return new Secret(words);
+  throw new UsageError('this is not a share: a letter is missing or was mistyped');
+}
+
+export const LOCK_COMMANDS: readonly Command[] = [lock, unlock];

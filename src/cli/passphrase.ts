@@ -1,0 +1,35 @@
+/** Reads passphrases and other secrets from files and from prompts. */
+import { resolve } from 'node:path';
+import { assertStrong, parsePassphrase } from '../backup/keys.ts';
+import type { Secret } from '../core/secret.ts';
+import { UsageError } from '../platform/errors.ts';
+import { warnIfReadableByOthers } from '../platform/private-files.ts';
+import { inputName, readTextInput } from './input.ts';
+import { askHidden, type Question } from './prompt.ts';
+import { printNotice } from './terminal.ts';
+
+/** From the file, or from the prompt without one. @throws UsageError, Cancelled */
+export async function readPassphrase(question: Question, file: string | null, prompt: string): Promise<Secret> {
+  if (file === null) return askHidden(question, prompt);
+  return parsePassphrase(await readSecretFile(question, file), inputName(file));
+}
+
+/** A new passphrase, which is long enough and is asked for twice. @throws UsageError, Cancelled */
+export async function readNewPassphrase(question: Question, file: string | null, prompt: string): Promise<Secret> {
+  const passphrase = await readPassphrase(question, file, prompt);
+  assertStrong(passphrase, file === null ? 'The passphrase' : inputName(file));
+  if (file !== null) return passphrase;
+  const again = await askHidden(question, 'The same again');
+  if (again.reveal() === passphrase.reveal()) return passphrase;
+  throw new UsageError('The two passphrases differ. Nothing was changed');
+}
+
+/** Warns if other users may read it. @throws UsageError */
+export async function readSecretFile(question: Question, file: string): Promise<string> {
+  const text = await readTextInput(question, file);
+  const { terminal } = question;
+  if (file !== '-') {
+    warnIfReadableByOthers(resolve(terminal.workingDirectory, file), (line) => printNotice(terminal, line));
+  }
+  return text;
+}

@@ -1,0 +1,160 @@
+/**
+ * Key slots and the rotation of keys. Only the administrator may call them; each leaves an entry. SOURCE: docs/keys.md.
+ */
+import type { EntryDraft, EventType } from '../audit.ts';
+import type { BatchState } from '../batch-state.ts';
+import type { Change } from '../change.ts';
+import { invalidRequest } from '../errors.ts';
+import type { KeySlot, KeysetEdit, SlotId, SlotName } from '../keyset.ts';
+import { SERVICE } from '../names.ts';
+import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import type { Secret } from '../secret.ts';
+
+const resourceOf = (name: SlotName): string => `key:slot:${name}`;
+const READS = { keySlots: true } as const;
+const SLOTS_ALTERED =
+  'A key slot was altered outside Leasehold and would not open the new root key. Run leasehold doctor --state, and restore its row, or remove it by its id.';
+
+export function listKeySlots(context: Context): Operation<readonly KeySlot[]> {
+  const spec = { context, event: 'key.slot_list', resource: '*', requiredRole: 'admin', reads: READS } as const;
+  return operation<readonly KeySlot[]>(spec, ({ state }) => succeeded(state.keySlots(), null));
+}
+
+export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> {
+  const resource = resourceOf(slot.name);
+  const spec = { context, event: 'key.slot_add', resource, requiredRole: 'admin', reads: READS } as const;
+  return operation<KeySlot>(spec, ({ state, entry }) => {
+    if (state.keySlots().some(({ name }) => name === slot.name)) {
+      return rejected('ALREADY_EXISTS', 'A key slot has this name.', entry('denied', { reason: 'the name is taken' }));
+    }
+    return succeeded(slot, entry('allowed', { reason: slot.kind }), [
+      { kind: 'editKeyset', edit: { kind: 'addSlot', id: slot.id } },
+      { kind: 'putKeySlot', slot },
+    ]);
+  });
+}
+
+export function removeKeySlot(context: Context, name: SlotName): Operation<null> {
+  const resource = resourceOf(name);
+  const spec = { context, event: 'key.slot_remove', resource, requiredRole: 'admin', reads: READS } as const;
+  return operation<null>(spec, ({ state, entry }) => {
+    const slots = state.keySlots();
+    const slot = slots.find((each) => each.name === name) ?? lostSlot(state, name);
+    if (slot === undefined) return rejected('NOT_FOUND', 'No key slot has this name.', entry('not_found'));
+    if (slots.every((each) => each === slot)) {
+      const { code, message } = invalidRequest('name', 'the last key slot cannot be removed; add another one first');
+      return rejected(code, message, entry('denied', { reason: 'it is the last key slot' }));
+    }
+    return succeeded(null, entry('allowed', { reason: slot.kind }), [
+      { kind: 'editKeyset', edit: { kind: 'removeSlot', id: slot.id } },
+      { kind: 'removeKeySlot', id: slot.id },
+    ]);
+  });
+}
+
+/** A slot whose row was altered has no name that could be believed, so it is removed by its id. */
+function lostSlot(state: BatchState, text: string): { readonly id: SlotId; readonly kind: string } | undefined {
+  const id = state.lostKeySlots().find((each) => each === text);
+  return id === undefined ? undefined : { id, kind: 'its row was altered' };
+}
+
+/** Records a test, which the service made before. `problem` is null if the slot opens the vault. */
+export function testKeySlot(context: Context, name: SlotName, problem: string | null): Operation<boolean> {
+  const resource = resourceOf(name);
+  const spec = { context, event: 'key.slot_test', resource, requiredRole: 'admin', reads: READS } as const;
+  return operation<boolean>(spec, ({ state, entry }) => {
+    if (!state.keySlots().some((each) => each.name === name))
+      return rejected('NOT_FOUND', 'No key slot has this name.', entry('not_found'));
+    return succeeded(problem === null, entry(problem === null ? 'allowed' : 'denied', { reason: problem }));
+  });
+}
+
+/** A new key seals the next values; the earlier ones are sealed again in the background. */
+export function rotateDataKey(context: Context, key: Secret): Operation<null> {
+  const spec = { context, event: 'key.rotate', resource: 'key:data', requiredRole: 'admin' } as const;
+  return operation<null>(spec, ({ moment, entry }) => succeeded(null, entry('allowed'), [addDataKey(key, moment.now)]));
+}
+
+/** A new root key, sealed to every slot. */
+export function rotateRootKey(context: Context, root: Secret): Operation<null> {
+  const spec = {
+    context,
+    event: 'key.rotate_root',
+    resource: 'key:root',
+    requiredRole: 'admin',
+    reads: READS,
+  } as const;
+  return operation<null>(spec, ({ state, entry }) => {
+    // WHY: a slot that was not wrapped again would open nothing any more.
+    if (state.lostKeySlots().length > 0) {
+      const reason = 'a key slot was altered outside Leasehold';
+      return rejected('INVALID_REQUEST', SLOTS_ALTERED, entry('denied', { reason }));
+    }
+    return succeeded(null, entry('allowed'), [
+      { kind: 'editKeyset', edit: { kind: 'replaceRoot', root } },
+      ...state.keySlots().map((slot) => ({ kind: 'putKeySlot' as const, slot })),
+    ]);
+  });
+}
+
+/** This entry is the last one under the former key; the ledger adds its MAC under the new one. */
+export function rotateAuditKey(context: Context, key: Secret): Operation<null> {
+  const spec = { context, event: 'key.rotate_audit', resource: 'key:audit', requiredRole: 'admin' } as const;
+  return operation<null>(spec, ({ moment, entry }) =>
+    succeeded(null, entry('allowed'), [
+      { kind: 'editKeyset', edit: { kind: 'addAuditKey', key, fromSeq: moment.seq + 1 } },
+    ]),
+  );
+}
+
+/** Ends every use, and locks the vault when the entry is on disk. */
+export function lockVault(context: Context): Operation<null> {
+  const spec = { context, event: 'service.lock', resource: '*', requiredRole: 'admin' } as const;
+  return operation<null>(spec, ({ entry }) => succeeded(null, entry('allowed')));
+}
+
+const addDataKey = (key: Secret, createdAt: number): Change => ({
+  kind: 'editKeyset',
+  edit: { kind: 'addDataKey', key, createdAt },
+});
+
+/** The service's own rotation, before a data key has sealed too many values. */
+export function replaceUsedDataKey(key: Secret): Operation<null> {
+  return byService('key.rotate', 'key:data', 'the key has sealed many values', (now) => ({
+    kind: 'addDataKey',
+    key,
+    createdAt: now,
+  }));
+}
+
+/** Removes a data key under which no value is sealed any more. */
+export function retireDataKey(id: string): Operation<null> {
+  return byService('key.retire', `key:data:${id}`, 'no value is sealed under it', () => ({
+    kind: 'removeDataKey',
+    id,
+  }));
+}
+
+function byService(
+  eventType: EventType,
+  resource: string,
+  reason: string,
+  editAt: (now: number) => KeysetEdit,
+): Operation<null> {
+  const draft: EntryDraft = {
+    eventType,
+    agentName: SERVICE,
+    resource,
+    result: 'allowed',
+    policyName: null,
+    leaseId: null,
+    reason,
+    requestId: null,
+    remoteAddr: null,
+  };
+  return {
+    reads: {},
+    requester: { kind: 'service' },
+    decide: (_known, { now }) => succeeded(null, draft, [{ kind: 'editKeyset', edit: editAt(now) }]),
+  };
+}

@@ -1,0 +1,42 @@
+/**
+ * State that answers to the log. A row with a MAC counts only if the newest entry with its subject records exactly that
+ * MAC, so that a row that was inserted again or set back outside Leasehold has no effect. SOURCE: docs/formats.md,
+ * "State in the log".
+ */
+import type { Agent, Session } from './agent.ts';
+import type { Credential } from './credential.ts';
+import type { Policy } from './policy.ts';
+import type { Usage } from './target.ts';
+
+/** The `state` of an entry that removed the row. A MAC is base64 of 32 bytes, which this text is not. */
+export const REMOVED = 'removed';
+
+/** What an entry records about one row: the row's MAC after the entry, or `REMOVED`. */
+export interface RecordedState {
+  readonly subject: string;
+  readonly state: string;
+}
+
+/**
+ * The subject of a row in the log. WHY an agent's name in lower case and not its id: an agent that is registered again
+ * replaces what the log says about the former one, as its row does.
+ * WHY a session's time: subjects of logins are appended to the index, and the recent ones are a range of it.
+ */
+export const SUBJECT = {
+  agent: ({ name }: Pick<Agent, 'name'>): string => `agent:${name.toLowerCase()}`,
+  policy: ({ name }: Pick<Policy, 'name'>): string => `policy:${name}`,
+  credential: ({ path }: Pick<Credential, 'path'>): string => `credential:${path}`,
+  targets: ({ path }: Pick<Usage, 'path'>): string => `targets:${path}`,
+  session: ({ issuedAt, tokenHash }: Pick<Session, 'issuedAt' | 'tokenHash'>): string =>
+    `session:${issuedAt}:${tokenHash}`,
+};
+
+export type SubjectKind = keyof typeof SUBJECT;
+
+/** Of the keyset, which is one row. */
+export const KEYSET_SUBJECT = 'keyset';
+
+/** Whether the row is an agent, a policy or the keyset, which nodes hold in memory. */
+export function isControlSubject(subject: string): boolean {
+  return subject.startsWith('agent:') || subject.startsWith('policy:') || subject === KEYSET_SUBJECT;
+}

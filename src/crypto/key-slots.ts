@@ -1,0 +1,97 @@
+/**
+ * Wraps the root key for a slot. The slot's secret, 32 bytes, determines an X25519 key pair; the root key is sealed to
+ * the public key, so that a rotation of the root key needs no slot's secret. Layout: encapsulated key (32 bytes) |
+ * ciphertext (32) | tag (16). SOURCE: RFC 9180, DHKEM(X25519, HKDF-SHA256); RFC 5869; docs/formats.md, "Keys".
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createPrivateKey,
+  createPublicKey,
+  decapsulate,
+  encapsulate,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto';
+import type { KeySlot, SlotId, VaultId, WrappedKeySlot } from '../core/keyset.ts';
+import { decodeStrictBase64 } from './encoding.ts';
+import { KEY_BYTES } from './keyset.ts';
+
+const FORMAT = 'leasehold-slot-v1';
+const PAIR_INFO = 'leasehold/v2/slot-pair';
+const WRAP_INFO = 'leasehold/v2/slot-wrap';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** DER of a PKCS#8 private key and of an SPKI public key of X25519, before the 32 bytes. SOURCE: RFC 8410. */
+const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const PUBLIC_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
+
+/** The private half of a slot, from its secret. */
+export function slotPrivateKey(secret: Uint8Array): KeyObject {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', PAIR_INFO, KEY_BYTES));
+  return createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, seed]), format: 'der', type: 'pkcs8' });
+}
+
+/** Base64 of the public half of a slot. */
+export function slotPublicKey(privateKey: KeyObject): string {
+  const der = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
+  return der.subarray(-KEY_BYTES).toString('base64');
+}
+
+/** Null if the text is not the base64 of 32 bytes. */
+function toPublicKey(text: string): KeyObject | null {
+  const bytes = decodeStrictBase64(text);
+  if (bytes?.length !== KEY_BYTES) return null;
+  return createPublicKey({ key: Buffer.concat([PUBLIC_PREFIX, bytes]), format: 'der', type: 'spki' });
+}
+
+/** Whether a root key can be sealed to it: 32 bytes that are not a point of small order. */
+export function isSlotPublicKey(text: string): boolean {
+  const key = toPublicKey(text);
+  if (key === null) return false;
+  try {
+    encapsulate(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The key and the nonce of one wrapping. The shared key is fresh, so neither is ever used twice. */
+function wrappingKey(sharedKey: Buffer): { readonly key: Buffer; readonly nonce: Buffer } {
+  const bytes = Buffer.from(hkdfSync('sha256', sharedKey, '', WRAP_INFO, KEY_BYTES + NONCE_BYTES));
+  return { key: bytes.subarray(0, KEY_BYTES), nonce: bytes.subarray(KEY_BYTES) };
+}
+
+function associatedBytes(vaultId: VaultId, id: SlotId, rootVersion: number): Buffer {
+  return Buffer.from(JSON.stringify([FORMAT, vaultId, id, rootVersion]));
+}
+
+/** Seals the root key to the slot's public key. */
+export function wrapRoot(slot: KeySlot, vaultId: VaultId, root: Uint8Array, rootVersion: number): WrappedKeySlot {
+  const publicKey = toPublicKey(slot.publicKey);
+  if (publicKey === null) throw new Error('the public key of a slot has another length');
+  const { sharedKey, ciphertext: encapsulated } = encapsulate(publicKey);
+  const { key, nonce } = wrappingKey(sharedKey);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associatedBytes(vaultId, slot.id, rootVersion));
+  const ciphertext = cipher.update(root);
+  cipher.final();
+  return { ...slot, rootVersion, sealedRoot: Buffer.concat([encapsulated, ciphertext, cipher.getAuthTag()]) };
+}
+
+/** The root key; null if the secret is not the slot's, or the row was altered or is one of another vault. */
+export function unwrapRoot(slot: WrappedKeySlot, vaultId: VaultId, privateKey: KeyObject): Uint8Array | null {
+  const { sealedRoot, id, rootVersion } = slot;
+  if (sealedRoot.length !== 2 * KEY_BYTES + TAG_BYTES) return null;
+  try {
+    const { key, nonce } = wrappingKey(decapsulate(privateKey, sealedRoot.subarray(0, KEY_BYTES)));
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(associatedBytes(vaultId, id, rootVersion));
+    decipher.setAuthTag(sealedRoot.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(sealedRoot.subarray(KEY_BYTES, -TAG_BYTES)), decipher.final()]);
+  } catch {
+    // An altered encapsulated key may be no valid point.
+    return null;
+  }
+}

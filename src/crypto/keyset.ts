@@ -1,0 +1,155 @@
+/**
+ * The keyset: one JSON document with all keys of a vault, sealed with AES-256-GCM under a key derived from the root
+ * key. Layout: nonce (12 bytes) | ciphertext | tag (16). SOURCE: NIST SP 800-38D; docs/formats.md, "Keys".
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { KeysetEdit, SealedKeyset, SlotId, VaultId } from '../core/keyset.ts';
+import { timingSafeEqualText } from './encoding.ts';
+
+/** All keys are base64 of 32 bytes. */
+export interface KeysetDocument {
+  readonly format: typeof FORMAT;
+  readonly vaultId: VaultId;
+  /** Equals `key_check` of the table `vault`. */
+  readonly check: string;
+  /** The last one seals new values. The id is 4 bytes in hexadecimal. */
+  readonly data: readonly { readonly id: string; readonly key: string; readonly createdAt: number }[];
+  /** In the order of `fromSeq`, the first entry that the key authenticates. */
+  readonly audit: readonly { readonly fromSeq: number; readonly key: string }[];
+  readonly row: string;
+  readonly challenge: string;
+  /** Seeds of Ed25519 keys; the last one signs checkpoints. */
+  readonly signing: readonly { readonly generation: number; readonly seed: string }[];
+  /** The ids of the slots in force: a row of another slot does not count, even if its MAC is valid. */
+  readonly slots: readonly SlotId[];
+}
+
+export const KEY_BYTES = 32;
+const FORMAT = 'leasehold-keyset-v1';
+const INFO = 'leasehold/v2/keyset';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Base64 of 32 random bytes. */
+export const newKey = (): string => randomBytes(KEY_BYTES).toString('base64');
+
+const newVaultId = (): VaultId => randomBytes(16).toString('base64url') as VaultId;
+
+/** Four bytes, in front of every value that the key seals. Derived, so that no generator needs to be unique. */
+function dataKeyId(key: string): string {
+  return createHmac('sha256', Buffer.from(key, 'base64')).update('data key id').digest('hex').slice(0, 8);
+}
+
+/** The keys of a new vault. */
+export function newKeyset(now: number): KeysetDocument {
+  const key = newKey();
+  return {
+    format: FORMAT,
+    vaultId: newVaultId(),
+    check: newKey(),
+    data: [{ id: dataKeyId(key), key, createdAt: now }],
+    audit: [{ fromSeq: 1, key: newKey() }],
+    row: newKey(),
+    challenge: newKey(),
+    signing: [{ generation: 1, seed: newKey() }],
+    slots: [],
+  };
+}
+
+const PURPOSES = {
+  seal: 'leasehold/v1/seal',
+  audit: 'leasehold/v1/audit',
+  challenge: 'leasehold/v1/challenge',
+  row: 'leasehold/v1/row',
+  check: 'leasehold/v1/check',
+} as const;
+
+/** The keys of a vault from before key slots existed: each was derived from the content of `root.key`. */
+export function derivedKeyset(rootKey: Uint8Array, now: number): KeysetDocument {
+  const derive = (purpose: keyof typeof PURPOSES): Buffer =>
+    Buffer.from(hkdfSync('sha256', rootKey, '', PURPOSES[purpose], KEY_BYTES));
+  const check = derive('check');
+  const id = createHmac('sha256', check).update('seal key id').digest('hex').slice(0, 8);
+  return {
+    ...newKeyset(now),
+    check: createHmac('sha256', check).update('root key check').digest('base64'),
+    data: [{ id, key: derive('seal').toString('base64'), createdAt: now }],
+    audit: [{ fromSeq: 1, key: derive('audit').toString('base64') }],
+    row: derive('row').toString('base64'),
+    challenge: derive('challenge').toString('base64'),
+  };
+}
+
+/** Returns the changed document. `replaceRoot` changes nothing in it. */
+export function editKeyset(document: KeysetDocument, edit: KeysetEdit): KeysetDocument {
+  const { data, audit, signing, slots } = document;
+  switch (edit.kind) {
+    case 'addDataKey': {
+      const key = edit.key.reveal();
+      return { ...document, data: [...data, { id: dataKeyId(key), key, createdAt: edit.createdAt }] };
+    }
+    case 'removeDataKey':
+      return { ...document, data: data.filter(({ id }, index) => id !== edit.id || index === data.length - 1) };
+    case 'addAuditKey':
+      return { ...document, audit: [...audit, { fromSeq: edit.fromSeq, key: edit.key.reveal() }] };
+    case 'addSigningKey': {
+      const generation = (signing.at(-1)?.generation ?? 0) + 1;
+      return { ...document, signing: [...signing, { generation, seed: edit.seed.reveal() }] };
+    }
+    case 'replaceRoot':
+      return document;
+    case 'addSlot':
+      return { ...document, slots: [...slots, edit.id] };
+    case 'removeSlot':
+      return { ...document, slots: slots.filter((id) => id !== edit.id) };
+  }
+}
+
+/** Whether the document can follow from the former one: these keys never change, or are only added to. */
+export function isSuccessor(document: KeysetDocument, former: KeysetDocument): boolean {
+  const kept = ({ vaultId, check, row, challenge, audit, signing }: KeysetDocument): string =>
+    JSON.stringify([
+      ...[vaultId, check, row, challenge],
+      audit.slice(0, former.audit.length),
+      signing.slice(0, former.signing.length),
+    ]);
+  return timingSafeEqualText(kept(document), kept(former));
+}
+
+function sealingKey(root: Uint8Array): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', root, '', INFO, KEY_BYTES));
+}
+
+function associatedBytes(vaultId: VaultId, { version, rootVersion }: Omit<SealedKeyset, 'sealed'>): Buffer {
+  return Buffer.from(JSON.stringify([FORMAT, vaultId, rootVersion, version]));
+}
+
+export function sealKeyset(
+  root: Uint8Array,
+  document: KeysetDocument,
+  versions: Omit<SealedKeyset, 'sealed'>,
+): SealedKeyset {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', sealingKey(root), nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associatedBytes(document.vaultId, versions));
+  const ciphertext = cipher.update(JSON.stringify(document), 'utf8');
+  cipher.final();
+  return { ...versions, sealed: Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]) };
+}
+
+/** Null if it does not authenticate: altered, of another vault or version, or under another root key. */
+export function unsealKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
+  const { sealed } = stored;
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', sealingKey(root), nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(associatedBytes(vaultId, stored));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
+  try {
+    decipher.final();
+  } catch {
+    return null;
+  }
+  return JSON.parse(plain.toString('utf8'));
+}

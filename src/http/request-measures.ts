@@ -1,0 +1,50 @@
+/** What the HTTP server counts: requests by route and status, their durations, and rejections by code. */
+
+import { API_ERROR_CODES, type ApiErrorCode } from '../core/errors.ts';
+import { Distribution, Tally } from '../core/measures.ts';
+import { http } from '../platform/node-http.ts';
+
+/** The requests of one route. `path` is its template, which contains nothing of a request. */
+export class RouteMeasures {
+  readonly method: string;
+  readonly path: string;
+  /**
+   * By HTTP status; 0 for a connection that ended before a response or became a WebSocket, and for statuses that no
+   * standard has, so that an upstream cannot make up any number of them.
+   */
+  readonly statuses = new Map<number, number>();
+  /** From the end of the request's head to the end of the response. */
+  readonly seconds = new Distribution();
+
+  constructor(method: string, path: string) {
+    this.method = method;
+    this.path = path;
+  }
+
+  ended(status: number, durationMs: number): void {
+    const known = http.STATUS_CODES[status] === undefined ? 0 : status;
+    this.statuses.set(known, (this.statuses.get(known) ?? 0) + 1);
+    this.seconds.observe(durationMs / 1000);
+  }
+}
+
+export class RequestMeasures {
+  readonly rejections = new Tally<ApiErrorCode>(API_ERROR_CODES);
+  /** Requests for a path or method without a route. */
+  readonly unrouted = new RouteMeasures('*', 'none');
+  /** Set by the server. */
+  openConnections: () => number = () => 0;
+  readonly #routes = new Map<string, RouteMeasures>([['none', this.unrouted]]);
+
+  /** The same object for the same route: a route may have several paths. */
+  of(method: string, path: string): RouteMeasures {
+    const key = `${method} ${path}`;
+    const known = this.#routes.get(key) ?? new RouteMeasures(method, path);
+    this.#routes.set(key, known);
+    return known;
+  }
+
+  routes(): readonly RouteMeasures[] {
+    return [...this.#routes.values()];
+  }
+}

@@ -1,0 +1,139 @@
+/** Rows of the route table: key slots, rotation, and the locked vault. SOURCE: docs/keys.md. */
+
+import { SlotName } from '../../api/fields.ts';
+import { KeySlotRequest, KeySlotTestRequest, RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
+import { AttendedSlot, Health, KeySlot, KeySlotTest, RotatedKey, UnlockProgress } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
+import { ApiError } from '../../core/errors.ts';
+import { parseSlotName } from '../../core/keyset.ts';
+import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';
+import { Secret } from '../../core/secret.ts';
+import { rotateKey } from '../../vault/key-rotation.ts';
+import { addSlot, testSlot } from '../../vault/key-slots.ts';
+import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
+import { toKeySlotResponse } from '../serialize.ts';
+
+function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
+  if (isLocal) return;
+  throw new ApiError('ACCESS_DENIED', 'The vault is unlocked over a Unix socket or from this machine only.');
+}
+
+export const keyRoutes: readonly Route[] = [
+  route({
+    id: 'listKeySlots',
+    method: 'GET',
+    path: '/api/v1/key/slots',
+    summary: 'List the key slots. Any one of them opens the vault.',
+    who: 'admin',
+    adminEvent: 'key.slot_list',
+    data: Type.Array(KeySlot),
+    async handle({ vault, context }) {
+      return { data: (await vault.ledger.submit(listKeySlots(context))).map(toKeySlotResponse) };
+    },
+  }),
+  route({
+    id: 'addKeySlot',
+    method: 'POST',
+    path: '/api/v1/key/slots',
+    summary: 'Add a key slot.',
+    who: 'admin',
+    adminEvent: 'key.slot_add',
+    status: 201,
+    body: KeySlotRequest,
+    data: KeySlot,
+    async handle({ vault, context, body }) {
+      const slot = await addSlot(vault, context, {
+        name: parseSlotName(body.name),
+        kind: body.kind,
+        publicKey: body.public_key ?? null,
+        parameters: body.parameters ?? {},
+        key: body.key ?? null,
+      });
+      return { data: toKeySlotResponse(slot) };
+    },
+  }),
+  route({
+    id: 'removeKeySlot',
+    method: 'DELETE',
+    path: '/api/v1/key/slots/{name}',
+    summary: 'Remove a key slot, unless it is the last one.',
+    params: { name: SlotName },
+    who: 'admin',
+    adminEvent: 'key.slot_remove',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await vault.ledger.submit(removeKeySlot(context, parseSlotName(params['name'] ?? '')));
+      return null;
+    },
+  }),
+  route({
+    id: 'testKeySlot',
+    method: 'POST',
+    path: '/api/v1/key/slots/{name}/test',
+    summary: 'Test whether a key slot opens the vault.',
+    params: { name: SlotName },
+    who: 'admin',
+    adminEvent: 'key.slot_test',
+    body: KeySlotTestRequest,
+    data: KeySlotTest,
+    async handle({ vault, context, params, body }) {
+      return { data: await testSlot(vault, context, parseSlotName(params['name'] ?? ''), body.public_key ?? null) };
+    },
+  }),
+  route({
+    id: 'rotateKey',
+    method: 'POST',
+    path: '/api/v1/key/rotate',
+    summary: 'Replace the key that seals values, the root key, or the key of the audit log.',
+    who: 'admin',
+    adminEvent: 'key.rotate',
+    body: RotateKeyRequest,
+    data: RotatedKey,
+    async handle({ vault, context, body }) {
+      const key = body.key ?? 'data';
+      await rotateKey(vault, context, key);
+      return { data: { key } };
+    },
+  }),
+  route({
+    id: 'lockVault',
+    method: 'POST',
+    path: '/api/v1/lock',
+    summary: 'Lock the vault: uses end, the service forgets the keys, and every later request is rejected.',
+    who: 'admin',
+    adminEvent: 'service.lock',
+    data: Health,
+    async handle({ vault, context }) {
+      await vault.access.lock(context);
+      return { data: { status: 'locked' } };
+    },
+  }),
+  publicRoute({
+    id: 'listAttendedSlots',
+    method: 'GET',
+    path: '/api/v1/unlock',
+    summary: 'The slots with which a person can unlock the vault. Only while it is locked, and only from this machine.',
+    data: Type.Array(AttendedSlot),
+    isAlwaysServed: true,
+    async handle(call) {
+      assertLocal(call);
+      return { data: await call.vault.access.attendedSlots() };
+    },
+  }),
+  publicRoute({
+    id: 'unlockVault',
+    method: 'POST',
+    path: '/api/v1/unlock',
+    summary: 'Unlock the vault with the secret of a slot, or give one share of it. Only from this machine.',
+    body: UnlockRequest,
+    data: UnlockProgress,
+    isAlwaysServed: true,
+    async handle(call) {
+      assertLocal(call);
+      const { status, shares } = await call.vault.access.unlock(new Secret(call.body.secret));
+      const progress = { shares_given: shares?.given ?? null, shares_needed: shares?.needed ?? null };
+      return { data: { status, ...progress } };
+    },
+  }),
+];

@@ -1,0 +1,33 @@
+/** What the ledger counts: its batches, and the entries and changes that they committed. */
+import type { AuditEntry } from '../core/audit.ts';
+import { DENIAL_CLASSES, denialClassOf } from '../core/denial-class.ts';
+import { Distribution, PairTally, Tally } from '../core/measures.ts';
+import type { StoredChange } from '../store/store.ts';
+
+export class LedgerMeasures {
+  /** `empty`: nothing was written. */
+  readonly batches = new Tally<'committed' | 'empty' | 'failed'>(['committed', 'empty', 'failed']);
+  /** Operations per batch. */
+  readonly batchSizes = new Distribution([1, 2, 4, 8, 16, 32, 64, 128, 256]);
+  /** To load, decide and write a batch. */
+  readonly writeSeconds = new Distribution();
+  /** From the write of a batch until it is durable. */
+  readonly durableSeconds = new Distribution();
+  /** By event type and result. */
+  readonly entries = new PairTally();
+  readonly denials = new Tally(DENIAL_CLASSES);
+  readonly leasesIssued = new Tally<'retrieve' | 'use'>(['retrieve', 'use']);
+  /** Versions of credentials that were sealed. */
+  valuesSealed = 0;
+
+  committed(entries: readonly AuditEntry[], changes: readonly StoredChange[]): void {
+    for (const entry of entries) {
+      this.entries.add(entry.event_type, entry.result);
+      if (entry.result === 'denied') this.denials.add(denialClassOf(entry));
+    }
+    for (const change of changes) {
+      if (change.kind === 'addLease') this.leasesIssued.add(change.lease.kind);
+      else if (change.kind === 'addVersion') this.valuesSealed += 1;
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Reads agents and policies, and proves them: each row by the newest entry about it, and the whole by the digest in the
+ * head record, which also shows that no entry about a row was removed. SOURCE: docs/formats.md, "State in the log".
+ */
+import { ControlState } from '../core/control.ts';
+import { KEYSET_SUBJECT, SUBJECT } from '../core/state.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { SetDigest } from '../crypto/set-digest.ts';
+import type { Store } from '../store/sql-store.ts';
+import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+
+/** The digest in the head record. */
+export type RecordedDigest =
+  | { readonly kind: 'recorded'; readonly digest: string }
+  /** A vault of an earlier version, which records the states of its rows at its first start. */
+  | { readonly kind: 'not yet recorded' }
+  /** Records all states, whatever the head record says. */
+  | { readonly kind: 'accepted' }
+  /** `reason` completes "…, because". */
+  | { readonly kind: 'unknown'; readonly reason: string };
+
+export interface ControlReading {
+  readonly control: ControlState;
+  /** Of the agents and policies that are in force by the log. */
+  readonly digest: SetDigest;
+  /** Why no agent and no policy is in force; null if they are proven. */
+  readonly unproven: string | null;
+}
+
+/** Must not run while another node commits. Adds a line to `warnings` for rows that do not answer to the log. */
+export async function readControl(
+  store: Pick<Store, 'readAgents' | 'readPolicies' | 'readControlStates'>,
+  keys: VaultKeys,
+  recorded: RecordedDigest,
+  warnings: string[],
+): Promise<ControlReading> {
+  const { row: key } = keys;
+  const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
+  const states = await store.readControlStates();
+  const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(key, agent));
+  const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(key, policy));
+  const stored = new Map([
+    ...goodAgents.map((agent) => [SUBJECT.agent(agent), agent.mac] as const),
+    ...goodPolicies.map((policy) => [SUBJECT.policy(policy), policy.mac] as const),
+  ]);
+  const digest = prove(keys, states, stored, recorded);
+  if (digest === null) {
+    const reason = recorded.kind === 'unknown' ? recorded.reason : 'the log and the rows were altered together';
+    const unproven = `The agents and policies cannot be checked against the log, because ${reason}: none of them is in force. Verify the log and restore a backup; or, to trust the database as it is, run leasehold audit accept-rollback.`;
+    warnings.push(unproven);
+    return { control: new ControlState([], []), digest: new SetDigest(key), unproven };
+  }
+  const names =
+    recorded.kind === 'not yet recorded' ? [] : [...agents.map(SUBJECT.agent), ...policies.map(SUBJECT.policy)];
+  const ignored = names.filter((name) => states.get(name) !== stored.get(name) || !stored.has(name));
+  warnAboutRows(
+    ignored,
+    [...states.keys()].filter((name) => name !== KEYSET_SUBJECT && !names.includes(name)),
+    warnings,
+  );
+  const isInForce = (subject: string, mac: string): boolean => states.get(subject) === mac;
+  const control = new ControlState(
+    goodAgents.filter((agent) => isInForce(SUBJECT.agent(agent), agent.mac)),
+    goodPolicies.filter((policy) => isInForce(SUBJECT.policy(policy), policy.mac)),
+  );
+  return { control, digest, unproven: null };
+}
+
+/**
+ * The digest to continue with; null if nothing is proven. WHY the rows alone suffice: a damaged log then takes effect
+ * from a row without its entry, and no row was added or removed.
+ */
+function prove(
+  { row: key, state: keyset }: VaultKeys,
+  states: ReadonlyMap<string, string>,
+  stored: ReadonlyMap<string, string>,
+  recorded: RecordedDigest,
+): SetDigest | null {
+  const ofLog = new SetDigest(key, states);
+  if (recorded.kind === 'accepted') return ofLog;
+  // An earlier version has recorded no states.
+  if (recorded.kind === 'not yet recorded') return states.size === 0 ? ofLog : null;
+  // Without any row or state, nothing is in force that would have to be proven.
+  if (recorded.kind === 'unknown') return states.size === 0 && stored.size === 0 ? ofLog : null;
+  if (ofLog.toString() === recorded.digest) return ofLog;
+  // The log of a vault records its keyset from the first change on.
+  const candidates = [new SetDigest(key, [...stored, [KEYSET_SUBJECT, keyset]]), new SetDigest(key, stored)];
+  return candidates.find((ofRows) => ofRows.toString() === recorded.digest) ?? null;
+}
+
+const MAX_NAMED = 10;
+
+function warnAboutRows(ignored: readonly string[], missing: readonly string[], warnings: string[]): void {
+  const count = ignored.length + missing.length;
+  if (count === 0) return;
+  const named = [...ignored, ...missing.map((subject) => `${subject} (removed)`)].slice(0, MAX_NAMED).map(printable);
+  const others = count > named.length ? ` and ${count - named.length} more` : '';
+  warnings.push(
+    `${count} ${count === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used: ${named.join(', ')}${others}. Register or create them again.`,
+  );
+}
+
+/** An altered row can have any name. */
+function printable(subject: string): string {
+  return subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
+}

@@ -1,0 +1,82 @@
+/** The flags of the service, as `--help` lists them. */
+
+interface Flag {
+  readonly name: string;
+  /** The placeholder after the flag in `--help`; null for a switch. */
+  readonly value: string | null;
+  readonly help: string;
+}
+
+export const FLAGS = [
+  { name: 'data-dir', value: 'DIR', help: 'the data directory of the vault (default ~/.leasehold)' },
+  {
+    name: 'listen',
+    value: 'ADDRESS',
+    help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 picks a free port',
+  },
+  {
+    name: 'database',
+    value: 'URL',
+    help: 'postgres://… for several nodes; without it the vault is in DIR (also LEASEHOLD_DATABASE_URL)',
+  },
+  { name: 'database-file', value: 'FILE', help: 'a file with that URL, which keeps its password off the command line' },
+  { name: 'no-migrate', value: null, help: 'never change the schema; fail if it is not up to date' },
+  { name: 'root-key-file', value: 'FILE', help: 'the root key, 32 bytes as base64 (default DIR/root.key)' },
+  { name: 'transit-address', value: 'URL', help: 'Vault or OpenBao whose Transit engine opens a key slot' },
+  { name: 'transit-token-file', value: 'FILE', help: 'the token for it' },
+  { name: 'transit-ca-file', value: 'FILE', help: 'its certificate authorities in PEM' },
+  { name: 'transit-mount', value: 'PATH', help: 'where its engine is mounted (default transit)' },
+  { name: 'aws-kms-endpoint', value: 'URL', help: "in place of the region's endpoint of AWS KMS" },
+  {
+    name: 'admin-token-file',
+    value: 'FILE',
+    help: "the administrator's token; without it each start generates and prints one",
+  },
+  { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
+  { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
+  { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
+  { name: 'leases-per-hour', value: 'N', help: 'maximum leases per agent (default 10000000)' },
+  {
+    name: 'stored-mib-per-hour',
+    value: 'N',
+    help: 'maximum size of the values that one agent stores, in MiB (default 1024)',
+  },
+  { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
+  { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
+  { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
+  { name: 'insecure-http', value: null, help: 'allow plain HTTP on an address that other machines can reach' },
+  {
+    name: 'public-name',
+    value: 'NAME,…',
+    help: 'Host names that a loopback listener accepts in addition to localhost',
+  },
+  {
+    name: 'trusted-proxy',
+    value: 'ADDRESS,…',
+    help: 'proxies whose X-Forwarded-For is trusted: addresses or networks',
+  },
+  {
+    name: 'metrics-token-file',
+    value: 'FILE',
+    help: 'a token that GET /metrics needs; without it clients on this machine may read the metrics',
+  },
+  { name: 'log-stream', value: '[NAME=]URL,…', help: 'where to send the audit log: see docs/monitoring.md' },
+  { name: 'log-stream-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which webhooks are signed' },
+  { name: 'log-stream-token-file', value: 'FILE', help: 'the bearer token for webhooks and OTLP' },
+  { name: 'log-stream-ca-file', value: 'FILE', help: 'authorities in PEM for the receivers of log streams' },
+  { name: 'accept-clock', value: null, help: 'start even if the clock is behind the log' },
+  {
+    name: 'accept-rollback',
+    value: null,
+    help: 'serve the vault even if the log has lost entries or its anchor is missing; the start records it',
+  },
+  {
+    name: 'anchor',
+    value: 'URL,…',
+    help: 'where to keep signed checkpoints of the log: file:/PATH, stdout:, webhook+https://… or witness+https://…#KEY',
+  },
+  { name: 'anchor-token-file', value: 'FILE', help: 'the bearer token for webhooks and witnesses of --anchor' },
+  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
+] as const satisfies readonly Flag[];
+
+export type FlagName = (typeof FLAGS)[number]['name'];

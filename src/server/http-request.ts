@@ -1,0 +1,78 @@
+/**
+ * One HTTP request of the service to another program. WHY not `fetch`: Node loads its client of browsers for that,
+ * which takes 15 MiB. A redirect is an ordinary response, because the operator named the address.
+ */
+import type { Agent } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import { errnoSuffix } from '../platform/errno.ts';
+import { http } from '../platform/node-http.ts';
+
+const MAX_RESPONSE_CHARACTERS = 64 * 1024;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty for none. */
+  readonly body: string;
+  /** Authorities in PEM; null for those that Node trusts, or those of the agent. */
+  readonly ca: string | null;
+  /** Null for a connection that is closed after the response. */
+  readonly agent: Agent | null;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Cut off after 64 KiB. */
+  readonly text: string;
+  readonly isCutOff: boolean;
+  readonly retryAfter: string | undefined;
+}
+
+/** A request without a complete response. The message is a predicate, such as `cannot be reached (ECONNREFUSED)`. */
+export class HttpError extends Error {}
+
+/** Resolves to any response. @throws HttpError; the signal's reason */
+export async function sendRequest(request: HttpRequest): Promise<HttpResponse> {
+  const { url, method, headers, body, ca, agent, signal } = request;
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
+  const fail = (what: string, error: unknown): void => {
+    reject(signal.aborted ? signal.reason : new HttpError(what + errnoSuffix(error)));
+  };
+  const content = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const options = {
+    method,
+    agent: agent ?? false,
+    signal,
+    headers: { 'user-agent': 'leasehold', ...content, ...headers },
+    ...(ca === null ? {} : { ca }),
+  };
+  try {
+    const call = (url.protocol === 'https:' ? requestSecure : http.request)(url, options, (response) => {
+      let text = '';
+      let isCutOff = false;
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        isCutOff ||= text.length + chunk.length > MAX_RESPONSE_CHARACTERS;
+        text += chunk.slice(0, MAX_RESPONSE_CHARACTERS - text.length);
+      });
+      response.on('error', (error) => fail('broke off its response', error));
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, text, isCutOff, retryAfter: response.headers['retry-after'] });
+      });
+    });
+    call.on('error', (error) => fail('cannot be reached', error));
+    // WHY: Node reports a switch of protocols by this event alone, and then leaves the socket to its listener.
+    call.on('upgrade', (_response, socket) => {
+      socket.destroy();
+      fail('switched protocols', null);
+    });
+    call.on('close', () => fail('closed the connection', null));
+    call.end(body);
+  } catch (error) {
+    // A header with characters that HTTP does not allow.
+    fail('cannot be called', error);
+  }
+  return promise;
+}

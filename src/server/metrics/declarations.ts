@@ -1,0 +1,236 @@
+/**
+ * Every metric of the service: its name, labels and source. Labels have values of closed sets only: no agent, path,
+ * policy or address. docs/monitoring.md lists the same table, and a test compares it.
+ */
+import { EVIDENCE_METRICS } from './evidence.ts';
+import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
+
+const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;
+
+export const METRICS: readonly Metric[] = [
+  {
+    kind: 'gauge',
+    name: 'leasehold_build_info',
+    help: 'Always 1; the labels name the version.',
+    labels: ['version', 'node_version'],
+    read: ({ version }) => [[{ version, node_version: process.versions.node }, 1]],
+  },
+  {
+    kind: 'gauge',
+    name: 'leasehold_health_status',
+    help: '1 for the current state of the service, 0 for the others.',
+    labels: ['status'],
+    read: ({ status }) => STATUSES.map((each) => [{ status: each }, each === status() ? 1 : 0]),
+  },
+  // The ledger.
+  counters(
+    'leasehold_batches_total',
+    'Batches: committed, empty (nothing to write) or failed.',
+    'result',
+    ({ vault }) => vault.ledger.measures.batches,
+  ),
+  histogram('leasehold_batch_operations', 'Operations per batch.', ({ vault }) => vault.ledger.measures.batchSizes),
+  histogram(
+    'leasehold_batch_write_duration_seconds',
+    'Time to load, decide and write a batch.',
+    ({ vault }) => vault.ledger.measures.writeSeconds,
+  ),
+  histogram(
+    'leasehold_batch_durable_duration_seconds',
+    'Time from the write of a batch until it is durable.',
+    ({ vault }) => vault.ledger.measures.durableSeconds,
+  ),
+  gauge('leasehold_queue_length', 'Operations that wait for a batch.', ({ vault }) => vault.ledger.queue.length),
+  counter(
+    'leasehold_overload_rejections_total',
+    'Operations that were rejected because the queue was full.',
+    ({ vault }) => vault.ledger.queue.rejections,
+  ),
+  gauge(
+    'leasehold_log_seq',
+    'Sequence number of the last log entry that this node knows.',
+    ({ vault }) => vault.ledger.memory.lastSeenEntry?.seq ?? 0,
+  ),
+  {
+    kind: 'counter',
+    name: 'leasehold_audit_entries_total',
+    help: 'Log entries that this node committed.',
+    labels: ['event_type', 'result'],
+    read: ({ vault }) =>
+      vault.ledger.measures.entries.entries().map(([event_type, result, count]) => [{ event_type, result }, count]),
+  },
+  counters(
+    'leasehold_denials_total',
+    'Denials with a log entry, by class of reason.',
+    'class',
+    ({ vault }) => vault.ledger.measures.denials,
+  ),
+  counter(
+    'leasehold_denials_unrecorded_total',
+    'Denials over an agent’s budget, which a summary entry counts.',
+    ({ denials }) => denials.unrecordedDenials,
+  ),
+  counter(
+    'leasehold_values_sealed_total',
+    'Values that this process sealed with the data key.',
+    ({ vault }) => vault.ledger.measures.valuesSealed,
+  ),
+  // Leases, sessions, agents.
+  counters(
+    'leasehold_leases_issued_total',
+    'Leases that this node issued, by kind.',
+    'kind',
+    ({ vault }) => vault.ledger.measures.leasesIssued,
+  ),
+  {
+    kind: 'gauge',
+    name: 'leasehold_leases_active',
+    help: 'Active leases of the vault by kind, at the last count.',
+    labels: ['kind'],
+    read: ({ inventory }) => Object.entries(inventory.read()?.leases ?? {}).map(([kind, count]) => [{ kind }, count]),
+  },
+  gauge('leasehold_sessions_open', 'Open sessions of the vault, at the last count.', ({ inventory }) => {
+    return inventory.read()?.sessions ?? null;
+  }),
+  gauge('leasehold_inventory_age_seconds', 'Age of the last count of leases and sessions.', ({ inventory }) => {
+    const counted = inventory.read();
+    return counted === null ? null : (performance.now() - counted.at) / 1000;
+  }),
+  gauge('leasehold_agents', 'Registered agents.', ({ vault }) => vault.ledger.memory.control.agentCount),
+  gauge('leasehold_policies', 'Policies.', ({ vault }) => vault.ledger.memory.control.policies.size),
+  counters(
+    'leasehold_logins_total',
+    'Login attempts: ok, failed, throttled, or error.',
+    'result',
+    ({ vault }) => vault.loginThrottle.attempts,
+  ),
+  counters(
+    'leasehold_budget_rejections_total',
+    'Requests that an agent’s hourly budget rejected.',
+    'budget',
+    ({ vault }) => vault.budgets.rejections,
+  ),
+  // Brokered use.
+  gauge('leasehold_uses_running', 'Uses in progress.', ({ vault }) => vault.uses.runningCount),
+  counter('leasehold_uses_started_total', 'Uses that were allowed.', ({ vault }) => vault.uses.measures.started),
+  counters(
+    'leasehold_uses_ended_total',
+    'Uses that ended, by the cause of the end.',
+    'ended',
+    ({ vault }) => vault.uses.measures.ended,
+  ),
+  counter(
+    'leasehold_use_redactions_total',
+    'Values that were redacted from responses.',
+    ({ vault }) => vault.uses.measures.redactions,
+  ),
+  counters(
+    'leasehold_use_bytes_total',
+    'Bytes of bodies: in to upstreams, out to callers.',
+    'direction',
+    ({ vault }) => vault.uses.measures.bytes,
+  ),
+  counters(
+    'leasehold_use_limit_rejections_total',
+    'Uses that a limit of a policy rejected.',
+    'limit',
+    ({ useLimits }) => useLimits.rejectedUses,
+  ),
+  counter('leasehold_broker_starts_total', 'Starts of the broker’s process.', ({ broker }) => broker.starts),
+  // Storage.
+  histogram(
+    'leasehold_wal_sync_duration_seconds',
+    'Syncs of SQLite’s write-ahead log.',
+    ({ vault }) => vault.store.measures.disk?.syncSeconds ?? null,
+  ),
+  histogram(
+    'leasehold_wal_checkpoint_duration_seconds',
+    'Writes of the write-ahead log’s pages into the database.',
+    ({ vault }) => vault.store.measures.disk?.checkpointSeconds ?? null,
+  ),
+  gauge(
+    'leasehold_wal_pending_pages',
+    'Pages of the write-ahead log that are not in the database yet.',
+    ({ vault }) => vault.store.measures.disk?.pendingPages() ?? null,
+  ),
+  gauge(
+    'leasehold_wal_bytes',
+    'Size of the write-ahead log’s file.',
+    ({ vault }) => vault.store.measures.disk?.walBytes() ?? null,
+  ),
+  gauge(
+    'leasehold_database_connections_in_use',
+    'Connections to PostgreSQL that read now.',
+    ({ vault }) => vault.store.measures.connections?.inUse() ?? null,
+  ),
+  gauge(
+    'leasehold_database_waiting_reads',
+    'Reads that wait for a connection to PostgreSQL.',
+    ({ vault }) => vault.store.measures.connections?.waiting() ?? null,
+  ),
+  ...EVIDENCE_METRICS,
+  // Log streams.
+  {
+    kind: 'gauge',
+    name: 'leasehold_stream_sending',
+    help: '1 if this node sends the log stream; of several nodes one does.',
+    labels: ['stream'],
+    read: ({ streams }) => streams().map(({ name, isSending }) => [{ stream: name }, isSending ? 1 : 0]),
+  },
+  {
+    kind: 'counter',
+    name: 'leasehold_stream_entries_total',
+    help: 'Log entries that the stream sent, with repetitions.',
+    labels: ['stream'],
+    read: ({ streams }) => streams().map(({ name, sent }) => [{ stream: name }, sent]),
+  },
+  {
+    kind: 'counter',
+    name: 'leasehold_stream_failures_total',
+    help: 'Attempts of the stream that failed.',
+    labels: ['stream'],
+    read: ({ streams }) => streams().map(({ name, failures }) => [{ stream: name }, failures]),
+  },
+  {
+    kind: 'gauge',
+    name: 'leasehold_stream_lag_entries',
+    help: 'Log entries that the stream has not sent yet.',
+    labels: ['stream'],
+    read: ({ streams }) => streams().map(({ name, lagEntries }) => [{ stream: name }, lagEntries]),
+  },
+  {
+    kind: 'gauge',
+    name: 'leasehold_stream_lag_seconds',
+    help: 'Age of the oldest log entry that the stream has not sent.',
+    labels: ['stream'],
+    read: ({ streams }) => streams().map(({ name, lagSeconds }) => [{ stream: name }, lagSeconds]),
+  },
+  // HTTP.
+  {
+    kind: 'counter',
+    name: 'leasehold_http_requests_total',
+    help: 'Requests by route and status; 0 without a response, or for an unknown status of an upstream.',
+    labels: ['method', 'route', 'status'],
+    read: ({ requests }) =>
+      requests
+        .routes()
+        .flatMap(({ method, path, statuses }) =>
+          [...statuses].map(([status, count]) => [{ method, route: path, status: String(status) }, count] as const),
+        ),
+  },
+  {
+    kind: 'histogram',
+    name: 'leasehold_http_request_duration_seconds',
+    help: 'Time from a request’s head to the end of its response.',
+    labels: ['method', 'route'],
+    read: ({ requests }) =>
+      requests
+        .routes()
+        .filter(({ seconds }) => seconds.count > 0)
+        .map(({ method, path, seconds }) => [{ method, route: path }, bucketsOf(seconds)]),
+  },
+  counters('leasehold_http_rejections_total', 'Rejected requests by error code.', 'code', ({ requests }) => {
+    return requests.rejections;
+  }),
+  gauge('leasehold_http_connections', 'Open connections of clients.', ({ requests }) => requests.openConnections()),
+];

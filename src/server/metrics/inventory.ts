@@ -1,0 +1,115 @@
+/**
+ * Counts the active leases and open sessions, which no counter can tell: their end is a comparison with the clock. Also
+ * reads what nodes share: the newest backup, and how often the data key was used. The rows are read in short steps when
+ * a scrape asks, and rarely enough to use at most a fiftieth of the time. Leases older than the oldest active one have
+ * ended and are not read again.
+ */
+import type { VaultKeys } from '../../crypto/keys.ts';
+import type { Clock } from '../../ledger/clock.ts';
+import { NEWEST_LEASE } from '../../store/queries.ts';
+import type { Store } from '../../store/sql-store.ts';
+import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';
+import { NewestBackup } from './newest-backup.ts';
+
+const MIN_INTERVAL_MS = 10_000;
+/** The pause after a count, as a multiple of its duration. */
+const REST_FACTOR = 50;
+
+export interface Counted {
+  readonly leases: { readonly retrieve: number; readonly use: number };
+  readonly sessions: number;
+  /** The values sealed with the current data key, by all nodes. */
+  readonly seals: number;
+  /** When the newest complete backup was recorded, in milliseconds since 1970; null if none is known. */
+  readonly backupAt: number | null;
+  /** As `performance.now()`. */
+  readonly at: number;
+}
+
+export class Inventory {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #keys: Pick<VaultKeys, 'dataKeyIds'>;
+  readonly #backup: NewestBackup;
+  readonly #minIntervalMs: number;
+  #latest: Counted | null = null;
+  #running: Promise<void> | null = null;
+  #notBefore = 0;
+  /** The oldest lease that was active at the last count. */
+  #oldestSeq = 0;
+  #isStopped = false;
+
+  constructor(store: Store, clock: Clock, keys: Pick<VaultKeys, 'dataKeyIds'>, minIntervalMs = MIN_INTERVAL_MS) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#keys = keys;
+    this.#backup = new NewestBackup(store);
+    this.#minIntervalMs = minIntervalMs;
+  }
+
+  /** The latest count, null before the first; starts another one if it is due. */
+  read(): Counted | null {
+    if (this.#running === null && !this.#isStopped && performance.now() >= this.#notBefore) {
+      this.#running = this.#count().finally(() => {
+        this.#running = null;
+      });
+    }
+    return this.#latest;
+  }
+
+  /** Resolves when no count runs. The store may be closed then. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  /** Never rejects: if the store fails, the age of the count shows it. */
+  async #count(): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      const leases = await this.#countLeases();
+      const sessions = await this.#countSessions();
+      const seals = (await this.#store.readSeals()).get(this.#keys.dataKeyIds.at(-1) ?? '') ?? 0;
+      const { last } = await this.#store.readHead();
+      if (!this.#isStopped) await this.#backup.search(last?.seq ?? 0);
+      const backupAt = this.#backup.at;
+      if (!this.#isStopped) this.#latest = { leases, sessions, seals, backupAt, at: performance.now() };
+    } catch {
+      // The next scrape tries again.
+    }
+    const tookMs = performance.now() - startedAt;
+    this.#notBefore = performance.now() + Math.max(this.#minIntervalMs, REST_FACTOR * tookMs);
+  }
+
+  async #countLeases(): Promise<Counted['leases']> {
+    let [retrieve, use] = [0, 0];
+    let oldestSeq: number | null = null;
+    const now = this.#clock.now();
+    // A lease that is issued during the count is newer than its start, and the next count reads it.
+    const { last } = await this.#store.readHead();
+    let before: number | null = NEWEST_LEASE;
+    while (before !== null && !this.#isStopped) {
+      await yieldToEventLoop();
+      const step = await this.#store.countActiveLeases(now, this.#oldestSeq, before);
+      retrieve += step.retrieve;
+      use += step.use;
+      oldestSeq = step.oldestSeq ?? oldestSeq;
+      before = step.next;
+    }
+    if (!this.#isStopped) this.#oldestSeq = oldestSeq ?? Math.max(this.#oldestSeq, last?.seq ?? 0);
+    return { retrieve, use };
+  }
+
+  async #countSessions(): Promise<number> {
+    let sessions = 0;
+    let cursor = { expiresAt: this.#clock.now(), tokenHash: '' };
+    while (!this.#isStopped) {
+      await yieldToEventLoop();
+      const { count, last } = await this.#store.countOpenSessions(cursor, STEP_ROWS);
+      sessions += count;
+      if (last === null) break;
+      cursor = last;
+    }
+    return sessions;
+  }
+}

@@ -1,0 +1,73 @@
+/** The form of a declared metric, and short ways to declare one. */
+import type { Distribution, Tally } from '../../core/measures.ts';
+import type { MetricSources } from './sources.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+type Sample<Value> = readonly [labels: Labels, value: Value];
+
+/** What a histogram shows; `cumulative` has a count per bound. */
+export interface Buckets {
+  readonly bounds: readonly number[];
+  readonly cumulative: readonly number[];
+  readonly sum: number;
+  readonly count: number;
+}
+
+interface Declared<Kind extends string, Value> {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly help: string;
+  /** The names of the labels. */
+  readonly labels: readonly string[];
+  read(sources: MetricSources): readonly Sample<Value>[];
+}
+export type Metric = Declared<'counter', number> | Declared<'gauge', number> | Declared<'histogram', Buckets>;
+
+type Read<Value> = (sources: MetricSources) => Value;
+
+export const counter = (name: string, help: string, read: Read<number>): Metric => {
+  return { kind: 'counter', name, help, labels: [], read: (sources) => [[{}, read(sources)]] };
+};
+
+/** One series per label of the tally. */
+export const counters = (name: string, help: string, label: string, read: Read<Tally>): Metric => ({
+  kind: 'counter',
+  name,
+  help,
+  labels: [label],
+  read: (sources) =>
+    read(sources)
+      .entries()
+      .map(([value, count]) => [{ [label]: toLabel(value) }, count]),
+});
+
+/** Null leaves the metric out. */
+export const gauge = (name: string, help: string, read: Read<number | null>): Metric => ({
+  kind: 'gauge',
+  name,
+  help,
+  labels: [],
+  read(sources) {
+    const value = read(sources);
+    return value === null ? [] : [[{}, value]];
+  },
+});
+
+/** Null leaves the metric out. */
+export const histogram = (name: string, help: string, read: Read<Distribution | null>): Metric => ({
+  kind: 'histogram',
+  name,
+  help,
+  labels: [],
+  read(sources) {
+    const distribution = read(sources);
+    return distribution === null ? [] : [[{}, bucketsOf(distribution)]];
+  },
+});
+
+export function bucketsOf(distribution: Distribution): Buckets {
+  const { bounds, sum, count } = distribution;
+  return { bounds, cumulative: distribution.cumulative(), sum, count };
+}
+
+const toLabel = (text: string): string => text.replaceAll(' ', '_');

@@ -1,0 +1,59 @@
+/**
+ * Finds the newest complete backup in the log, whichever node took it. Each search reads the entries that are new, and
+ * some earlier ones until it has found a backup or read the whole log.
+ */
+import type { AuditFilter } from '../../store/queries.ts';
+import type { Store } from '../../store/sql-store.ts';
+import { yieldToEventLoop } from '../../vault/paging.ts';
+
+const COMPLETE: AuditFilter = {
+  agentName: null,
+  resource: null,
+  action: null,
+  eventType: 'service.backup_result',
+  result: 'allowed',
+};
+/** Of a millisecond or two, for the earlier entries in one search. */
+const MAX_STEPS = 100;
+
+export class NewestBackup {
+  readonly #store: Pick<Store, 'matchEntries' | 'readEntries'>;
+  #at: number | null = null;
+  /** The entries that were searched; null before the first search. */
+  #searched: { from: number; through: number } | null = null;
+
+  constructor(store: Pick<Store, 'matchEntries' | 'readEntries'>) {
+    this.#store = store;
+  }
+
+  /** When its entry was written, in milliseconds since 1970; null if none is known. */
+  get at(): number | null {
+    return this.#at;
+  }
+
+  /** @throws StoreError */
+  async search(lastSeq: number): Promise<void> {
+    const { from, through } = this.#searched ?? { from: lastSeq + 1, through: lastSeq };
+    await this.#find(through + 1, lastSeq, Number.POSITIVE_INFINITY);
+    const left = this.#at === null ? await this.#find(1, from - 1, MAX_STEPS) : 0;
+    this.#searched = { from: left + 1, through: lastSeq };
+  }
+
+  /** Searches backwards. Returns the last entry that it has not read; 0 if it has found a backup or read them all. */
+  async #find(from: number, to: number, maxSteps: number): Promise<number> {
+    let cursor = to;
+    for (let step = 0; step < maxSteps && cursor >= from; step++) {
+      await yieldToEventLoop();
+      const { seqs, next } = await this.#store.matchEntries(COMPLETE, from, cursor, 'desc');
+      const [newest] = seqs;
+      if (newest !== undefined) {
+        const [entry] = await this.#store.readEntries(newest, newest, 1);
+        this.#at = entry === undefined ? null : Date.parse(entry.timestamp);
+        return 0;
+      }
+      if (next === null) return 0;
+      cursor = next;
+    }
+    return cursor < from ? 0 : cursor;
+  }
+}

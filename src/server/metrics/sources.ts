@@ -1,0 +1,32 @@
+/** The parts of the service whose counters the metrics read. */
+import type { ServiceStatus } from '../../api/types.ts';
+import type { BrokerClient } from '../../broker/broker-client.ts';
+import type { RequestMeasures } from '../../http/request-measures.ts';
+import type { DenialBudget } from '../../ledger/denial-budget.ts';
+import type { UseLimits } from '../../vault/use-limits.ts';
+import type { Vault } from '../../vault/vault.ts';
+import type { AnchorFile } from '../anchor-file.ts';
+import type { DestinationStatus } from '../checkpoint-delivery.ts';
+import type { StreamStatus } from '../streams/stream.ts';
+import type { Inventory } from './inventory.ts';
+
+/** Of an opened vault. */
+export interface VaultSources {
+  readonly vault: Omit<Vault, 'access'>;
+  readonly denials: DenialBudget;
+  readonly useLimits: UseLimits;
+  readonly broker: BrokerClient;
+  readonly anchor: AnchorFile;
+  readonly inventory: Inventory;
+  readonly streams: () => readonly StreamStatus[];
+  readonly destinations: () => readonly DestinationStatus[];
+}
+
+/** Of the service, also while the vault is locked. */
+export interface ServiceSources {
+  readonly requests: RequestMeasures;
+  readonly status: () => ServiceStatus;
+  readonly version: string;
+}
+
+export type MetricSources = ServiceSources & VaultSources;

@@ -1,0 +1,48 @@
+/** What the service shows to the outside: its metrics, and the streams of its log. */
+import type { ServiceStatus } from '../api/types.ts';
+import { hashToken } from '../crypto/tokens.ts';
+import { RequestMeasures } from '../http/request-measures.ts';
+import type { MetricsPage } from '../http/route.ts';
+import { readVersion } from '../platform/version.ts';
+import type { Vault } from '../vault/vault.ts';
+import { readGivenToken } from './admin-token.ts';
+import type { Configuration } from './configuration.ts';
+import type { ServiceLog } from './log.ts';
+import { logFailure } from './log-failure.ts';
+import { MetricsText } from './metrics/page.ts';
+import type { VaultSources } from './metrics/sources.ts';
+import type { LogStream } from './streams/stream.ts';
+
+export class Monitoring {
+  readonly requests = new RequestMeasures();
+  readonly page: MetricsPage;
+
+  /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
+  constructor(
+    { metricsTokenFile }: Pick<Configuration, 'metricsTokenFile'>,
+    status: () => ServiceStatus,
+    findVault: () => VaultSources | null,
+    warn: (line: string) => void,
+  ) {
+    const text = new MetricsText({ requests: this.requests, status, version: readVersion() }, findVault);
+    const token = metricsTokenFile === null ? null : readGivenToken(metricsTokenFile, warn);
+    this.page = { tokenHash: token === null ? null : hashToken(token.reveal()), render: () => text.render() };
+  }
+}
+
+/** WHY a dynamic import: most services have no stream, and need no memory for it. @throws StartupError */
+export async function startLogStreams(
+  { logStreams, streamFiles }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
+  { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
+  warn: (line: string) => void,
+  logError: ServiceLog['error'],
+): Promise<readonly LogStream[]> {
+  if (logStreams.length === 0) return [];
+  const { startStreams } = await import('./streams/start-streams.ts');
+  return startStreams(logStreams, streamFiles, readVersion(), warn, (name) => ({
+    openLog: () => store.openStreamLog(),
+    newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
+    now: () => clock.now(),
+    onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
+  }));
+}

@@ -1,0 +1,98 @@
+/**
+ * Opens the keys of a vault with a key slot, creates those of a new vault, or converts those of a vault from before key
+ * slots existed, whose keys were derived from the content of `root.key`.
+ */
+
+import {
+  type InitialKeys,
+  isAttended,
+  type KeySlot,
+  type SlotId,
+  type SlotKind,
+  type SlotName,
+  type StoredKeys,
+} from '../core/keyset.ts';
+import { timingSafeEqualText } from '../crypto/encoding.ts';
+import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
+import { VaultKeys } from '../crypto/keys.ts';
+import { newId } from '../crypto/random.ts';
+import { StartupError } from '../platform/errors.ts';
+import type { SlotSecrets } from '../vault/slot-secrets.ts';
+import { type RootKeyFile, rootKeyMissing, wrongRootKey } from './root-key.ts';
+
+/** The secret of a slot that a person gave, or the private half of the slot with which the vault was opened before. */
+export type GivenSecret = Parameters<typeof VaultKeys.open>[1];
+
+export interface OpenedKeys {
+  readonly keys: VaultKeys;
+  /** What the vault does not store yet: the keys of a new vault, or of one from before key slots existed. */
+  readonly unsaved: InitialKeys | null;
+}
+
+/** `stored` is null for a new vault. @throws StartupError */
+export function openKeys(stored: StoredKeys | null, file: RootKeyFile): OpenedKeys {
+  const { path, secret } = file;
+  if (secret === null) throw new StartupError(file.problem ?? rootKeyMissing(path));
+  if (stored === null || stored.keyCheck === null) return withFileSlot(VaultKeys.create(Date.now(), secret), secret);
+  if (stored.vaultId === null) {
+    const keys = VaultKeys.derive(secret, Date.now());
+    if (!timingSafeEqualText(keys.checkValue, stored.keyCheck)) throw wrongRootKey(path);
+    return withFileSlot(keys, secret);
+  }
+  const keys = openWith(stored, secret);
+  if (keys === null) throw wrongRootKey(path);
+  return { keys, unsaved: null };
+}
+
+/** Null if no slot of the secret opens the vault. @throws StartupError for a database that was altered */
+export function openWith(stored: StoredKeys, secret: GivenSecret): VaultKeys | null {
+  if (stored.keyset === null || stored.slots.length === 0) {
+    throw new StartupError(
+      `The vault's ${stored.keyset === null ? 'keyset is' : 'key slots are'} missing from the database, which was altered outside. Restore a backup.`,
+    );
+  }
+  const keys = VaultKeys.open(stored, secret);
+  if (keys === null || timingSafeEqualText(keys.checkValue, stored.keyCheck ?? '')) return keys;
+  throw new StartupError("The vault's record in the database was altered outside. Restore a backup.");
+}
+
+/** The vault has slots that a person opens, and no other slot opened it. */
+export interface Locked {
+  /** All of the vault. */
+  readonly slots: readonly KeySlot[];
+  /** Why the other slots do not open, one line each. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * As `openKeys`, with every slot that needs no person. @throws StartupError if none opens, and no person could open one
+ */
+export async function openUnattended(
+  stored: StoredKeys | null,
+  file: RootKeyFile,
+  slotSecrets: SlotSecrets,
+): Promise<OpenedKeys | Locked> {
+  if (stored?.vaultId == null || stored.keyset === null || stored.slots.length === 0) return openKeys(stored, file);
+  const problems: string[] = [];
+  for (const slot of stored.slots.filter(({ kind }) => !isAttended(kind))) {
+    const found = await slotSecrets.open(slot, stored.vaultId);
+    const keys = 'secret' in found ? openWith(stored, found.secret) : null;
+    if (keys !== null) return { keys, unsaved: null };
+    problems.push(
+      `Key slot ${slot.name}: ${'problem' in found ? found.problem : 'its secret does not open the vault'}.`,
+    );
+  }
+  const { slots } = stored;
+  if (slots.some(({ kind }) => isAttended(kind))) return { slots, problems };
+  if (stored.slots.every(({ kind }) => kind === 'file')) return openKeys(stored, file);
+  throw new StartupError(`No key slot opens the vault. ${problems.join(' ')}`);
+}
+
+function withFileSlot(keys: VaultKeys, secret: Uint8Array): OpenedKeys {
+  return { keys, unsaved: keys.initial([newSlot('file', 'file' as SlotName, secret)]) };
+}
+
+function newSlot(kind: SlotKind, name: SlotName, secret: Uint8Array): KeySlot {
+  const publicKey = slotPublicKey(slotPrivateKey(secret));
+  return { id: newId() as SlotId, name, kind, parameters: {}, publicKey, createdAt: Date.now() };
+}

@@ -1,0 +1,23 @@
+/** The files with secrets for receivers of the log and of checkpoints. */
+import { readFileSync } from 'node:fs';
+import { StartupError } from '../platform/errors.ts';
+import { warnIfReadableByOthers } from '../platform/private-files.ts';
+
+const TOKEN = /^[!-~]{1,8192}$/;
+
+/** @throws StartupError */
+export function readBearerToken(file: string, warn: (line: string) => void): string {
+  const token = readTrimmed(file);
+  if (!TOKEN.test(token)) throw new StartupError(`${file} must contain one token of printable characters.`);
+  warnIfReadableByOthers(file, warn);
+  return token;
+}
+
+/** @throws StartupError */
+export function readTrimmed(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Checks the rows of a backup while they are restored: the chain of the log, the MAC of each row that has one, and the
+ * values of a sample of credentials.
+ */
+
+import type { Agent } from '../core/agent.ts';
+import type { AssociatedData } from '../core/credential.ts';
+import type { AgentId } from '../core/names.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { unseal } from '../crypto/sealing.ts';
+import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
+import {
+  AGENTS,
+  AUDIT_ENTRIES,
+  CREDENTIAL_VERSIONS,
+  CREDENTIALS,
+  IDEMPOTENCY_RECORDS,
+  POLICIES,
+  SESSIONS,
+  USAGES,
+} from '../store/schema.ts';
+import type { Row } from '../store/statement.ts';
+import type { Table } from '../store/table.ts';
+import type { VaultMetadata } from '../store/transfer.ts';
+import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/verification/chain-verifier.ts';
+
+/** Credentials whose values are unsealed: all of a small vault, about so many of a large one. */
+const SAMPLED_CREDENTIALS = 1000;
+
+interface AuthenticatedTable {
+  readonly table: Table<object>;
+  isAuthentic(keys: VaultKeys, row: Row): boolean;
+}
+
+function authenticated<T extends { readonly mac: string }>(
+  table: Table<T>,
+  { isAuthentic }: { isAuthentic(key: VaultKeys['row'], row: T): boolean },
+): AuthenticatedTable {
+  return { table, isAuthentic: (keys, row) => isAuthentic(keys.row, table.decode(row)) };
+}
+
+const AUTHENTICATED: readonly AuthenticatedTable[] = [
+  authenticated(AGENTS, AUTHENTICATED_ROWS.agent),
+  authenticated(POLICIES, AUTHENTICATED_ROWS.policy),
+  authenticated(SESSIONS, AUTHENTICATED_ROWS.session),
+  authenticated(CREDENTIALS, AUTHENTICATED_ROWS.credential),
+  authenticated(USAGES, AUTHENTICATED_ROWS.usage),
+  authenticated(IDEMPOTENCY_RECORDS, AUTHENTICATED_ROWS.reply),
+];
+
+export type RestoredAgent = Pick<Agent, 'name' | 'publicKey'>;
+
+export class RestoreChecks {
+  readonly #keys: VaultKeys;
+  readonly #sampleRate: number;
+  readonly #chain: ChainVerifier;
+  #break: ChainBreak | null = null;
+  #forgedRows = 0;
+  readonly #sample = new Map<string, Pick<AssociatedData, 'credentialId' | 'path'>>();
+  readonly #agents = new Map<AgentId, RestoredAgent>();
+  /** By credential, its newest version, until its row comes. */
+  readonly #newestVersions = new Map<string, number>();
+  #unsealed = 0;
+  #notUnsealed = 0;
+
+  /** `credentials` is the number of credentials in the backup. */
+  constructor(keys: VaultKeys, credentials: number) {
+    this.#keys = keys;
+    this.#sampleRate = SAMPLED_CREDENTIALS / Math.max(1, credentials);
+    this.#chain = new ChainVerifier(keys);
+  }
+
+  /** The authentic agents in the backup. */
+  get agents(): ReadonlyMap<AgentId, RestoredAgent> {
+    return this.#agents;
+  }
+
+  /** The number of values that were unsealed. */
+  get unsealed(): number {
+    return this.#unsealed;
+  }
+
+  /** Call it for each row, in the order of the backup. */
+  check(table: Table<object>, row: Row): void {
+    if (table === AUDIT_ENTRIES) this.#break ??= this.#chain.next(AUDIT_ENTRIES.decode(row));
+    const rule = AUTHENTICATED.find((each) => each.table === table);
+    const isForged = rule !== undefined && !rule.isAuthentic(this.#keys, row);
+    if (isForged) this.#forgedRows += 1;
+    // The name becomes that of a directory.
+    if (table === AGENTS && !isForged) {
+      const { id, name, publicKey } = AGENTS.decode(row);
+      this.#agents.set(id, { name, publicKey });
+    }
+    if (table === CREDENTIALS) {
+      const { id, path, version } = CREDENTIALS.decode(row);
+      this.#newestVersions.set(id, version);
+      if (Math.random() < this.#sampleRate) this.#sample.set(id, { credentialId: id, path });
+    }
+    if (table === CREDENTIAL_VERSIONS) this.#checkVersion(row);
+  }
+
+  #checkVersion(row: Row): void {
+    const id = String(row['credential_id']);
+    if (this.#newestVersions.get(id) === row['version']) this.#newestVersions.delete(id);
+    const sampled = this.#sample.get(id);
+    if (sampled === undefined) return;
+    const { type, version, sealed } = CREDENTIAL_VERSIONS.decode(row);
+    if (unseal(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notUnsealed += 1;
+    else this.#unsealed += 1;
+  }
+
+  /** What does not verify, one sentence each. Call it after the last row. */
+  findings({ head, highestSeq }: Pick<VaultMetadata, 'head' | 'highestSeq'>): string[] {
+    const broken = this.#break ?? verifyHead(this.#keys, this.#chain.point, head, null);
+    return [
+      ...(broken === null ? [] : [`the audit chain is broken at entry ${broken.entry}: ${broken.reason}`]),
+      ...(head === null || head.seq === highestSeq
+        ? []
+        : [`the log ends at entry ${head.seq}, and the record of the vault names entry ${highestSeq}`]),
+      ...(this.#newestVersions.size === 0
+        ? []
+        : [`the newest versions of ${this.#newestVersions.size} credentials are missing`]),
+      ...(this.#forgedRows === 0 ? [] : [`the MACs of ${this.#forgedRows} rows do not match`]),
+      ...(this.#notUnsealed === 0 ? [] : [`${this.#notUnsealed} of the sampled values do not unseal`]),
+    ];
+  }
+}

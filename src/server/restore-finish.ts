@@ -1,0 +1,164 @@
+/**
+ * The end of a restore, on the committed copy: the restore becomes an entry, the chain is read again, and the copy is
+ * published with the keys of agents and the anchor.
+ */
+import { rmSync } from 'node:fs';
+import type { SealedAgentKey } from '../backup/records.ts';
+import type { AgentId, AgentName } from '../core/names.ts';
+import { serviceEvent } from '../core/operations/lifecycle.ts';
+import { checkpointSigner } from '../crypto/checkpoint.ts';
+import { publicKeyOfPem } from '../crypto/ed25519.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { verifierKey } from '../crypto/signed-note.ts';
+import { type Clock, startClock } from '../ledger/clock.ts';
+import { DatabaseClock } from '../ledger/database-clock.ts';
+import { DenialBudget } from '../ledger/denial-budget.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
+import { StartupError } from '../platform/errors.ts';
+import type { Store } from '../store/sql-store.ts';
+import { unsealAgentKey } from '../vault/backup/agent-keys.ts';
+import { newSigningKey } from '../vault/key-rotation.ts';
+import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
+import { AnchorFile } from './anchor-file.ts';
+import { checkpointFiles } from './anchors.ts';
+import { findCheckpointLoss } from './checkpoint-check.ts';
+import { FsAgentKeyStore } from './fs-agent-key-store.ts';
+import { describeLocation, type MigrationTarget } from './locations.ts';
+import type { Loss } from './loss.ts';
+import type { RestoredAgent } from './restore-checks.ts';
+import type { RestoreRequest } from './restore-request.ts';
+import { findRollback } from './rollback-check.ts';
+
+interface Restored {
+  readonly target: MigrationTarget;
+  /** What it has committed. */
+  readonly copy: Store;
+  readonly keys: VaultKeys;
+  readonly request: RestoreRequest;
+  readonly agents: ReadonlyMap<AgentId, RestoredAgent>;
+  readonly agentKeys: readonly SealedAgentKey[];
+  /** For the entry. */
+  readonly reason: string;
+}
+
+export interface FinishedRestore {
+  /** Of the chain, with the entry of the restore. */
+  readonly verification: VerificationResult;
+  /** The number of agents whose key was written. */
+  readonly agentKeysWritten: number;
+  /** The public key of the vault in the backup, which its operator can compare with the one that was kept. */
+  readonly verifierKey: string;
+  /** Why the start will refuse the restored state, because this directory has seen a later one; or null. */
+  readonly rollback: string | null;
+}
+
+const NEVER_ABORTED = new AbortController().signal;
+
+/** @throws StartupError, StoreError */
+export async function finishRestore(restored: Restored): Promise<FinishedRestore> {
+  const { target, copy, keys, request } = restored;
+  const memory = await readVaultState(copy, keys);
+  // ORDER: the entry of the restore adds a signing key.
+  const publicKey = verifierKey(checkpointSigner(keys));
+  const clock = await openClock(copy, memory.lastEntryAt);
+  await recordRestore(restored, memory, clock);
+  const verification = await new Verifier({ store: copy, keys, clock }).verify(NEVER_ABORTED);
+  if (!verification.isValid && !request.acceptsDamage) {
+    const where = `entry ${verification.breakAtEntry}: ${verification.reason}`;
+    throw new StartupError(
+      `The copy in ${describeLocation(request.to)} differs from the backup (${where}). Do not use it.`,
+    );
+  }
+  const loss = await findRestoredLoss(restored);
+  // ORDER: the files last. A start commits the keys that wait, and a vault without its anchor does not start.
+  await using unpublished = new AsyncDisposableStack();
+  const agentKeys = await stageAgentKeys(restored, unpublished);
+  await anchorCopy(restored, unpublished);
+  await target.publish();
+  unpublished.move();
+  await agentKeys.commit();
+  return {
+    verification,
+    agentKeysWritten: agentKeys.count,
+    verifierKey: publicKey,
+    rollback: loss?.what ?? null,
+  };
+}
+
+async function openClock(copy: Store, lastEntryAt: number): Promise<Clock> {
+  const shared = await copy.readTime();
+  return shared === null ? startClock(lastEntryAt) : new DatabaseClock(shared, lastEntryAt);
+}
+
+/** Through the ledger, as every entry, so that whatever it keeps with the chain is right. */
+async function recordRestore({ copy, keys, reason }: Restored, memory: VaultState, clock: Clock): Promise<void> {
+  let failure: unknown = null;
+  const ledger = new Ledger({
+    store: copy,
+    keys,
+    clock,
+    memory,
+    settings: { adminMayRetrieve: false, versionsKept: 1 },
+    denials: new DenialBudget(0),
+    onDeregistered: () => undefined,
+    onCommitted: () => undefined,
+    onStorageFailure: () => undefined,
+    onFailedBatch: (error) => {
+      failure ??= error;
+    },
+  });
+  try {
+    // WHY another signing key: the original goes on from the same entry, and no key may sign two roots for one size.
+    await ledger.submit(serviceEvent('service.restore', reason, [newSigningKey()]));
+  } catch (error) {
+    throw failure ?? error;
+  } finally {
+    await ledger.idle();
+  }
+}
+
+/** What this directory has seen, and the restored log lacks. */
+async function findRestoredLoss({ copy, keys, request }: Restored): Promise<Loss | null> {
+  const { dataDir, configuration } = request;
+  if (dataDir === null) return null;
+  const anchor = new AnchorFile(dataDirPaths(dataDir).anchorFile, keys);
+  const loss = anchor.read() === null ? null : await findRollback(anchor, copy, keys);
+  return loss ?? findCheckpointLoss(checkpointFiles(configuration), copy, keys);
+}
+
+/** Leaves an existing anchor, which has seen what the restored log may lack. */
+async function anchorCopy({ copy, keys, request }: Restored, unpublished: AsyncDisposableStack): Promise<void> {
+  if (request.to.kind === 'database') return;
+  const { anchorFile } = dataDirPaths(request.to.dir);
+  const anchor = new AnchorFile(anchorFile, keys);
+  if (anchor.read() !== null) return;
+  unpublished.defer(() => rmSync(anchorFile, { force: true }));
+  const { last } = await copy.readHead();
+  if (last !== null) await anchor.keep(last);
+  await anchor.close();
+}
+
+/** Leaves out a key that does not unseal, or is not the current one of its agent, which could not log in with it. */
+async function stageAgentKeys({ keys, request, agents, agentKeys }: Restored, unpublished: AsyncDisposableStack) {
+  const staged = new Map<AgentId, AgentName>();
+  const store = request.dataDir === null ? null : new FsAgentKeyStore(dataDirPaths(request.dataDir).agentsDir);
+  for (const { id, sealed } of store === null ? [] : agentKeys) {
+    const agentId = id as AgentId;
+    const agent = agents.get(agentId);
+    const pem = agent === undefined ? null : (unsealAgentKey(keys, agentId, sealed)?.reveal() ?? null);
+    if (store === null || agent === undefined || pem === null || publicKeyOfPem(pem) !== agent.publicKey) continue;
+    unpublished.defer(() => store.abort(agentId));
+    // A restore that was killed may have left it.
+    await store.abort(agentId);
+    await store.stage(agentId, pem);
+    staged.set(agentId, agent.name);
+  }
+  return {
+    count: staged.size,
+    async commit() {
+      for (const [id, name] of staged) await store?.commit(id, name);
+    },
+  };
+}

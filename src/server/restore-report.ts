@@ -1,0 +1,59 @@
+/** The output of a restore: what was restored and checked, and the next steps. */
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
+import { quoteForShell } from '../platform/shell-quoting.ts';
+import { CALLED_AS } from './command-lines.ts';
+import { describeLocation } from './locations.ts';
+import type { RestoreResult } from './restore.ts';
+import type { RestoreRequest } from './restore-request.ts';
+
+const formatCount = (n: number): string => n.toLocaleString('en-US');
+
+export function formatRestore(request: RestoreRequest, result: RestoreResult): string {
+  const { summary, verification, unsealed, findings, agentKeysWritten, verifierKey, rollback } = result;
+  const { header, totals } = summary;
+  const chain = verification.isValid
+    ? `The chain is valid: ${formatCount(verification.entries)} entries, the last one about this restore.`
+    : `The chain is broken at entry ${verification.breakAtEntry}, as in the backup: ${verification.reason}.`;
+  return [
+    `Restored to ${describeLocation(request.to)}, as of ${header.created_at}, entry ${header.log_end?.seq ?? 0}:`,
+    '',
+    ...Object.entries(totals.rows).map(([table, count]) => `  ${table.padEnd(20)} ${formatCount(count)}`),
+    '',
+    chain,
+    `${formatCount(unsealed)} values of a sample of credentials were unsealed.`,
+    ...findings.map((finding) => `WARNING  Accepted: ${finding}.`),
+    ...toKeysLines(request, totals.agent_keys, agentKeysWritten),
+    'If the verifier key of the vault that you kept is another one, another author made the backup:',
+    `  ${verifierKey}`,
+    ...(rollback === null ? [] : [`WARNING  ${rollback}`]),
+    '',
+    'Next: start the service:',
+    `  ${CALLED_AS.server} ${toFlags(request)}${rollback === null ? '' : ' --accept-rollback'}`,
+    '',
+  ].join('\n');
+}
+
+function toKeysLines({ dataDir }: RestoreRequest, inBackup: number, written: number): string[] {
+  if (inBackup === 0) return ['The backup has no private keys of agents.'];
+  if (dataDir === null) {
+    return [
+      `The private keys of ${inBackup} agents were not restored. To restore them too, give --data-dir with --database.`,
+    ];
+  }
+  const line = `The private keys of ${written} agents were written to ${dataDirPaths(dataDir).agentsDir}.`;
+  if (written === inBackup) return [line];
+  const missing = `${inBackup - written} private keys of agents in the backup were not written`;
+  return [
+    line,
+    `WARNING  ${missing}: they do not unseal, or are not the current keys of agents in it. Rotate the keys of agents that cannot log in.`,
+  ];
+}
+
+function toFlags({ to, dataDir, configuration: { rootKeyFile } }: RestoreRequest): string {
+  const dir = dataDir === null ? 'DIR' : quoteForShell(dataDir);
+  return [
+    `--data-dir ${dir}`,
+    ...(to.kind === 'database' ? ['--database-file URL.txt'] : []),
+    ...(rootKeyFile === null ? [] : [`--root-key-file ${quoteForShell(rootKeyFile)}`]),
+  ].join(' ');
+}

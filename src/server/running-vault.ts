@@ -1,0 +1,210 @@
+/** The parts of an opened vault that serve callers. They end when the vault is locked, or the service stops. */
+
+import { BrokerClient } from '../broker/broker-client.ts';
+import type { TokenHash } from '../core/names.ts';
+import { serviceEvent } from '../core/operations/lifecycle.ts';
+import { DenialBudget } from '../ledger/denial-budget.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { StoreError } from '../store/errors.ts';
+import { AgentBudgets } from '../vault/agent-budgets.ts';
+import { Checkpoints } from '../vault/checkpoints.ts';
+import { newSigningKey } from '../vault/key-rotation.ts';
+import { LoginThrottle } from '../vault/login-throttle.ts';
+import { Resealing } from '../vault/resealing.ts';
+import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
+import { UseLimits } from '../vault/use-limits.ts';
+import { Uses } from '../vault/uses.ts';
+import type { Vault } from '../vault/vault.ts';
+import { Verifier } from '../vault/verification/verifier.ts';
+import { Anchors } from './anchors.ts';
+import { startCheckpointing } from './checkpoint-timer.ts';
+import type { Configuration } from './configuration.ts';
+import type { ServiceLog } from './log.ts';
+import { Inventory } from './metrics/inventory.ts';
+import type { VaultSources } from './metrics/sources.ts';
+import { startLogStreams } from './monitoring.ts';
+import type { OpenedVault } from './open-vault.ts';
+import { startAnchoring } from './rollback-anchor.ts';
+import { startStateCheck } from './state-watch.ts';
+import type { LogStream } from './streams/stream.ts';
+import { startSweeping } from './sweep-timer.ts';
+
+const MAX_REASON_LENGTH = 2000;
+
+export interface RunningVaultParts {
+  readonly warn: (line: string) => void;
+  readonly configuration: Configuration;
+  readonly opened: OpenedVault;
+  /** Of `opened`; disposed of when the vault ends. */
+  readonly resources: AsyncDisposableStack;
+  readonly adminTokenHash: TokenHash;
+  readonly log: ServiceLog;
+  readonly logOften: ServiceLog['error'];
+  readonly onStorageFailure: (failure: StoreError) => void;
+}
+
+export class RunningVault {
+  readonly vault: Omit<Vault, 'access'>;
+  readonly #resources: AsyncDisposableStack;
+  readonly #uses: Uses;
+  readonly #denials: DenialBudget;
+  readonly #parts: RunningVaultParts;
+  readonly #anchors: Anchors;
+  /** What the metrics read. */
+  readonly sources: VaultSources;
+  #streams: readonly LogStream[] = [];
+  #background: { stop(): Promise<void> }[] = [];
+  #batchError: unknown = null;
+  #isStarting = true;
+  #isClosed = false;
+
+  constructor(parts: RunningVaultParts) {
+    const { configuration, opened, resources, adminTokenHash, logOften, onStorageFailure } = parts;
+    const { store, keys, clock, memory, keyStore, slotSecrets, anchor, checkpointFiles, isReadOnly } = opened;
+    this.#parts = parts;
+    this.#resources = resources;
+    this.#denials = new DenialBudget(configuration.denialsPerMinute);
+    const ledger = new Ledger({
+      store,
+      keys,
+      clock,
+      settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
+      memory,
+      denials: this.#denials,
+      isReadOnly,
+      onDeregistered: (agents) => {
+        for (const { id, name } of agents) void agentKeys.remove(id, name);
+      },
+      onCommitted: (changes) => this.#uses.committed(changes),
+      onStorageFailure,
+      // The message of a StoreError contains no data of a request.
+      onFailedBatch: (error) => {
+        this.#batchError = error;
+        // The start fails with this error, in one line.
+        if (this.#isStarting) return;
+        logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
+      },
+    });
+    const agentKeys = new RetryingAgentKeys({
+      keyStore,
+      ledger,
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
+      onStorageFailure,
+    });
+    const broker = new BrokerClient();
+    resources.defer(() => broker.stop());
+    const useLimits = new UseLimits(ledger, () => clock.now());
+    this.#uses = new Uses(ledger, broker, useLimits);
+    const resealing = new Resealing({
+      ledger,
+      store,
+      keys,
+      onFailure: (error) => logOften('values could not be sealed again; the service retries', error),
+    });
+    this.#background.push(resealing, { stop: async () => agentKeys.stop() });
+    this.vault = {
+      ledger,
+      store,
+      keys,
+      clock,
+      agentKeys,
+      loginThrottle: new LoginThrottle(),
+      budgets: new AgentBudgets(configuration.budgets),
+      verifier: new Verifier({ store, keys, clock }),
+      checkpoints: new Checkpoints({
+        store,
+        keys,
+        clock,
+        onSigned: (signed) => this.#anchors.publish(signed),
+        warn: (line) => logOften(line),
+      }),
+      uses: this.#uses,
+      slotSecrets,
+      resealing,
+      adminTokenHash,
+    };
+    this.#anchors = new Anchors(configuration, checkpointFiles, store, this.vault.checkpoints, logOften, parts.warn);
+    const inventory = new Inventory(store, clock, keys);
+    this.#background.push(inventory);
+    const streams = () => this.#streams.map((stream) => stream.status());
+    const destinations = () => this.#anchors.status();
+    const denials = this.#denials;
+    this.sources = { vault: this.vault, denials, useLimits, broker, anchor, inventory, streams, destinations };
+  }
+
+  /** What the log has lost, or what would show it, if the operator has not accepted that: the vault is read-only. */
+  get loss(): string | null {
+    const { loss, isReadOnly } = this.#parts.opened;
+    return isReadOnly && loss !== null ? loss.what : null;
+  }
+
+  /**
+   * Records the event with the warnings, and begins the work in the background; not in a read-only vault.
+   * @throws StoreError, UNAVAILABLE
+   */
+  async start(event: 'service.start' | 'service.unlock'): Promise<void> {
+    const { configuration, opened, log, logOften, onStorageFailure, warn } = this.#parts;
+    const { store, clock, anchor, loss, isReadOnly } = opened;
+    const { ledger, resealing, checkpoints } = this.vault;
+    if (isReadOnly) {
+      this.#isStarting = false;
+      return;
+    }
+    this.#streams = await startLogStreams(configuration, this.vault, warn, logOften);
+    this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
+    // WHY another signing key: the checkpoints of the entries that are lost must never have a second root.
+    const changes = loss === null ? [] : [newSigningKey()];
+    try {
+      await ledger.submit(serviceEvent(event, toReason(ledger.memory.warnings), changes));
+    } catch (error) {
+      // WHY: the error that callers get does not contain the cause, which the operator needs.
+      throw this.#batchError instanceof StoreError ? this.#batchError : error;
+    }
+    this.#isStarting = false;
+    this.#background.push(startStateCheck(this.vault.verifier.state, log));
+    this.#background.push(startSweeping(store, clock, log, onStorageFailure));
+    const watching = startAnchoring(ledger, anchor, store.isMultiWriter, logOften);
+    const checkpointing = startCheckpointing(ledger, checkpoints, logOften);
+    // ORDER: the last checkpoint is signed first, then it is sent, then the streams end.
+    this.#resources.defer(() => watching.stop());
+    this.#resources.defer(() => this.#anchors.stop());
+    this.#resources.defer(() => checkpointing.stop());
+    resealing.begin();
+  }
+
+  /** Ends the work in the background, but serves callers still. */
+  async quiesce(): Promise<void> {
+    for (const each of this.#background.splice(0).reverse()) await each.stop();
+  }
+
+  /** Ends every use. */
+  endUses(): Promise<void> {
+    return this.#uses.stop();
+  }
+
+  /** Records the stop, if that is why the vault ends, and closes the store. @throws an error of the store */
+  async close(recordsStop: boolean): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { ledger, keys } = this.vault;
+    await this.quiesce();
+    await this.#uses.stop();
+    this.#denials.close();
+    try {
+      if (recordsStop && !this.#parts.opened.isReadOnly) await recordStop(ledger);
+      await ledger.idle();
+    } finally {
+      await this.#resources.disposeAsync().finally(() => keys.forget());
+    }
+  }
+}
+
+function toReason(warnings: readonly string[]): string | null {
+  return warnings.length === 0 ? null : warnings.join(' ').slice(0, MAX_REASON_LENGTH);
+}
+
+/** Retries once: after a failed batch the ledger reloads its state from the store. */
+async function recordStop(ledger: Ledger): Promise<void> {
+  const record = () => ledger.submit(serviceEvent('service.stop', null));
+  await record().catch(record);
+}

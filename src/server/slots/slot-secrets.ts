@@ -1,0 +1,77 @@
+/** The kinds of slots that the service opens without a person, from its configuration. */
+import { ApiError, invalidRequest } from '../../core/errors.ts';
+import type { SlotKind, SlotParameters, VaultId } from '../../core/keyset.ts';
+import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/slot-secrets.ts';
+import type { Configuration } from '../configuration.ts';
+import type { RootKeyFile } from '../root-key.ts';
+import { awsKmsSlots } from './aws-kms.ts';
+import { fileSlots } from './file.ts';
+import { SlotKindError, type SlotKindPort } from './slot-kind.ts';
+import { systemdSlots } from './systemd.ts';
+import { transitSlots } from './transit.ts';
+
+const SECRET_BYTES = 32;
+
+type SlotConfiguration = Pick<Configuration, 'transit' | 'awsKms' | 'credentialsDirectory' | 'dataDir' | 'rootKeyFile'>;
+
+export function slotSecretsOf(configuration: SlotConfiguration, rootKeyFile: RootKeyFile): SlotSecrets {
+  const { transit, awsKms, credentialsDirectory } = configuration;
+  const kinds: Readonly<Partial<Record<SlotKind, SlotKindPort>>> = {
+    file: fileSlots(configuration, rootKeyFile),
+    systemd: systemdSlots(credentialsDirectory),
+    transit: transitSlots(transit),
+    'aws-kms': awsKmsSlots(awsKms),
+  };
+  return {
+    async create(kind, key, vaultId) {
+      const port = kinds[kind];
+      if (port === undefined) throw invalidRequest('kind', 'the service cannot make a slot of this kind');
+      const created = await create(port, key, vaultId);
+      await assertOpens(port, created, vaultId);
+      return created;
+    },
+    async open({ kind, parameters }, vaultId) {
+      const port = kinds[kind];
+      return port === undefined
+        ? { problem: 'only a person opens a slot of this kind' }
+        : open(port, parameters, vaultId);
+    },
+  };
+}
+
+/** @throws INVALID_REQUEST */
+async function create(port: SlotKindPort, key: string | null, vaultId: VaultId): Promise<NewSlotSecret> {
+  try {
+    return await port.create(key, vaultId);
+  } catch (error) {
+    throw error instanceof SlotKindError ? new ApiError('INVALID_REQUEST', error.message) : error;
+  }
+}
+
+/** Never rejects: another slot may open the vault, whatever happens to this one. */
+async function open(port: SlotKindPort, parameters: SlotParameters, vaultId: VaultId): Promise<SlotSecretResult> {
+  try {
+    const secret = await port.open(parameters, vaultId);
+    return secret.length === SECRET_BYTES ? { secret } : { problem: `the secret does not have ${SECRET_BYTES} bytes` };
+  } catch (error) {
+    if (error instanceof SlotKindError) return { problem: error.message };
+    // WHY not the message: it may repeat what was sent.
+    return { problem: `it failed unexpectedly (${error instanceof Error ? error.name : 'unknown error'})` };
+  }
+}
+
+/**
+ * WHY: a token may be allowed to encrypt and not to decrypt. Such a slot would open nothing after a restart.
+ * @throws INVALID_REQUEST
+ */
+async function assertOpens(port: SlotKindPort, created: NewSlotSecret, vaultId: VaultId): Promise<void> {
+  const found = await open(port, created.parameters, vaultId);
+  const problem = 'problem' in found ? found.problem : 'the secret is another one';
+  if ('secret' in found && Buffer.from(found.secret).equals(created.secret)) return;
+  throw new ApiError(
+    'INVALID_REQUEST',
+    'ciphertext' in created.parameters
+      ? `The slot was not added. Its secret was encrypted but cannot be decrypted: ${problem}. Give the service the permission to decrypt with this key.`
+      : `The slot was not added. Its secret cannot be read again: ${problem}.`,
+  );
+}

@@ -1,0 +1,197 @@
+/**
+ * Sends the log to one sink: reads pages of durable entries behind the head over a separate connection, sends each and
+ * then saves the position. A sink that fails or hangs delays only its own stream. INVARIANT: the saved position is not
+ * past an entry that the sink has not confirmed, so every entry arrives at least once, in the order of the log.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditEntry } from '../../core/audit.ts';
+import { settledWithin } from '../../platform/settled-within.ts';
+import { StoreError } from '../../store/errors.ts';
+import type { StreamLog } from '../../store/stream-log.ts';
+import { yieldToEventLoop } from '../../vault/paging.ts';
+import { type Sink, SinkError } from './sink.ts';
+
+/** Entries in memory, per stream: about 250 KiB. */
+const PAGE_ENTRIES = 500;
+/** Entries read without a pause: half a millisecond of work. */
+const STEP_ENTRIES = 125;
+const POLL_INTERVAL_MS = 200;
+/** After a page that was not full: a page and its sync cost the same for one entry as for a hundred. */
+const BATCH_DELAY_MS = 100;
+const SAVE_INTERVAL_MS = 1000;
+/** Between two attempts to become the node that sends the stream. */
+const CLAIM_INTERVAL_MS = 2000;
+const [MIN_BACKOFF_MS, MAX_BACKOFF_MS] = [500, 60_000];
+const MAX_RETRY_AFTER_MS = 300_000;
+/** For what was not sent when the service stops. */
+const DRAIN_TIMEOUT_MS = 1500;
+/** A sink that does not settle when it is aborted, such as a file on a dead network disk, must not delay a lock. */
+const STOP_TIMEOUT_MS = 5000;
+
+export interface StreamParts {
+  readonly name: string;
+  openLog(): StreamLog;
+  openSink(): Sink;
+  /** The last entry that this node knows, durable or not: no read is needed before it moves. */
+  newestSeq(): number;
+  /** The vault's time in milliseconds. */
+  now(): number;
+  onFailure(error: unknown): void;
+}
+
+/** What metrics show. */
+export interface StreamStatus {
+  readonly name: string;
+  /** Whether this node sends the stream; of several nodes one does. */
+  readonly isSending: boolean;
+  /** Entries sent, with repetitions. */
+  readonly sent: number;
+  readonly failures: number;
+  readonly lagEntries: number;
+  /** Age of the oldest entry that was not sent; 0 if every entry was sent. */
+  readonly lagSeconds: number;
+}
+
+export class LogStream {
+  readonly #parts: StreamParts;
+  readonly #stopping = new AbortController();
+  readonly #aborted = new AbortController();
+  readonly #done: Promise<void>;
+  #isSending = false;
+  #sent = 0;
+  #failures = 0;
+  /** Since the last success. */
+  #attempts = 0;
+  #sentSeq = 0;
+  #savedSeq = 0;
+  #savedAt = 0;
+  /** Time of the first entry of the page that is being sent. */
+  #pendingSince: number | null = null;
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+    this.#done = this.#run();
+  }
+
+  status(): StreamStatus {
+    const { name, newestSeq, now } = this.#parts;
+    // While an attempt has failed, the node still answers for the stream.
+    const isOurs = this.#isSending || this.#attempts > 0;
+    const lagEntries = isOurs ? Math.max(0, newestSeq() - this.#sentSeq) : 0;
+    const waitingMs = lagEntries === 0 || this.#pendingSince === null ? 0 : now() - this.#pendingSince;
+    return {
+      name,
+      isSending: this.#isSending,
+      sent: this.#sent,
+      failures: this.#failures,
+      lagEntries,
+      lagSeconds: Math.max(0, waitingMs / 1000),
+    };
+  }
+
+  /** Sends what is left, for a moment. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const cut = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
+    await settledWithin(this.#done, STOP_TIMEOUT_MS);
+    clearTimeout(cut);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      let pauseMs = CLAIM_INTERVAL_MS;
+      try {
+        await this.#send();
+        this.#attempts = 0;
+      } catch (error) {
+        if (this.#aborted.signal.aborted) return;
+        this.#failures += 1;
+        pauseMs = this.#backoffMs(error);
+        this.#parts.onFailure(error);
+      }
+      await this.#sleep(pauseMs);
+    }
+  }
+
+  #backoffMs(error: unknown): number {
+    const byAttempts = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#attempts);
+    this.#attempts += 1;
+    const asked = error instanceof SinkError ? (error.retryAfterMs ?? 0) : 0;
+    // WHY random: nodes and streams that failed together should not return together.
+    return Math.max(byAttempts * (0.75 + Math.random() / 2), Math.min(asked, MAX_RETRY_AFTER_MS));
+  }
+
+  /** Resolves when another node sends the stream, or the service stops. */
+  async #send(): Promise<void> {
+    const log = this.#parts.openLog();
+    try {
+      const { name } = this.#parts;
+      if (!(await log.claim(name))) return;
+      await this.#readPosition(log);
+      this.#isSending = true;
+      const sink = this.#parts.openSink();
+      try {
+        await this.#follow(log, sink);
+      } finally {
+        await sink.close();
+        await this.#save(log, sink).catch(() => undefined);
+      }
+    } finally {
+      this.#isSending = false;
+      log.close();
+    }
+  }
+
+  /** If the log has lost entries, those that follow its end get numbers that were sent before. */
+  async #readPosition(log: StreamLog): Promise<void> {
+    const { name } = this.#parts;
+    const [position, end] = [await log.readPosition(name), await log.readEnd()];
+    if (position > end) await log.savePosition(name, end);
+    this.#savedSeq = Math.min(position, end);
+    this.#sentSeq = this.#savedSeq;
+  }
+
+  async #follow(log: StreamLog, sink: Sink): Promise<void> {
+    while (!this.#aborted.signal.aborted) {
+      const end = this.#parts.newestSeq() > this.#sentSeq ? await log.readEnd() : 0;
+      if (end > this.#sentSeq) {
+        const page = await this.#readPage(log, end);
+        const last = page.at(-1);
+        if (last === undefined) throw new StoreError('unavailable', 'entries of the log are missing');
+        await sink.send(page, this.#aborted.signal);
+        this.#sentSeq = last.seq;
+        this.#sent += page.length;
+        this.#attempts = 0;
+        this.#pendingSince = null;
+        if (page.length < PAGE_ENTRIES) await this.#sleep(BATCH_DELAY_MS);
+      } else if (this.#stopping.signal.aborted) return;
+      else await this.#sleep(POLL_INTERVAL_MS);
+      if (performance.now() - this.#savedAt >= SAVE_INTERVAL_MS) await this.#save(log, sink);
+    }
+  }
+
+  async #readPage(log: StreamLog, end: number): Promise<readonly AuditEntry[]> {
+    const page: AuditEntry[] = [];
+    while (page.length < PAGE_ENTRIES) {
+      await yieldToEventLoop();
+      const step = await log.readEntries((page.at(-1)?.seq ?? this.#sentSeq) + 1, end, STEP_ENTRIES);
+      page.push(...step);
+      if (step.length < STEP_ENTRIES) break;
+    }
+    const [first] = page;
+    if (first !== undefined) this.#pendingSince = Date.parse(first.timestamp);
+    return page;
+  }
+
+  async #save(log: StreamLog, sink: Sink): Promise<void> {
+    const seq = await sink.confirm(this.#sentSeq, this.#aborted.signal);
+    this.#savedAt = performance.now();
+    if (seq <= this.#savedSeq) return;
+    await log.savePosition(this.#parts.name, seq);
+    this.#savedSeq = seq;
+  }
+
+  async #sleep(milliseconds: number): Promise<void> {
+    await sleep(milliseconds, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined);
+  }
+}

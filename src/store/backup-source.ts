@@ -1,0 +1,89 @@
+/**
+ * Opens one snapshot of a vault that is in use, for a thread that writes a backup. It holds no lock on which a writer
+ * waits: SQLite's own backup copies the pages of one read transaction into a private file; PostgreSQL reads one
+ * transaction.
+ */
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import type { StoredKeys } from '../core/keyset.ts';
+import { writeNewFile } from '../platform/private-files.ts';
+import { readHead } from './audit-log.ts';
+import { StoreError } from './errors.ts';
+import { readMigrations } from './migrations.ts';
+import { PostgresSource } from './postgres/transfer.ts';
+import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';
+import { SqliteSource } from './sqlite/transfer.ts';
+import type { LogLocation } from './store.ts';
+import { readMetadata, type TransferSource, type VaultMetadata } from './transfer.ts';
+import { readStoredKeys } from './vault-metadata.ts';
+
+export interface BackupSource {
+  readonly reader: TransferSource;
+  readonly metadata: VaultMetadata;
+  /** What opens the vault, and what it then opens. */
+  readonly keys: StoredKeys;
+  /** The number of the schema's last migration. */
+  readonly schema: number;
+}
+
+/** 1 MiB: a step takes a few milliseconds, and a writer's sync waits behind one step at most. */
+const PAGES_PER_STEP = 128;
+/** What must stay free on the disk of the service, which stops when it cannot write its log. */
+const MIN_FREE_BYTES = 256 * 1024 * 1024;
+
+/**
+ * `copy` does not exist; the caller deletes it, also after an error. Only the embedded store uses it.
+ * @throws StoreError
+ */
+export async function openBackupSource(location: LogLocation, copy: string): Promise<BackupSource> {
+  const reader =
+    location.kind === 'sqlite' ? await copyInUse(location.file, copy) : await PostgresSource.open(location.address);
+  try {
+    const { highestSeq } = await reader.run(readHead());
+    const metadata = await reader.run(readMetadata(highestSeq));
+    const keys = await reader.run(readStoredKeys());
+    if (metadata === null) throw new StoreError('unavailable', "the vault's record is missing from the database");
+    const schema = readMigrations(location.kind).length;
+    return { reader, metadata, keys, schema };
+  } catch (error) {
+    reader.close();
+    throw error;
+  }
+}
+
+/**
+ * WHY a read transaction around the backup: without it a commit of the service between two steps would start the
+ * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the service
+ * grows only while the pages are copied.
+ */
+async function copyInUse(file: string, copy: string): Promise<TransferSource> {
+  assertSpace(file);
+  writeNewFile(copy, '');
+  try {
+    const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      database.exec('BEGIN; SELECT 1 FROM vault');
+      await backup(database, copy, { rate: PAGES_PER_STEP });
+    } finally {
+      database.close();
+    }
+    return new SqliteSource(copy);
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}
+
+/** @throws StoreError if the copy would leave the service too little space */
+function assertSpace(file: string): void {
+  const sizeBytes = [file, `${file}-wal`].reduce(
+    (sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+  const { bavail, bsize } = statfsSync(dirname(file));
+  if (bavail * bsize >= sizeBytes + MIN_FREE_BYTES) return;
+  throw new StoreError(
+    'unavailable',
+    'the disk of the data directory has too little free space for a copy of the database',
+  );
+}

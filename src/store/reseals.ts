@@ -1,0 +1,61 @@
+/** Lists the sealed values that are not under the current data key, in steps of a bounded number of rows. */
+import type { AssociatedData, Sealed } from '../core/credential.ts';
+import type { CredentialId, CredentialType } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
+import type { ListStep } from './queries.ts';
+import { type Procedure, raw, sql } from './statement.ts';
+
+export interface SealedVersion {
+  readonly bound: AssociatedData;
+  readonly content: Sealed;
+}
+
+/** After the version of the credential, in the table with that number. */
+export interface SealedCursor {
+  readonly source: number;
+  readonly credentialId: string;
+  readonly version: number;
+}
+
+export const FIRST_SEALED: SealedCursor = { source: 0, credentialId: '', version: 0 };
+
+/** Columns `credential_id`, `version`, `type`, `sealed`, in a table whose key begins with the first two. */
+export type SealedSource = string;
+
+/**
+ * Reads `limit` rows after the cursor, and returns those under another key than `keyId`, which is hexadecimal. `next`
+ * is null at the end.
+ */
+export function* listOldSeals(
+  sources: readonly SealedSource[],
+  keyId: string,
+  from: SealedCursor,
+  limit: number,
+): Procedure<ListStep<SealedVersion, SealedCursor>> {
+  const source = sources[from.source];
+  if (source === undefined) return { rows: [], next: null };
+  const rows = yield sql`SELECT v.credential_id, v.version, v.type, v.sealed, c.path
+    FROM ${raw(source)} AS v JOIN credentials c ON c.id = v.credential_id
+    WHERE (v.credential_id, v.version) > (${from.credentialId}, ${from.version})
+    ORDER BY v.credential_id, v.version LIMIT ${limit}`;
+  const found: SealedVersion[] = [];
+  for (const row of rows) {
+    const content = row['sealed'];
+    if (!(content instanceof Uint8Array) || Buffer.from(content.subarray(1, 5)).toString('hex') === keyId) continue;
+    found.push({
+      bound: {
+        credentialId: String(row['credential_id']) as CredentialId,
+        path: String(row['path']) as CredentialPath,
+        type: String(row['type']) as CredentialType,
+        version: Number(row['version']),
+      },
+      content,
+    });
+  }
+  const last = rows.at(-1);
+  const next =
+    last === undefined || rows.length < limit
+      ? { source: from.source + 1, credentialId: '', version: 0 }
+      : { source: from.source, credentialId: String(last['credential_id']), version: Number(last['version']) };
+  return { rows: found, next: next.source < sources.length ? next : null };
+}

@@ -1,0 +1,56 @@
+/**
+ * Seals the private keys of agents for a backup. WHY under the vault's key, within an encrypted file: the holder of a
+ * backup without the root key must not be able to log in as an agent.
+ */
+import type { SealedAgentKey } from '../../backup/records.ts';
+import type { PublicKey } from '../../core/agent.ts';
+import type { AssociatedData } from '../../core/credential.ts';
+import type { AgentId, CredentialId, CredentialType } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { Secret } from '../../core/secret.ts';
+import { decodeStrictBase64 } from '../../crypto/encoding.ts';
+import type { VaultKeys } from '../../crypto/keys.ts';
+import { seal, unseal } from '../../crypto/sealing.ts';
+import type { AgentKey } from '../agent-key-store.ts';
+
+/** A key that may belong to an agent in the snapshot: the process that reads the snapshot decides. */
+export interface CandidateKey extends SealedAgentKey {
+  readonly publicKey: PublicKey;
+  /** Whether the file was there before the snapshot and after it. */
+  readonly isStable: boolean;
+}
+
+/** No credential has this associated data: its versions begin at 1, and the id is an agent's. */
+function associatedData(id: AgentId): AssociatedData {
+  return {
+    credentialId: id as string as CredentialId,
+    path: `agents/${id}` as CredentialPath,
+    type: 'agent-private-key' as CredentialType,
+    version: 0,
+  };
+}
+
+/**
+ * Seals the keys that were read before the snapshot and after it. WHY both: a rotation may replace the file of a key
+ * that the snapshot has, on either side of it.
+ */
+export function sealAgentKeys(
+  keys: VaultKeys,
+  before: readonly AgentKey[],
+  after: readonly AgentKey[],
+): CandidateKey[] {
+  const nameOf = ({ id, publicKey }: AgentKey): string => `${id} ${publicKey}`;
+  const early = new Set(before.map(nameOf));
+  const late = new Set(after.map(nameOf));
+  const distinct = new Map([...before, ...after].map((key) => [nameOf(key), key]));
+  return [...distinct].map(([name, { id, publicKey, privateKeyPem }]) => {
+    const sealed = Buffer.from(seal(keys, new Secret(privateKeyPem), associatedData(id))).toString('base64');
+    return { id, publicKey, sealed, isStable: early.has(name) && late.has(name) };
+  });
+}
+
+/** Null if it does not authenticate. */
+export function unsealAgentKey(keys: VaultKeys, id: AgentId, sealed: string): Secret | null {
+  const bytes = decodeStrictBase64(sealed);
+  return bytes === null ? null : unseal(keys, bytes, associatedData(id));
+}

@@ -1,0 +1,134 @@
+/**
+ * Streams a backup to the administrator, while the vault is in use. Another process reads one snapshot; this one only
+ * passes its bytes on. Values stay sealed, and so are the private keys of agents: the stream without the root key opens
+ * nothing. SOURCE: docs/backup.md.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { on } from 'node:events';
+import { rmSync } from 'node:fs';
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { decodeStoredKeys } from '../../backup/stored-keys.ts';
+import { ApiError } from '../../core/errors.ts';
+import type { Context } from '../../core/operation.ts';
+import { endBackup, startBackup } from '../../core/operations/backup.ts';
+import { temporaryPath } from '../../platform/private-files.ts';
+import { readVersion } from '../../platform/version.ts';
+import type { Vault } from '../vault.ts';
+import { sealAgentKeys } from './agent-keys.ts';
+import type { KeysOfAgents, ReaderReport, ReaderSetup } from './reader.ts';
+
+const RETRY_AFTER_S = 60;
+/** The objects of a chunk of rows are soon garbage: a larger heap would only take more memory. */
+const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable-proto=throw'];
+
+/** How long the client may take no byte. Far longer than a slow disk or network pauses. */
+const MAX_STALL_MS = 120_000;
+
+/** Vaults of which a backup is taken: each takes space on the disk, and time of the processor. */
+const running = new WeakSet<Vault>();
+
+/**
+ * Records the backup and takes its snapshot. Resolves to the stream of its records; destroying it ends the backup. The
+ * end is recorded too. @throws ACCESS_DENIED, UNAUTHENTICATED, UNAVAILABLE
+ */
+export async function takeBackup(vault: Vault, context: Context): Promise<Readable> {
+  if (running.has(vault)) {
+    throw new ApiError('UNAVAILABLE', 'Another backup is being taken. Try again when it has ended.', RETRY_AFTER_S);
+  }
+  running.add(vault);
+  let stream: Readable | null = null;
+  try {
+    const started = await vault.ledger.submit(startBackup(context));
+    const stop = new AbortController();
+    const onStall = (): void => void stream?.destroy();
+    const chunks = readChunks(vault, stop.signal, onStall, (isComplete, reason) => {
+      // The service may be stopping: then the entry of the start stays alone, and the client has an incomplete stream.
+      vault.ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
+    });
+    // ORDER: the first chunk is read before anything is sent, so that an error of the snapshot is a response.
+    const first = await chunks.next();
+    stream = Readable.from(prepend(first, chunks), { objectMode: false });
+    return stream.once('close', () => {
+      // A generator that waits for a chunk ends only then.
+      stop.abort();
+      // WHY not in a `finally` of `prepend`: a generator that was never read does not run it.
+      chunks.return(undefined).catch(() => undefined);
+    });
+  } catch (error) {
+    running.delete(vault);
+    throw error;
+  }
+}
+
+async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>): AsyncGenerator<T> {
+  if (first.done !== true) yield first.value;
+  yield* others;
+}
+
+async function* readChunks(
+  vault: Vault,
+  stop: AbortSignal,
+  onStall: () => void,
+  onEnd: (isComplete: boolean, reason: string) => void,
+): AsyncGenerator<Uint8Array> {
+  const { logLocation: log } = vault.store;
+  const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
+  const child = startReader();
+  stop.addEventListener('abort', () => void child.kill('SIGKILL'));
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const reports = on(child, 'message', { close: ['close'] }) as AsyncIterator<ReaderReport[]>;
+  let bytes = 0;
+  let reason: string | null = null;
+  try {
+    // ORDER: before the snapshot, so that its keyset is this one or follows from it.
+    const keys = vault.keys.fork();
+    const agentKeysBefore = await vault.agentKeys.readAll();
+    child.send({ log, copy, version: readVersion() } satisfies ReaderSetup);
+    const taken = await next(reports);
+    if (taken.kind !== 'snapshot') throw new Error('the reader of the backup reported no snapshot');
+    const agentKeysAfter = await vault.agentKeys.readAll();
+    // WHY: the restore has only the data keys of the snapshot.
+    if (!keys.refresh(decodeStoredKeys(taken.keys))) {
+      const message =
+        "The vault's keys in the snapshot do not open: they changed meanwhile, or were altered. Try again.";
+      throw new ApiError('UNAVAILABLE', message, RETRY_AFTER_S);
+    }
+    const agentKeys = sealAgentKeys(keys, agentKeysBefore, agentKeysAfter);
+    child.send({ agentKeys } satisfies KeysOfAgents);
+    for await (const chunk of child.stdout ?? []) {
+      bytes += chunk.length;
+      // WHY: the copy takes space, and no other backup is taken meanwhile.
+      const stalled = setTimeout(onStall, MAX_STALL_MS);
+      try {
+        yield chunk;
+      } finally {
+        clearTimeout(stalled);
+      }
+    }
+    await next(reports);
+    reason = `complete through entry ${taken.throughSeq}, ${bytes} bytes`;
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+    if (copy !== '') for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
+    running.delete(vault);
+    onEnd(reason !== null, reason ?? `incomplete, ended after ${bytes} bytes`);
+  }
+}
+
+/** @throws UNAVAILABLE for a failure of the store, an error if the process ended */
+async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderReport> {
+  const result = await reports.next();
+  const [report] = result.done === true ? [] : result.value;
+  if (report === undefined) throw new Error('the reader of the backup exited');
+  if (report.kind !== 'failure') return report;
+  // The administrator is the operator, whom a store's message is for.
+  throw new ApiError('UNAVAILABLE', `The backup could not be taken: ${report.reason}.`, RETRY_AFTER_S);
+}
+
+function startReader(): ChildProcess {
+  const program = fileURLToPath(new URL(`../../bin/backup-reader${extname(import.meta.url)}`, import.meta.url));
+  return spawn(process.execPath, [...READER_FLAGS, program], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+}

@@ -1,0 +1,172 @@
+/**
+ * Checks all state against the log, in steps: each row against the newest entry about it, each newest entry against its
+ * row, and, if asked for, each sealed value. SOURCE: docs/formats.md, "State in the log".
+ */
+import { SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
+import { KEYSET_SUBJECT, SUBJECT, type SubjectKind } from '../../core/state.ts';
+import type { VaultKeys } from '../../crypto/keys.ts';
+import { unseal } from '../../crypto/sealing.ts';
+import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
+import type { Clock } from '../../ledger/clock.ts';
+import type { Store } from '../../store/sql-store.ts';
+import type { RecordedRow } from '../../store/state-scan.ts';
+import type { ScannedCredential } from '../../store/value-scan.ts';
+import { yieldToEventLoop } from '../paging.ts';
+
+/** Why a row does not count. */
+const PROBLEMS = ['altered', 'not as recorded', 'missing', 'value unreadable'] as const;
+
+interface StateProblem {
+  readonly subject: string;
+  readonly problem: (typeof PROBLEMS)[number];
+}
+
+export interface StateCheck {
+  /** Rows, entries about rows, and credentials whose values were opened. */
+  readonly checked: number;
+  readonly problemCount: number;
+  /** The first ones. */
+  readonly problems: readonly StateProblem[];
+}
+
+export interface ScanParts {
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly clock: Clock;
+}
+
+const STEP_ROWS = 200;
+/** Their values may take a few MiB each. */
+const STEP_CREDENTIALS = 16;
+const MAX_PROBLEMS = 100;
+const MAX_KEYSET_TRIES = 20;
+const KINDS = Object.keys(SUBJECT) as SubjectKind[];
+
+/**
+ * Yields what was checked so far, after each step. A scan is not a snapshot: each step sees the rows and entries of its
+ * time, which agree. @throws StoreError
+ */
+export async function* scanState(parts: ScanParts, withValues: boolean): AsyncGenerator<StateCheck> {
+  const problems: StateProblem[] = [];
+  let [checked, problemCount] = [0, 0];
+  const steps = [
+    checkKeyset(parts),
+    ...KINDS.map((kind) => checkRows(parts, kind)),
+    ...KINDS.map((kind) => checkSubjects(parts, kind)),
+    ...(withValues ? [checkValues(parts)] : []),
+  ];
+  for (const step of steps) {
+    for await (const found of step) {
+      checked += found.checked;
+      problemCount += found.problems.length;
+      problems.push(...found.problems.slice(0, MAX_PROBLEMS - problems.length));
+      yield { checked, problemCount, problems };
+      await yieldToEventLoop();
+    }
+  }
+  yield { checked, problemCount, problems };
+}
+
+type Step = Pick<StateCheck, 'checked' | 'problems'>;
+
+/** The keyset against the newest entry about it, and each key slot in force. */
+async function* checkKeyset(parts: ScanParts): AsyncGenerator<Step> {
+  const { store } = parts;
+  for (let tries = 1; ; tries++) {
+    const recorded = await store.readNewestState(KEYSET_SUBJECT);
+    const step = await compareKeyset(parts, recorded);
+    // A problem counts if the keyset did not change while it was read.
+    const isSettled = step.problems.length === 0 || recorded === (await store.readNewestState(KEYSET_SUBJECT));
+    if (!isSettled && tries < MAX_KEYSET_TRIES) continue;
+    yield step;
+    return;
+  }
+}
+
+async function compareKeyset({ store, keys }: ScanParts, recorded: string | null): Promise<Step> {
+  const stored = await store.readStoredKeys();
+  const found = keys.fork();
+  const isGood = found.refresh(stored) && (recorded === null || recorded === found.state);
+  const intact = stored.slots.filter((slot) => found.isSlotAuthentic(slot)).map(({ id }) => id);
+  const altered = found.slotIds.filter((id) => !intact.includes(id));
+  return {
+    checked: 1 + found.slotIds.length,
+    problems: [
+      ...(isGood ? [] : [{ subject: KEYSET_SUBJECT, problem: 'not as recorded' as const }]),
+      ...altered.map((id) => ({ subject: `key slot ${id}`, problem: 'altered' as const })),
+    ],
+  };
+}
+
+async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
+  let after: string | null = null;
+  do {
+    const { rows, next }: Awaited<ReturnType<Store['scanRows']>> = await store.scanRows(kind, after, STEP_ROWS);
+    yield { checked: rows.length, problems: rows.flatMap((row) => problemOf(kind, row, keys, clock)) };
+    after = next;
+  } while (after !== null);
+}
+
+function problemOf(kind: SubjectKind, { row, state }: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
+  const subject = SUBJECT[kind](row as never);
+  if (!isRowAuthentic(kind, keys.row, row)) return [{ subject, problem: 'altered' }];
+  if (state === row.mac) return [];
+  // An ended session grants nothing, whatever the log says.
+  const hasEnded = 'expiresAt' in row && Number(row.expiresAt) <= clock.now();
+  return hasEnded ? [] : [{ subject, problem: 'not as recorded' }];
+}
+
+async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
+  // The rows of ended sessions are removed without an entry.
+  let next: string | null = kind === 'session' ? `session:${clock.now() - SESSION_LIFE_MS}` : `${kind}:`;
+  while (next !== null) {
+    const step = await store.scanSubjects(kind, next, STEP_ROWS);
+    const problems = step.missing.map((subject) => ({ subject, problem: 'missing' as const }));
+    yield { checked: step.checked, problems };
+    next = step.next;
+  }
+}
+
+async function* checkValues({ store, keys }: ScanParts): AsyncGenerator<Step> {
+  let after: string | null = null;
+  do {
+    const from: string | null = after;
+    const { rows, next }: Awaited<ReturnType<Store['scanValues']>> = await store.scanValues(from, STEP_CREDENTIALS);
+    const found = rows.flatMap((credential) => unreadableIn(credential, keys));
+    const problems = found.length === 0 ? found : await confirm(found, from, store, keys);
+    yield { checked: rows.length, problems };
+    after = next;
+  } while (after !== null);
+}
+
+/**
+ * Leaves out what a second read does not find: a value that was stored, sealed again or removed between the reads of
+ * the first, or sealed by another node under a key that this one has not read yet.
+ */
+async function confirm(
+  found: readonly StateProblem[],
+  from: string | null,
+  store: Store,
+  keys: VaultKeys,
+): Promise<StateProblem[]> {
+  const { rows } = await store.scanValues(from, STEP_CREDENTIALS);
+  // ORDER: after the values, so that they are not under a later key. WHY a copy: only batches change the keys.
+  const current = keys.fork();
+  current.refresh(await store.readStoredKeys());
+  const again = new Set(rows.flatMap((credential) => unreadableIn(credential, current)).map(({ subject }) => subject));
+  return found.filter(({ subject }) => again.has(subject));
+}
+
+function unreadableIn({ id, path, type, version, values }: ScannedCredential, keys: VaultKeys): StateProblem[] {
+  const problem = (number: number): StateProblem => ({
+    subject: `${SUBJECT.credential({ path })} version ${number}`,
+    problem: 'value unreadable',
+  });
+  const unreadable = values.filter((value) => {
+    const sealedType = value.version === version ? type : value.type;
+    const address = { credentialId: id, path, type: sealedType, version: value.version };
+    return unseal(keys, value.sealed, address) === null;
+  });
+  const isMissing = !values.some((value) => value.version === version);
+  return [...unreadable.map((value) => problem(value.version)), ...(isMissing ? [problem(version)] : [])];
+}

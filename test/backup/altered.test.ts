@@ -1,0 +1,187 @@
+// Backups that authenticate, but that another author has altered: who has the public key of the recipient can make one.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { decryptFile, encrypt } from '../../src/backup/encryption.ts';
+import {
+  type BackupHeader,
+  BackupWriter,
+  type Cell,
+  readRecords,
+  type SealedAgentKey,
+} from '../../src/backup/records.ts';
+import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
+import type { AgentId } from '../../src/core/names.ts';
+import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
+import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
+import type { VaultMetadata } from '../../src/store/transfer.ts';
+import { sealAgentKeys } from '../../src/vault/backup/agent-keys.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { countRows } from '../migrate/migrations.ts';
+import {
+  type Kind,
+  newBackup,
+  newPlace,
+  OPENER,
+  RECIPIENT,
+  restoreTo,
+  restoreWith,
+  startAt,
+  wordsFor,
+} from './fixture.ts';
+
+const scope = { after };
+const { source, file } = await newBackup(scope, [
+  ['prod/1', 'value 1'],
+  ['prod/2', 'value 2'],
+  ['prod/3', 'value 3'],
+  ['prod/1', 'newer'],
+]);
+
+interface Content {
+  header: BackupHeader;
+  readonly tables: Map<string, (readonly Cell[])[]>;
+  agentKeys: SealedAgentKey[];
+}
+
+async function readContent(): Promise<Content> {
+  let header: BackupHeader | null = null;
+  const tables = new Map<string, (readonly Cell[])[]>();
+  const agentKeys: SealedAgentKey[] = [];
+  for await (const record of readRecords(decryptFile(file, OPENER))) {
+    if (record.kind === 'header') ({ header } = record);
+    if (record.kind === 'rows') tables.set(record.table, [...(tables.get(record.table) ?? []), ...record.rows]);
+    if (record.kind === 'agentKeys') agentKeys.push(...record.keys);
+  }
+  return { header: header ?? assert.fail(), tables, agentKeys };
+}
+
+/** The backup with another content, whose totals and digest are right. */
+async function alteredBackup(alter: (content: Content) => void): Promise<string> {
+  const content = await readContent();
+  alter(content);
+  const writer = new BackupWriter();
+  async function* records() {
+    yield writer.header(content.header);
+    yield* writer.agentKeys(content.agentKeys);
+    for (const [table, rows] of content.tables) if (rows.length > 0) yield writer.rows(table, rows);
+    yield writer.end();
+  }
+  const { bytes } = await encrypt(records(), { kind: 'recipients', recipients: [RECIPIENT] });
+  const made = join(temporaryDirectory(scope), 'altered.age');
+  writeFileSync(made, Buffer.from(await new Response(bytes).arrayBuffer()));
+  return made;
+}
+
+const urlOf = (flags: readonly string[]): string => readFileSync(flags[1] ?? '', 'utf8').trim();
+
+const inVault = (record: object) => (content: Content) => {
+  content.header = { ...content.header, vault: { ...(content.header.vault as VaultMetadata), ...record } };
+};
+
+/** Drops the rows for which the column has one of these values. */
+function drop({ header, tables }: Content, table: string, column: string, values: readonly Cell[]): void {
+  const at = header.tables[table]?.indexOf(column) ?? -1;
+  assert.ok(at >= 0);
+  tables.set(table, tables.get(table)?.filter((row) => !values.includes(row[at] ?? null)) ?? []);
+}
+
+/** The values of a column. */
+function valuesOf({ header, tables }: Content, table: string, column: string): Cell[] {
+  const at = header.tables[table]?.indexOf(column) ?? -1;
+  return (tables.get(table) ?? []).map((row) => row[at] ?? null);
+}
+
+const REFUSED: Readonly<Record<string, readonly [(content: Content) => void, RegExp]>> = {
+  'a key slot was dropped': [(content) => content.tables.set('key_slots', []), /its keyset or its key slots differ/],
+  'the keyset was altered': [
+    ({ header, tables }) => {
+      const at = header.tables['keyset']?.indexOf('version') ?? -1;
+      tables.set('keyset', tables.get('keyset')?.map((row) => row.with(at, 77)) ?? []);
+    },
+    /its keyset or its key slots differ/,
+  ],
+  'the vault has another id': [inVault({ vaultId: 'A'.repeat(22) }), /the record of the vault is not that of its keys/],
+  'the head record is a text': [inVault({ head: 'x' }), /the record of the vault has an unknown form/],
+  'the record names a later entry': [
+    inVault({ highestSeq: Number.MAX_SAFE_INTEGER }),
+    /the log ends at entry \d+, and the record of the vault names entry 9007199254740991/,
+  ],
+  'a credential was dropped with all that belongs to it': [
+    (content) => {
+      const [id = null] = valuesOf(content, 'credentials', 'id');
+      drop(content, 'credentials', 'id', [id]);
+      for (const table of ['credential_versions', 'access_counts']) drop(content, table, 'credential_id', [id]);
+    },
+    /the state differs from the log in 1 places \("credential:prod\/1" missing\)/,
+  ],
+  'an agent was dropped': [
+    (content) => drop(content, 'agents', 'name', ['worker']),
+    /the state differs from the log in 1 places \("agent:worker" missing\)/,
+  ],
+  'a newest version was dropped': [
+    (content) => drop(content, 'credential_versions', 'version', [2]),
+    /the newest versions of 1 credentials are missing/,
+  ],
+};
+
+for (const [what, [alter, reason]] of Object.entries(REFUSED)) {
+  test(`a restore refuses a backup in which ${what}`, async (t) => {
+    const place = await newPlace(t, 'sqlite', source.dataDir);
+    const { code, told } = await restoreWith(wordsFor(t, await alteredBackup(alter), place));
+    assert.match(told.at(-1) ?? '', reason);
+    assert.equal(code, 1);
+  });
+}
+
+test('a database in which the state does not verify is empty afterwards', async (t) => {
+  const [alter = assert.fail()] = REFUSED['an agent was dropped'] ?? [];
+  const place = await newPlace(t, 'postgres', source.dataDir);
+  assert.equal((await restoreWith(wordsFor(t, await alteredBackup(alter), place))).code, 1);
+  const url = urlOf(place.flags);
+  for (const table of ['vault', 'audit_head', 'audit_entries', 'credentials']) {
+    assert.equal(await countRows(url, table), 0, table);
+  }
+  await restoreTo(t, file, place);
+});
+
+for (const kind of ['sqlite', 'postgres'] satisfies Kind[]) {
+  test(`on ${kind} the time in the record of the vault does not become the time of the vault`, async (t) => {
+    const place = await newPlace(t, kind, source.dataDir);
+    const far = await alteredBackup(inVault({ highWaterTime: Date.parse('9990-01-01T00:00:00Z') }));
+    await restoreTo(t, far, place);
+    const restored = await startAt(t, place);
+    const [entry] = (await restored.admin.get('/api/v1/audit?event_type=service.restore')).body.data;
+    assert.ok(Math.abs(Date.parse(entry.timestamp) - Date.now()) < 600_000, entry.timestamp);
+  });
+}
+
+test('any number of agents has its keys in a backup', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const sealed = Buffer.alloc(160).toString('base64');
+  const many = await alteredBackup((content) => {
+    for (let n = 0; n < 70_000; n++) content.agentKeys.push({ id: crypto.randomUUID(), sealed });
+  });
+  const { out } = await restoreTo(t, many, place);
+  assert.match(
+    out,
+    /\nThe private keys of 1 agents were written to \S+\.\nWARNING {2}70000 private keys of agents in /,
+  );
+});
+
+test('a key of an agent that is not the current one in the backup is not written, and the restore warns of it', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const rootKey = parseRootKey(readFileSync(join(source.dataDir, 'root.key'), 'utf8')) ?? assert.fail();
+  const former = await generateAgentKeys();
+  const replaced = await alteredBackup((content) => {
+    const keys = VaultKeys.open(decodeStoredKeys(content.header.keys), rootKey) ?? assert.fail();
+    content.agentKeys = content.agentKeys.flatMap(({ id }) =>
+      sealAgentKeys(keys, [{ id: id as AgentId, ...former }], []),
+    );
+  });
+  const { out } = await restoreTo(t, replaced, place);
+  assert.match(out, /The private keys of 0 agents were written to \S+\.\nWARNING {2}1 private keys of agents in /);
+  assert.equal(existsSync(join(place.dataDir, 'agents', 'worker')), false);
+});

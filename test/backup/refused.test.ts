@@ -1,0 +1,173 @@
+// What a restore refuses, each in one line, and before it creates anything.
+
+import assert from 'node:assert/strict';
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { generateX25519Identity } from 'age-encryption';
+import { encrypt } from '../../src/backup/encryption.ts';
+import { verifyBackup } from '../../src/backup/file.ts';
+import { BACKUP_FORMAT, BackupWriter } from '../../src/backup/records.ts';
+import { readRestoreRequest } from '../../src/server/restore-options.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { scaled } from '../kit/scale.ts';
+import { countRows } from '../migrate/migrations.ts';
+import { identityFile, newBackup, newPlace, OPENER, RECIPIENT, restoreWith, startAt, wordsFor } from './fixture.ts';
+
+const scope = { after };
+const puts = Array.from({ length: 30 }, (_, n) => [`prod/${n}`, `value ${n}`] as const);
+const { source, file } = await newBackup(scope, puts);
+
+/** Asserts that the restore fails with that line, and that nothing was created. */
+async function assertRefused(words: readonly string[], reason: RegExp, code = 1): Promise<void> {
+  const dataDir = words[words.indexOf('--data-dir') + 1] ?? '';
+  const before = existsSync(dataDir) ? readdirSync(dataDir) : null;
+  const { code: found, out, told } = await restoreWith(words);
+  assert.match(told.at(-1) ?? '', reason);
+  assert.equal((told.at(-1) ?? '').includes('\n'), false);
+  assert.deepEqual([found, out], [code, '']);
+  assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir) : null, before, 'something was created');
+}
+
+/** A copy of the backup, altered. */
+function altered(alter: (copy: string) => void): string {
+  const copy = join(temporaryDirectory(scope), 'altered.age');
+  copyFileSync(file, copy);
+  alter(copy);
+  return copy;
+}
+
+/** A file with these records, encrypted for the tests. */
+async function encrypted(records: readonly Uint8Array[]): Promise<string> {
+  const made = join(temporaryDirectory(scope), 'made.age');
+  async function* all() {
+    yield* records;
+  }
+  const { bytes } = await encrypt(all(), { kind: 'recipients', recipients: [RECIPIENT] });
+  writeFileSync(made, Buffer.from(await new Response(bytes).arrayBuffer()));
+  return made;
+}
+
+test('another identity, a passphrase for recipients, and files that are no backup', async (t) => {
+  const place = await newPlace(t, 'sqlite');
+  const words = (backup: string, identities = identityFile(t)): string[] => [
+    ...[backup, '--data-dir', place.dataDir, '--root-key-file', join(source.dataDir, 'root.key')],
+    ...['--identity-file', identities],
+  ];
+  await assertRefused(words(file, identityFile(t, await generateX25519Identity())), /None of the identities opens/);
+  const passphrase = join(temporaryDirectory(t), 'passphrase');
+  writeFileSync(passphrase, 'a long passphrase\n');
+  const withPassphrase = [file, '--data-dir', place.dataDir, '--passphrase-file', passphrase];
+  await assertRefused(withPassphrase, /is encrypted to recipients\. Give --identity-file/);
+  await assertRefused(words(passphrase), /is not a backup, or its beginning is damaged/);
+  await assertRefused(words(temporaryDirectory(t)), /is not a file/);
+  await assertRefused(words(join(place.dataDir, 'none')), /cannot be read \(ENOENT\)/);
+  await assertRefused([file, '--data-dir', place.dataDir], /Give --identity-file or --passphrase-file/, 2);
+  await assertRefused(['--data-dir', place.dataDir], /Give the backup first/, 2);
+});
+
+test('files with secrets that other users may read are told', (t) => {
+  const files = ['identity', 'passphrase', 'slot'].map((name) => {
+    const path = join(temporaryDirectory(t), name);
+    writeFileSync(path, name === 'identity' ? readFileSync(identityFile(t)) : 'a long passphrase');
+    chmodSync(path, 0o644);
+    return path;
+  });
+  const [identities, passphrase, slot] = files;
+  const warningsOf = (...flags: string[]) =>
+    readRestoreRequest([file, '--data-dir', source.dataDir, ...flags], {})?.warnings;
+  const warningOf = (path = ''): string => `Other users may read ${path}. Run chmod 600 on it.`;
+  assert.deepEqual(warningsOf('--identity-file', identities ?? '', '--slot-passphrase-file', slot ?? ''), [
+    warningOf(identities),
+    warningOf(slot),
+  ]);
+  assert.deepEqual(warningsOf('--passphrase-file', passphrase ?? ''), [warningOf(passphrase)]);
+});
+
+test('a truncated file, trailing bytes, and a newer format', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const size = readFileSync(file).length;
+  for (const length of [size - 1, Math.floor(size / 2), 300]) {
+    const cut = altered((copy) => truncateSync(copy, length));
+    await assertRefused(wordsFor(t, cut, place), /is damaged|is not a backup|None of the identities/);
+  }
+  const longer = altered((copy) => appendFileSync(copy, 'x'));
+  await assertRefused(wordsFor(t, longer, place), /is damaged: it does not authenticate/);
+  const newer = await encrypted([Buffer.from('{"format":"leasehold-backup-v2"}\n')]);
+  await assertRefused(
+    wordsFor(t, newer, place),
+    /format leasehold-backup-v2, this Leasehold knows leasehold-backup-v1/,
+  );
+  const other = await encrypted([Buffer.from('{"format":"something"}\n')]);
+  await assertRefused(wordsFor(t, other, place), /is not a backup of Leasehold/);
+});
+
+test('records that authenticate and are wrong: without an end, after it, with other rows, of a newer schema', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const { header } = await verifyBackup(file, OPENER);
+  const writer = new BackupWriter();
+  const first = writer.header({ ...header, format: BACKUP_FORMAT });
+  const rows = writer.rows('sessions', [['hash', 'id', 1, 2, 'mac']]);
+  const end = writer.end();
+  const refused = async (records: readonly Uint8Array[], reason: RegExp) =>
+    assertRefused(wordsFor(t, await encrypted(records), place), reason);
+  await refused([first, rows], /its end is missing/);
+  await refused([first, rows, end, end], /it continues after its end/);
+  await refused([first, end], /it has other rows than its end says/);
+  await refused([first, Buffer.from(rows.toString().replace('hash', 'hush')), end], /its digest differs/);
+  await refused([first, Buffer.from('{"table":"none","rows":[]}\n')], /a line has an unknown form/);
+  await refused([first, Buffer.from('not JSON\n')], /a line is not JSON/);
+  await refused([rows], /is not a backup of Leasehold/);
+  const newer = new BackupWriter();
+  await refused(
+    [newer.header({ ...header, schema: 99 }), newer.end()],
+    /has schema 99, this Leasehold knows up to \d+/,
+  );
+});
+
+test('another root key, a missing one, and a target that is not empty', async (t) => {
+  const other = await newPlace(t, 'sqlite');
+  const stranger = await startAt(t, other);
+  await stranger.stop();
+  const place = await newPlace(t, 'sqlite', other.dataDir);
+  await assertRefused(wordsFor(t, file, place), /is not the root key of this vault/);
+  const bare = await newPlace(t, 'sqlite');
+  await assertRefused(wordsFor(t, file, bare), /The root key is missing/);
+  const key = ['--root-key-file', join(source.dataDir, 'root.key')];
+  const before = readFileSync(join(other.dataDir, 'leasehold.db'));
+  await assertRefused([...wordsFor(t, file, other), ...key], /leasehold\.db exists\. Nothing was changed/);
+  assert.deepEqual(readFileSync(join(other.dataDir, 'leasehold.db')), before);
+  await assertRefused([...wordsFor(t, file, source), ...key], /Another Leasehold runs on/);
+});
+
+test('a database that is not empty keeps its rows', async (t) => {
+  const place = await newPlace(t, 'postgres', source.dataDir);
+  const node = await startAt(t, place);
+  await node.stop();
+  await assertRefused(wordsFor(t, file, place), /is not empty\. Nothing was changed/);
+  const url = readFileSync(place.flags[1] ?? '', 'utf8').trim();
+  assert.equal(await countRows(url, 'credentials'), 0);
+});
+
+test('no flipped bit and no truncation goes unnoticed', async () => {
+  const bytes = readFileSync(file);
+  const damaged = join(temporaryDirectory(scope), 'damaged.age');
+  for (let round = 0; round < scaled(100, 1000); round++) {
+    const copy = Buffer.from(bytes);
+    // The header is short, so that half of the flips are in it.
+    const at = Math.floor(Math.random() * (round % 2 === 0 ? 400 : copy.length));
+    copy[at] = (copy[at] ?? 0) ^ (1 << Math.floor(Math.random() * 8));
+    writeFileSync(damaged, round % 10 === 9 ? bytes.subarray(0, at) : copy);
+    await assert.rejects(verifyBackup(damaged, OPENER), { name: 'BackupError' }, `byte ${at} in round ${round}`);
+  }
+  assert.equal((await verifyBackup(file, OPENER)).totals.rows['credentials'], 30);
+});

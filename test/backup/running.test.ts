@@ -1,0 +1,120 @@
+// A backup while the service runs: one at a time, ended when its client leaves, and without traces in the directory.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import { setTimeout as nextTurn } from 'node:timers/promises';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { until } from '../kit/processes.ts';
+import type { TestService } from '../kit/service.ts';
+import { KINDS, newPlace, startAt } from './fixture.ts';
+
+/** Enough for a client that reads nothing to block the stream. */
+const VALUES = 160;
+const VALUE = 'x'.repeat(200_000);
+
+async function newestResult({ admin }: TestService) {
+  const { body } = await admin.get('/api/v1/audit?event_type=service.backup_result&limit=1');
+  return body.data[0];
+}
+
+for (const kind of KINDS) {
+  test(`on ${kind} another one is rejected, and one whose client left ends and is recorded`, async (t) => {
+    const place = await newPlace(t, kind);
+    const service = await startAt(t, place);
+    for (let n = 0; n < VALUES; n++) await service.admin.post('/api/v1/credentials', { path: `a/${n}`, value: VALUE });
+    const leave = new AbortController();
+    const begun = await fetch(`${service.address}/api/v1/backup`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.adminToken}` },
+      signal: leave.signal,
+    });
+    assert.equal(begun.status, 200);
+    const second = await service.admin.post('/api/v1/backup');
+    assert.deepEqual([second.status, second.body.error.code], [503, 'UNAVAILABLE']);
+    assert.match(second.body.error.message, /Another backup is being taken/);
+    // The service goes on meanwhile.
+    assert.equal((await service.admin.get('/api/v1/credentials/a/1')).status, 200);
+    leave.abort();
+    await until(
+      async () => (await newestResult(service)) !== undefined,
+      120_000,
+      () => 'the end of the backup is not recorded',
+    );
+    const ended = await newestResult(service);
+    assert.equal(ended.result, 'error');
+    assert.match(ended.reason, /^incomplete, ended after \d+ bytes$/);
+    assert.deepEqual(
+      readdirSync(place.dataDir).filter((name) => name.includes('.new')),
+      [],
+    );
+    const third = await service.admin.post('/api/v1/backup');
+    assert.match(third.text, /\n\{"end":/);
+    assert.equal((await newestResult(service)).result, 'allowed');
+  });
+}
+
+test('a backup whose client takes nothing for two minutes ends, and another one is taken', async (t) => {
+  const place = await newPlace(t, 'sqlite');
+  const service = await startAt(t, place);
+  for (let n = 0; n < VALUES; n++) await service.admin.post('/api/v1/credentials', { path: `a/${n}`, value: VALUE });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const stalled = request(`${service.address}/api/v1/backup`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.adminToken}` },
+  }).end();
+  t.after(() => stalled.destroy());
+  const [response] = await once(stalled, 'response');
+  assert.equal(response.statusCode, 200);
+  assert.equal((await service.admin.post('/api/v1/backup')).status, 503);
+  // At first the buffers of the connection still take chunks, each of which begins the time again.
+  for (let round = 0; round < 300 && (await newestResult(service)) === undefined; round++) {
+    t.mock.timers.tick(121_000);
+    await nextTurn(50);
+  }
+  t.mock.timers.reset();
+  assert.match((await newestResult(service)).reason, /^incomplete, ended after \d+ bytes$/);
+  assert.match((await service.admin.post('/api/v1/backup')).text, /\n\{"end":/);
+});
+
+test('a snapshot that cannot be taken is an error with its reason, and is recorded', async (t) => {
+  const place = await newPlace(t, 'sqlite');
+  const service = await startAt(t, place);
+  const outside = await openDirectDb(place.dataDir);
+  await outside.run('DELETE FROM vault');
+  await outside.close();
+  for (let round = 1; round <= 2; round++) {
+    const { status, body } = await service.admin.post('/api/v1/backup');
+    assert.equal(status, 503);
+    assert.match(
+      body.error.message,
+      /^The backup could not be taken: the vault's record is missing from the database\.$/,
+    );
+    assert.equal((await newestResult(service)).reason, 'incomplete, ended after 0 bytes');
+  }
+  assert.deepEqual(
+    readdirSync(place.dataDir).filter((name) => name.includes('.new')),
+    [],
+  );
+});
+
+test('a service that stops while a backup is read ends it, and starts again', async (t) => {
+  const place = await newPlace(t, 'sqlite');
+  const service = await startAt(t, place);
+  for (let n = 0; n < VALUES; n++) await service.admin.post('/api/v1/credentials', { path: `a/${n}`, value: VALUE });
+  const begun = await fetch(`${service.address}/api/v1/backup`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.adminToken}` },
+  });
+  const read = begun.text().then(
+    (text) => text.includes('\n{"end":'),
+    () => false,
+  );
+  await service.stop();
+  // It was small enough to end in time, or it was cut.
+  await read;
+  const again = await startAt(t, place);
+  assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});

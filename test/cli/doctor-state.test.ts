@@ -1,0 +1,135 @@
+// `leasehold doctor --state` and `--values` name each row that does not answer to the log, and show their progress.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { standBetween } from '../client/fault-proxy.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const CREDENTIALS = 3;
+/** The progress is removed at the end. */
+const CLEARED = '\r\u001b[K';
+
+async function openVault(t: TestContext): Promise<TestService & { agentToken: string }> {
+  const service = await startTestService(t);
+  for (let at = 0; at < CREDENTIALS; at++) {
+    await service.admin.post('/api/v1/credentials', { path: `prod/key-${at}`, value: 'v' });
+  }
+  const { token: agentToken } = await service.agent('bot', { 'prod/*': ['retrieve'] });
+  return { ...service, agentToken };
+}
+
+interface Finding {
+  readonly check: string;
+  readonly result: string;
+  readonly found: string;
+}
+
+/** What the command finds about the log and the state. */
+async function doctor(t: TestContext, { address, adminToken }: TestService, flag: string | null, token = adminToken) {
+  const home = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token });
+  const { code, stdout, stderr } = await home.leasehold(['doctor', '-o', 'json', ...(flag === null ? [] : [flag])]);
+  const findings: Finding[] = JSON.parse(stdout);
+  const told = findings.filter(({ check }) => check === 'log' || check === 'state');
+  return { code, stderr, told: told.map(({ check, result, found }) => `${check} ${result}: ${found}`) };
+}
+
+test('an unaltered vault passes, and --values opens each value in addition', async (t) => {
+  const service = await openVault(t);
+  // The keyset and its slot have no entry yet.
+  const rows = 2 * (CREDENTIALS + 3) + 2;
+  for (const [flag, checked] of [
+    ['--state', rows],
+    ['--values', rows + CREDENTIALS],
+  ] as const) {
+    assert.deepEqual(await doctor(t, service, flag), {
+      code: 0,
+      stderr: '',
+      told: ['log ok: 7 entries, chain intact', `state ok: ${checked} rows, entries and values answer to the log`],
+    });
+  }
+});
+
+test('each altered row is named with what is wrong, and the exit code is 2', async (t) => {
+  const service = await openVault(t);
+  await executeSql(
+    service.dataDir,
+    `UPDATE agents SET description = 'x'; DELETE FROM policies;
+    UPDATE credentials SET newest_sealed = x'00' WHERE path = 'prod/key-1'`,
+  );
+  const named = ['state wrong: agent:bot: altered', 'state wrong: policy:bot-0: missing'];
+  const value = 'state wrong: credential:prod/key-1 version 1: value unreadable';
+  for (const [flag, problems] of [
+    ['--state', named],
+    ['--values', [...named, value]],
+  ] as const) {
+    const { code, told } = await doctor(t, service, flag);
+    assert.deepEqual([code, told], [2, ['log ok: 7 entries, chain intact', ...problems]]);
+  }
+});
+
+test('of many altered rows the first 100 are named, and the others counted', async (t) => {
+  const service = await openVault(t);
+  await executeSql(
+    service.dataDir,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
+    INSERT INTO policies SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac', NULL FROM n`,
+  );
+  const { code, told } = await doctor(t, service, '--state');
+  assert.deepEqual([code, told.length, told.at(-1)], [2, 102, 'state wrong: 50 more']);
+});
+
+test('a broken log is wrong', async (t) => {
+  const service = await openVault(t);
+  await executeSql(service.dataDir, "UPDATE audit_entries SET reason = 'x' WHERE seq = 3");
+  const { code, told } = await doctor(t, service, '--state');
+  assert.equal(code, 2);
+  assert.match(told[0] ?? '', /^log wrong: .*entry 3/);
+});
+
+test('only the administrator may check the state', async (t) => {
+  const service = await openVault(t);
+  const { code, told } = await doctor(t, service, '--state', service.agentToken);
+  assert.equal(code, 2);
+  assert.match(told.join(), /^state wrong: .*\(ACCESS_DENIED\)$/);
+});
+
+test('without the flag the state is not checked', async (t) => {
+  const { told } = await doctor(t, await openVault(t), null);
+  assert.deepEqual(told, []);
+});
+
+test('a terminal shows how many rows were checked, and a finding is wrapped between its words', async (t) => {
+  const service = await openVault(t);
+  await executeSql(service.dataDir, 'DELETE FROM sessions');
+  const between = await standBetween(t, service);
+  const body = { running: false, entries_checked: null, entries_total: null, started_at: null, rows_checked: 1200 };
+  between.next({ after: () => sleep(2500) }, ({ path }) => path.includes('/verify?'));
+  for (let at = 0; at < 9; at++) {
+    between.next({ status: 200, body: JSON.stringify({ data: body }) }, ({ path }) => path.endsWith('/progress'));
+  }
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const checking = openPseudoTerminal(t, [...COMMAND, 'doctor', '--state'], {
+    cwd: home.path,
+    environment: { ...environment, HOME: home.path },
+  });
+  await checking.shows(/Checking {2}1,200/);
+  assert.equal((await checking.ended).exitCode, 2);
+  assert.ok(checking.screen().includes(CLEARED));
+  assert.match(checking.screen(), /state {11}wrong {3}session:\d{13}:\S+:\r\n {24}missing\r\n/);
+});
+
+test('a check of the state may take longer than other requests', async (t) => {
+  const service = await openVault(t);
+  const between = await standBetween(t, service);
+  for (let tries = 0; tries < 4; tries++) {
+    between.next({ after: () => sleep(1500 * (tries + 1)) }, ({ path }) => path.includes('/verify?'));
+  }
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken, LEASEHOLD_TIMEOUT: '1s' };
+  const { code, stdout } = await newHome(t, environment).leasehold(['doctor', '--state', '--field', 'check']);
+  assert.equal(code, 0, stdout);
+});

@@ -1,0 +1,109 @@
+// `leasehold key …`, `lock`, `unlock` and `agent rotate`.
+import assert from 'node:assert/strict';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { newHome } from '../kit/command.ts';
+import { startTestService } from '../kit/service.ts';
+
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  const run = async (line: string, input = '') => {
+    const { code, stdout, stderr } = await home.leasehold(line.split(' '), { input });
+    return { code, stdout, stderr };
+  };
+  return { service, home, run };
+}
+
+test('a passphrase slot is added, tested, and unlocks a locked vault; the passphrase never reaches the service', async (t) => {
+  const { service, run } = await scene(t);
+  const passphrase = 'correct horse battery staple\n';
+  assert.match((await run('key slot add words --passphrase-file -', 'short\n')).stderr, /at least 12 characters/);
+  const added = await run('key slot add words --passphrase-file - -o json', passphrase);
+  assert.equal(added.code, 0, added.stderr);
+  assert.equal(JSON.parse(added.stdout).kind, 'passphrase');
+  assert.equal((await run('key slot test words --passphrase-file -', passphrase)).code, 0);
+  assert.equal((await run('key slot test words --passphrase-file -', 'another passphrase\n')).code, 2);
+  assert.equal((await run('key slot list --field name')).stdout, 'file\nwords\n');
+  assert.equal((await run('lock')).code, 0);
+  assert.match((await run('key slot list')).stderr, /locked/);
+  assert.match((await run('unlock --passphrase-file -', 'another passphrase\n')).stderr, /opens no key slot/);
+  const unlocked = await run('unlock --passphrase-file - -o json', passphrase);
+  assert.equal(unlocked.code, 0, unlocked.stderr);
+  assert.equal((await service.anonymous.get('/api/v1/health')).body.data.status, 'ok');
+});
+
+test('a passphrase is one line of 12 code points, as a migration reads it', async (t) => {
+  const { run } = await scene(t);
+  const several = await run('key slot add words --passphrase-file -', 'correct horse\nbattery staple\n');
+  assert.equal(several.code, 1);
+  assert.match(several.stderr, /standard input: must be one line/);
+  const short = /standard input: must have at least 12 characters/;
+  const eleven = `${'\u{1f600}'.repeat(11)}\n`;
+  assert.match((await run('key slot add words --passphrase-file -', eleven)).stderr, short);
+  assert.match((await run('backup - --passphrase-file -', eleven)).stderr, short);
+});
+
+test('a secret in a file that other users may read is accepted with a warning', async (t) => {
+  const { service, home, run } = await scene(t);
+  const given = (name: string, text: string): string => {
+    const file = join(home.path, name);
+    writeFileSync(file, text);
+    chmodSync(file, 0o644);
+    return file;
+  };
+  const warning = (file: string) => new RegExp(`Other users may read ${file}\\. Run chmod 600`);
+  const words = given('words', 'correct horse battery staple\n');
+  assert.match((await run(`key slot add words --passphrase-file ${words}`)).stderr, warning(words));
+  const { stdout } = await run('key slot add quorum --kind shamir --shares 2 --threshold 2 -o json');
+  const share = given('share', JSON.parse(stdout)[0].text);
+  const rootKey = given('root', readFileSync(join(service.dataDir, 'root.key'), 'utf8'));
+  for (const [flag, file] of [
+    ['passphrase', words],
+    ['share', share],
+    ['root-key', rootKey],
+  ] as const) {
+    await run('lock');
+    const { code, stderr } = await run(`unlock --${flag}-file ${file}`);
+    assert.match(stderr, warning(file), flag);
+    assert.equal(code, 0, stderr);
+  }
+});
+
+test('each share is printed once, and enough of them unlock the vault', async (t) => {
+  const { run } = await scene(t);
+  const { stdout, stderr } = await run('key slot add quorum --kind shamir --shares 3 --threshold 2 -o json');
+  const [one = '', two = ''] = JSON.parse(stdout).map(({ text }: { text: string }) => text);
+  assert.match(stderr, /Any 2 of these shares/);
+  await run('lock');
+  assert.match((await run('unlock --share-file -', one.slice(1))).stderr, /a letter is missing or was mistyped/);
+  assert.match((await run('unlock --share-file -', one)).stderr, /Given: 1 of 2 shares/);
+  assert.equal((await run('unlock --share-file - --field status', two)).stdout, 'ok\n');
+});
+
+test('a root key file unlocks, keys rotate, and flags of another kind are rejected', async (t) => {
+  const { service, run } = await scene(t);
+  assert.match(
+    (await run('key slot add x --kind file --threshold 2')).stderr,
+    /--threshold is not a flag of the kind file/,
+  );
+  assert.equal((await run('key rotate --root --field key')).stdout, 'root\n');
+  assert.equal((await run('key rotate --audit --root')).code, 1);
+  assert.equal((await run('key slot add second --kind file')).code, 0);
+  assert.equal((await run('key slot remove second --yes')).code, 0);
+  assert.match((await run('key slot remove file --yes')).stderr, /the last key slot cannot be removed/);
+  await run('lock');
+  const opened = await run(`unlock --root-key-file ${join(service.dataDir, 'root.key')} --field status`);
+  assert.equal(opened.stdout, 'ok\n', opened.stderr);
+});
+
+test('agent rotate replaces the key file, with which the agent logs in', async (t) => {
+  const { home, run } = await scene(t);
+  const file = join(home.path, 'bot.pem');
+  assert.equal((await run(`agent add bot --new-key ${file}`)).code, 0);
+  const former = readFileSync(file, 'utf8');
+  assert.equal((await run(`agent rotate bot --new-key ${file} --grace 0s`)).code, 0);
+  assert.notEqual(readFileSync(file, 'utf8'), former);
+  assert.match((await run('agent rotate nobody --new-key other.pem')).stderr, /not registered/);
+});

@@ -1,0 +1,56 @@
+// A rotation on one node: every other one follows with its next batch, and none fails a request.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startNodes } from '../kit/cluster.ts';
+import { newDatabase } from '../kit/database.ts';
+import { startProxy } from '../kit/proxy.ts';
+
+const PATH = '/api/v1/credentials';
+
+test('data, root and audit keys rotate on any node while all serve, without a failed request', async () => {
+  const { nodes } = await startNodes({ after }, { nodes: 3 });
+  const [one] = nodes;
+  assert.ok(one);
+  for (let n = 0; n < 20; n++) {
+    assert.equal((await one.admin.post(PATH, { path: `shared/${n}`, value: `value ${n}` })).status, 201);
+  }
+  let isOver = false;
+  const statuses = new Set<number>();
+  const loads = nodes.map(async ({ admin }, index) => {
+    for (let n = index; !isOver; n++) {
+      const { status, body } = await admin.get(`${PATH}/shared/${n % 20}`);
+      statuses.add(status);
+      assert.equal(body.data?.value, `value ${n % 20}`);
+    }
+  });
+  for (const key of ['data', 'root', 'audit', 'root', 'data']) {
+    for (const { admin } of nodes) assert.equal((await admin.post('/api/v1/key/rotate', { key })).status, 200, key);
+  }
+  for (const { admin } of nodes) {
+    const name = `slot-${nodes.findIndex((node) => node.admin === admin)}`;
+    assert.equal((await admin.post('/api/v1/key/slots', { name, kind: 'file' })).status, 201);
+  }
+  isOver = true;
+  await Promise.all(loads);
+  assert.deepEqual([...statuses], [200]);
+  for (const { admin } of nodes) {
+    assert.equal((await admin.get('/api/v1/key/slots')).body.data.length, 4);
+    assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+  }
+});
+
+test('a node that cannot reach the database is locked, although that cannot be recorded', async (t) => {
+  const url = await newDatabase(t);
+  const proxy = await startProxy(t, url);
+  const { nodes } = await startNodes(t, { nodes: 1, url, urlOf: () => proxy.url });
+  const [node] = nodes;
+  assert.ok(node);
+  proxy.close();
+  const { status, body } = await node.admin.post('/api/v1/lock', {});
+  assert.deepEqual([status, body.error?.code], [503, 'UNAVAILABLE']);
+  assert.match(body.error.message, /^The vault was locked, but the log could not record that/);
+  assert.deepEqual((await node.anonymous.get('/api/v1/health')).body, { data: { status: 'locked' } });
+  proxy.open();
+  assert.equal((await node.admin.get('/api/v1/audit')).body.error?.code, 'VAULT_LOCKED');
+});

@@ -1,0 +1,65 @@
+// The plain counters behind the metrics, and the classes of denials.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { DENIAL_REASONS } from '../../src/core/decision.ts';
+import { DENIAL_CLASSES, denialClassOf } from '../../src/core/denial-class.ts';
+import { Distribution, PairTally, Tally } from '../../src/core/measures.ts';
+import { runs } from '../kit/property.ts';
+
+test('a distribution counts how many values are at most each bound', () => {
+  const value = fc.double({ min: 0, max: 20, noNaN: true });
+  fc.assert(
+    fc.property(fc.array(value), (values) => {
+      const bounds = [0.5, 1, 5, 10];
+      const distribution = new Distribution(bounds);
+      for (const each of values) distribution.observe(each);
+      assert.deepEqual(
+        distribution.cumulative(),
+        bounds.map((bound) => values.filter((each) => each <= bound).length),
+      );
+      assert.equal(distribution.count, values.length);
+      assert.equal(
+        distribution.sum,
+        values.reduce((sum, each) => sum + each, 0),
+      );
+    }),
+    runs(100),
+  );
+});
+
+test('tallies count per label, and known labels begin with 0', () => {
+  const tally = new Tally(['a', 'b']);
+  tally.add('b');
+  tally.add('b', 2);
+  assert.deepEqual(tally.entries(), [
+    ['a', 0],
+    ['b', 3],
+  ]);
+  const pairs = new PairTally();
+  pairs.add('x', 'y');
+  pairs.add('x', 'y');
+  pairs.add('y', 'x');
+  assert.deepEqual(pairs.entries(), [
+    ['x', 'y', 2],
+    ['y', 'x', 1],
+  ]);
+  assert.equal(pairs.get('x', 'x'), 0);
+});
+
+test('every denial has a class of the closed set, whatever its reason', () => {
+  const of = (event_type: string, reason: string | null) => denialClassOf({ event_type, reason });
+  assert.equal(of('credential.retrieve', DENIAL_REASONS.no_path), 'no_path');
+  assert.equal(of('credential.list', DENIAL_REASONS.no_policy), 'no_policy');
+  assert.equal(of('credential.store', DENIAL_REASONS.no_action), 'no_action');
+  assert.equal(of('audit.list', 'only the administrator may do this'), 'admin_only');
+  assert.equal(of('auth.verify', null), 'login');
+  assert.equal(of('credential.misuse', 'the token was sent to prod/db, which is not a base URL'), 'misuse');
+  assert.equal(of('credential.use', "over the policy's limit of 10 uses per hour"), 'limit');
+  fc.assert(
+    fc.property(fc.string(), fc.option(fc.string()), (event, reason) => {
+      assert.ok(DENIAL_CLASSES.includes(of(event, reason)));
+    }),
+    runs(100),
+  );
+});

@@ -1,0 +1,55 @@
+/**
+ * The attacker of a vault who has its database, its data directory and all its keys: the log that is left behind is
+ * valid with every key, and so are its tree and its anchor.
+ */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/core/audit.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
+import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
+import { toStoredNodes } from '../../src/ledger/tree-state.ts';
+import { dataDirPaths } from '../../src/platform/data-dir-paths.ts';
+import { AnchorFile } from '../../src/server/anchor-file.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { openStore } from '../kit/stores.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
+
+export type Rewriting = (entries: readonly EntryWithoutMac[]) => readonly EntryWithoutMac[];
+
+/** Writes the log again. No service may run. The entries are numbered in their order. */
+export async function rewriteLog(dataDir: string, rewriting: Rewriting): Promise<void> {
+  const keys = await vaultKeysOf(dataDir);
+  const store = await openStore(dataDir);
+  const { head } = await store.readHead();
+  assert.ok(head);
+  const former = await store.readEntries(1, head.seq, head.seq);
+  const tree = CompactRange.empty();
+  const completed: TreeNode[] = [];
+  let hmac = GENESIS_MAC;
+  const entries = rewriting(former).map((entry, index): AuditEntry => {
+    const { hmac: _, ...draft } = { hmac: '', ...entry, seq: index + 1 };
+    hmac = entryMac(keys.auditAt(draft.seq), hmac, draft);
+    tree.append(hmac, completed);
+    return { ...draft, hmac };
+  });
+  const outside = await openDirectDb(dataDir);
+  await outside.run('DELETE FROM audit_entries; DELETE FROM audit_tree; DELETE FROM checkpoints');
+  await outside.close();
+  const fields = { ...head, seq: entries.length, hmac, tree: tree.toString() };
+  const transaction = await store.begin([]);
+  const treeNodes = toStoredNodes(completed);
+  const written = await transaction.commit({
+    entries,
+    head: { ...fields, mac: headMac(keys.auditAt(fields.seq), fields) },
+    treeNodes,
+    changes: [],
+    accesses: new Map(),
+  });
+  await written.durable;
+  await store.close();
+  const { anchorFile, checkpointsFile } = dataDirPaths(dataDir);
+  rmSync(checkpointsFile);
+  const anchor = new AnchorFile(anchorFile, keys);
+  await anchor.keep({ seq: fields.seq, hmac });
+  await anchor.close();
+}

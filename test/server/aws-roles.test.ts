@@ -1,0 +1,192 @@
+// A node of AWS opens its KMS slot with the role that it has there. The doubles verify what the real ones do; KMS
+// checks the signature with the session token of the role.
+
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { VaultId } from '../../src/core/keyset.ts';
+import { awsKmsSlots } from '../../src/server/slots/aws-kms.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { type KmsCaller, type ServedResponse, serve, startKms } from '../kit/key-services.ts';
+
+const VAULT = 'the vault' as VaultId;
+const ROLE = { id: 'ASIAROLE', secret: 'a secret of the role', token: 'the/session+of/the+role==' };
+const NO_CREDENTIALS = {
+  AWS_REGION: 'eu-west-1',
+  AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+  AWS_EC2_METADATA_DISABLED: 'true',
+};
+const JSON_OF_ROLE = {
+  AccessKeyId: ROLE.id,
+  SecretAccessKey: ROLE.secret,
+  Token: ROLE.token,
+  Expiration: '2031-01-01T00:00:00Z',
+};
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Creates and opens a slot. @throws if KMS or the role's credentials fail */
+async function useSlot(scope: Scope, environment: Environment, caller: KmsCaller = ROLE): Promise<void> {
+  const kms = awsKmsSlots({
+    endpoint: await startKms(scope, { caller }),
+    environment: { ...NO_CREDENTIALS, ...environment },
+  });
+  const { secret, parameters } = await kms.create('alias/leasehold', VAULT);
+  assert.deepEqual(await kms.open(parameters, VAULT), Buffer.from(secret));
+}
+
+function tokenFile(scope: Scope, text: string): string {
+  const file = join(temporaryDirectory(scope), 'token');
+  writeFileSync(file, text);
+  return file;
+}
+
+const ROLE_ARN = 'arn:aws:iam::123456789012:role/leasehold';
+const stsError = (code: string): ServedResponse => ({
+  status: 400,
+  body: `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>m</Message></Error></ErrorResponse>`,
+});
+
+/** AssumeRoleWithWebIdentity: accepts one token for one role, without a signature. */
+const startSts = (scope: Scope, accepted: { token: string }) =>
+  serve(scope, ({ method, headers }, text) => {
+    const form = new URLSearchParams(text);
+    const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
+    if (method !== 'POST' || !isForm || form.get('Action') !== 'AssumeRoleWithWebIdentity')
+      return stsError('InvalidAction');
+    if (form.get('Version') !== '2011-06-15' || headers.authorization !== undefined) return stsError('InvalidAction');
+    if (form.get('WebIdentityToken') !== accepted.token) return stsError('InvalidIdentityToken');
+    if (form.get('RoleArn') !== ROLE_ARN || !/^[\w+=,.@-]{2,64}$/.test(form.get('RoleSessionName') ?? ''))
+      return stsError('AccessDenied');
+    const credentials = `<AccessKeyId>${ROLE.id}</AccessKeyId><SecretAccessKey>${STS_SECRET}</SecretAccessKey><SessionToken>${ROLE.token}</SessionToken><Expiration>2031-01-01T00:00:00Z</Expiration>`;
+    const result = `<AssumeRoleWithWebIdentityResult><Credentials>\n${credentials}\n</Credentials></AssumeRoleWithWebIdentityResult>`;
+    const name = 'AssumeRoleWithWebIdentityResponse';
+    return { status: 200, body: `<${name} xmlns="https://sts.amazonaws.com/doc/2011-06-15/">${result}</${name}>` };
+  });
+const STS_SECRET = randomBytes(30).toString('base64');
+const STS_ROLE = { ...ROLE, secret: STS_SECRET };
+
+test('a pod of EKS has the role of its web identity, with the token that the file contains now', async (t) => {
+  const accepted = { token: 'eyJ.first.token' };
+  const file = tokenFile(t, 'eyJ.first.token\n');
+  const environment = {
+    AWS_WEB_IDENTITY_TOKEN_FILE: file,
+    AWS_ROLE_ARN: ROLE_ARN,
+    AWS_ENDPOINT_URL_STS: await startSts(t, accepted),
+  };
+  await useSlot(t, environment, STS_ROLE);
+  accepted.token = 'eyJ.second.token';
+  await assert.rejects(
+    useSlot(t, environment, STS_ROLE),
+    /of the web identity cannot be read: status 400, InvalidIden/,
+  );
+  writeFileSync(file, accepted.token);
+  await useSlot(t, environment, STS_ROLE);
+});
+
+/** A container's endpoint, which demands its authorization. */
+const startContainer = (scope: Scope, authorization: string | undefined, response: ServedResponse) =>
+  serve(scope, (request) => {
+    const isAllowed = request.method === 'GET' && request.url === '/v1/credentials';
+    return isAllowed && request.headers.authorization === authorization
+      ? response
+      : { status: 403, body: { code: 'AccessDenied' } };
+  });
+const GRANTED: ServedResponse = { status: 200, body: JSON_OF_ROLE };
+
+test('a pod of EKS Pod Identity has its role, with the token that the file contains now', async (t) => {
+  const file = tokenFile(t, 'the pod token\n');
+  const environment = {
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${await startContainer(t, 'the pod token', GRANTED)}/v1/credentials`,
+    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file,
+  };
+  await useSlot(t, environment);
+  writeFileSync(file, 'an ended token');
+  await assert.rejects(useSlot(t, environment), /of the container's role cannot be read: status 403/);
+});
+
+test('a container has its role, with and without a token', async (t) => {
+  const without = await startContainer(t, undefined, GRANTED);
+  await useSlot(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${without}/v1/credentials` });
+  const withToken = await startContainer(t, 'Basic abc', GRANTED);
+  const address = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${withToken}/v1/credentials` };
+  await useSlot(t, { ...address, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'Basic abc' });
+});
+
+for (const [name, response] of [
+  ['incomplete', { status: 200, body: { ...JSON_OF_ROLE, SecretAccessKey: 7 } }],
+  ['not JSON', { status: 200, body: 'null' }],
+  ['longer than 64 KiB', { status: 200, body: JSON.stringify(JSON_OF_ROLE) + ' '.repeat(65_536) }],
+] as const) {
+  test(`credentials of a container are not used if the response is ${name}`, async (t) => {
+    const address = await startContainer(t, undefined, response);
+    const environment = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${address}/v1/credentials` };
+    await assert.rejects(useSlot(t, environment), /of the container's role cannot be read: the response/);
+  });
+}
+
+test('a redirection by the endpoint of a container is not followed', async (t) => {
+  const target = await startContainer(t, undefined, GRANTED);
+  const moved = { status: 302, body: '', location: `${target}/v1/credentials` };
+  const environment = {
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${await startContainer(t, undefined, moved)}/v1/credentials`,
+  };
+  await assert.rejects(useSlot(t, environment), /of the container's role cannot be read/);
+});
+
+for (const address of ['http://10.0.0.1/v1', 'http://127.0.0.1.example.org/v1', 'ftp://127.0.0.1/v1', 'v1']) {
+  test(`a container's token is not sent to ${address}`, async (t) => {
+    const environment = { AWS_CONTAINER_CREDENTIALS_FULL_URI: address, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'a token' };
+    await assert.rejects(useSlot(t, environment), /the address needs https, or must be of this machine/);
+  });
+}
+
+test("a container's path cannot name another host", async (t) => {
+  const environment = { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '@10.0.0.1/v1' };
+  await assert.rejects(useSlot(t, environment), /the address needs https, or must be of this machine/);
+});
+
+/** Version 2 of the instance metadata service. */
+function startInstance(scope: Scope, role: string) {
+  const tokens = new Set<string>();
+  return serve(scope, ({ method, url, headers }) => {
+    if (url === '/latest/api/token') {
+      const lifetime = Number(headers['x-aws-ec2-metadata-token-ttl-seconds']);
+      if (method !== 'PUT') return { status: 405, body: '' };
+      if (!(lifetime >= 1 && lifetime <= 21_600) || headers['x-forwarded-for']) return { status: 400, body: '' };
+      const token = randomBytes(40).toString('base64');
+      tokens.add(token);
+      return { status: 200, body: token };
+    }
+    if (!tokens.has(String(headers['x-aws-ec2-metadata-token']))) return { status: 401, body: '' };
+    if (role !== '' && url === '/latest/meta-data/iam/security-credentials/') return { status: 200, body: role };
+    if (url === '/latest/meta-data/iam/security-credentials/leasehold-node')
+      return { status: 200, body: { Code: 'Success', Type: 'AWS-HMAC', ...JSON_OF_ROLE } };
+    return { status: 404, body: '<html>404</html>' };
+  });
+}
+
+const ofInstance = (address: string) => ({
+  AWS_EC2_METADATA_DISABLED: '',
+  AWS_EC2_METADATA_SERVICE_ENDPOINT: address,
+});
+
+test('an instance of EC2 has its role', async (t) => {
+  await useSlot(t, ofInstance(await startInstance(t, 'leasehold-node')));
+});
+
+test('an instance of EC2 without a role is named as the problem', async (t) => {
+  const environment = ofInstance(await startInstance(t, ''));
+  await assert.rejects(useSlot(t, environment), /of the instance's role cannot be read: status 404/);
+});
+
+test('an instance endpoint that returns another path as the role is rejected', async (t) => {
+  const environment = ofInstance(await startInstance(t, '../../user-data'));
+  await assert.rejects(useSlot(t, environment), /of the instance's role cannot be read: the instance has no role/);
+});
+
+test('where no instance endpoint responds, the error names what to set', async (t) => {
+  await assert.rejects(useSlot(t, ofInstance('http://127.0.0.1:9')), /no AWS credentials: set AWS_ACCESS_KEY_ID/);
+});

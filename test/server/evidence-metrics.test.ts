@@ -1,0 +1,69 @@
+// Metrics of what survives a loss: checkpoints and where they go, backups, and the use of the data key.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { until } from '../kit/log-receivers.ts';
+import { type Family, seriesValue } from '../kit/prometheus-text.ts';
+import { scrape } from '../kit/scrape.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const AGE = 'leasehold_backup_age_seconds';
+const isShown = (families: ReadonlyMap<string, Family>, name: string): boolean =>
+  (families.get(name)?.series.length ?? 0) > 0;
+
+/** The page with the first count of a service that has just started. */
+async function firstCount({ address }: TestService) {
+  await until(async () => isShown(await scrape(address), 'leasehold_data_key_seals'));
+  return scrape(address);
+}
+
+async function takeBackup({ admin }: TestService): Promise<void> {
+  assert.equal((await admin.post('/api/v1/backup', {})).status, 200);
+  const complete = '/api/v1/audit?event_type=service.backup_result&result=allowed';
+  await until(async () => (await admin.get(complete)).body.data.length > 0);
+}
+
+test('values sealed with the data key are counted, and rows of a policy are none', async (t) => {
+  const service = await startTestService(t);
+  for (const path of ['a/b', 'a/c', 'a/b']) await service.admin.post('/api/v1/credentials', { path, value: 'a value' });
+  await service.agent('reader', { 'a/*': ['retrieve'] });
+  assert.equal(seriesValue(await firstCount(service), 'leasehold_data_key_seals'), 3);
+});
+
+test('the age of the newest backup is there after a backup, also for a node that starts later', async (t) => {
+  const service = await startTestService(t);
+  await takeBackup(service);
+  const shown = await firstCount(service);
+  assert.ok(isShown(shown, AGE) && seriesValue(shown, AGE) < 120);
+  await service.stop();
+  const later = await firstCount(await startTestService(t, [], service.dataDir));
+  assert.ok(seriesValue(later, AGE) > seriesValue(shown, AGE));
+});
+
+test('a vault without a backup has no age of one', async (t) => {
+  assert.equal(isShown(await firstCount(await startTestService(t)), AGE), false);
+});
+
+test('the newest checkpoint has an age, and entries after it are counted', async (t) => {
+  const { address, admin } = await startTestService(t);
+  await until(async () => isShown(await scrape(address), 'leasehold_checkpoint_age_seconds'));
+  await admin.get('/api/v1/audit/checkpoint');
+  const before = seriesValue(await scrape(address), 'leasehold_checkpoint_unsigned_entries');
+  for (let number = 0; number < 5; number++) await admin.post('/api/v1/credentials', { path: 'a', value: 'a value' });
+  const families = await scrape(address);
+  assert.equal(seriesValue(families, 'leasehold_checkpoint_unsigned_entries') - before, 5);
+  assert.ok(seriesValue(families, 'leasehold_checkpoint_age_seconds') < 60);
+});
+
+test('a destination that cannot be reached is late, and the data directory is not', async (t) => {
+  const anchors = 'webhook+http://127.0.0.1:9/a,webhook+http://127.0.0.1:9/b';
+  const { address } = await startTestService(t, ['--anchor', anchors]);
+  const of = (families: ReadonlyMap<string, Family>, destination: string) => ({
+    waiting: seriesValue(families, 'leasehold_checkpoint_waiting_seconds', { destination }),
+    failures: seriesValue(families, 'leasehold_checkpoint_delivery_failures_total', { destination }),
+  });
+  await until(async () => of(await scrape(address), 'webhook-2').failures > 1);
+  const families = await scrape(address);
+  for (const late of ['webhook', 'webhook-2']) assert.ok(of(families, late).waiting > 1, late);
+  assert.deepEqual(of(families, 'data-directory'), { waiting: 0, failures: 0 });
+});

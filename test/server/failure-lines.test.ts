@@ -1,0 +1,66 @@
+// Failures of receivers and of checkpoints are logged in one line with the reason, and without a stack.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { startCheckpointing } from '../../src/server/checkpoint-timer.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { startHttpReceiver, until } from '../kit/log-receivers.ts';
+import { startProcess } from '../kit/process.ts';
+import { openVault, put } from '../vault/fixture.ts';
+
+interface Line {
+  readonly msg: string;
+  readonly stack?: string;
+}
+
+/** Resolves to the first line of the service's log that begins so. */
+async function lineOf(t: TestContext, beginning: string, flags: readonly string[]): Promise<Line> {
+  const { output } = await startProcess(t, join(temporaryDirectory(t), 'data'), flags);
+  const find = (): Line | undefined =>
+    output()
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith('{'))
+      .map((line): Line => JSON.parse(line))
+      .find(({ msg }) => msg.startsWith(beginning));
+  await until(() => find() !== undefined);
+  return find() ?? assert.fail();
+}
+
+test('an anchor that fails', async (t) => {
+  const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
+  const expected = `a checkpoint could not be sent to the webhook at 127.0.0.1:${port}; the service retries`;
+  const { msg, stack } = await lineOf(t, expected, ['--anchor', `webhook+http://127.0.0.1:${port}/`]);
+  assert.deepEqual([msg, stack], [`${expected}: the receiver returned HTTP 503`, undefined]);
+});
+
+test('a file of checkpoints that cannot be written', async (t) => {
+  const path = join(temporaryDirectory(t), 'missing', 'anchors.log');
+  const expected = `a checkpoint could not be sent to ${path}; the service retries`;
+  const { msg, stack } = await lineOf(t, expected, ['--anchor', `file:${path}`]);
+  assert.deepEqual([msg, stack], [`${expected} (ENOENT)`, undefined]);
+});
+
+test('a log stream that fails', async (t) => {
+  const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
+  const flags = ['--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`];
+  const { msg, stack } = await lineOf(t, 'log stream otlp', flags);
+  assert.deepEqual([msg, stack], ['log stream otlp: the receiver returned HTTP 503', undefined]);
+});
+
+test('a checkpoint that contradicts the log', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  await vault.checkpoints.sign();
+  const outside = await openDirectDb(vault.directory);
+  await outside.run(`UPDATE checkpoints SET note = 'x'`);
+  await outside.close();
+  vault.checkpoints.reset();
+  const lines: unknown[][] = [];
+  const { stop } = startCheckpointing(vault.ledger, vault.checkpoints, (...line) => lines.push(line));
+  await stop();
+  const reason = 'The stored checkpoint of 1 entries was altered: the log was rolled back or altered.';
+  assert.deepEqual(lines[0], [`a checkpoint of the log could not be signed; the service retries: ${reason}`]);
+});

@@ -1,0 +1,239 @@
+// A vault that only a person opens starts locked; `unlock` opens it, and `lock` closes it while the service runs.
+
+import assert from 'node:assert/strict';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Secret } from '../../src/core/secret.ts';
+import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
+import { newPassphraseParameters, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import { formatShare, newShares, parseShare } from '../../src/crypto/shares.ts';
+import type { TestResponse } from '../kit/client.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
+import { countOpen } from '../kit/open-files.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { assertNoStart, copyVault } from './vaults.ts';
+
+const UNLOCK = '/api/v1/unlock';
+const SLOTS = '/api/v1/key/slots';
+const publicKeyOf = (secret: Uint8Array) => slotPublicKey(slotPrivateKey(secret));
+const base64 = (secret: Uint8Array) => Buffer.from(secret).toString('base64');
+
+async function addPassphrase({ admin }: TestService, name = 'words'): Promise<Uint8Array> {
+  const parameters = newPassphraseParameters();
+  const secret = await passphraseSecret(new Secret('correct horse battery'), parameters);
+  assert.ok(secret);
+  const slot = { name, kind: 'passphrase', public_key: publicKeyOf(secret), parameters };
+  assert.equal((await admin.post(SLOTS, slot)).status, 201);
+  return secret;
+}
+
+async function addShares({ admin }: TestService, count: number, threshold: number) {
+  const { secret, group, digests, shares } = await newShares(count, threshold);
+  const parameters = { group, threshold, shares: count, digests };
+  const slot = { name: 'quorum', kind: 'shamir', public_key: publicKeyOf(secret), parameters };
+  assert.equal((await admin.post(SLOTS, slot)).status, 201);
+  return shares.map((share) => share.reveal());
+}
+
+/** Well-formed, of the same group and index, with other bytes. */
+async function forgeShare(text: string, threshold: number): Promise<string> {
+  const share = parseShare(text);
+  assert.ok(share);
+  return formatShare({ ...share, threshold, bytes: share.bytes.map((byte) => byte ^ 1) });
+}
+
+async function assertLocked({ admin, anonymous }: TestService): Promise<void> {
+  const health = await anonymous.get('/api/v1/health');
+  assert.deepEqual([health.status, health.body], [503, { data: { status: 'locked' } }]);
+  assert.equal((await anonymous.get('/livez')).status, 200);
+  assert.equal((await anonymous.get('/readyz')).status, 503);
+  for (const path of [
+    '/api/v1/credentials/a/b',
+    '/api/v1/audit',
+    SLOTS,
+    '/openapi.json',
+    '/nowhere',
+    '/auth/session',
+  ]) {
+    const answer = await admin.get(path);
+    assert.deepEqual([answer.status, answer.body.error?.code], [503, 'VAULT_LOCKED'], path);
+  }
+}
+
+const readValue = async ({ admin }: TestService) => (await admin.get('/api/v1/credentials/a/b')).body.data?.value;
+const unlock = ({ anonymous }: TestService, secret: string) => anonymous.post(UNLOCK, { secret });
+
+test('without its root key file the vault starts locked, and a passphrase or shares unlock it', async (t) => {
+  const dataDir = await copyVault(t);
+  const first = await startTestService(t, [], dataDir);
+  const secret = await addPassphrase(first);
+  const shares = await addShares(first, 5, 3);
+  await first.stop();
+  const keyFile = join(dataDir, 'root.key');
+  renameSync(keyFile, join(dataDir, 'agents', 'elsewhere'));
+
+  const service = await startTestService(t, [], dataDir);
+  assert.match(service.warnings.join(), /The vault is locked\..*root key is missing.*leasehold unlock.*words, quorum/);
+  await assertLocked(service);
+  const attended = (await service.anonymous.get(UNLOCK)).body.data;
+  assert.deepEqual(
+    attended.map(({ name, kind }: { name: string; kind: string }) => [name, kind]),
+    [
+      ['file', 'file'],
+      ['words', 'passphrase'],
+      ['quorum', 'shamir'],
+    ],
+  );
+  const wrong = await passphraseSecret(new Secret('correct horse batterz'), attended[1].parameters);
+  assert.ok(wrong);
+  assert.equal((await unlock(service, base64(wrong))).status, 400);
+  const derived = await passphraseSecret(new Secret('correct horse battery'), attended[1].parameters);
+  assert.deepEqual(derived, secret);
+  await assertLocked(service);
+  assert.deepEqual((await unlock(service, base64(secret))).body.data, {
+    status: 'ok',
+    shares_given: null,
+    shares_needed: null,
+  });
+  assert.equal(await readValue(service), 'kept');
+  assert.equal((await unlock(service, base64(secret))).body.error.message, 'The vault is not locked.');
+  assert.equal((await service.anonymous.get(UNLOCK)).status, 400);
+
+  assert.equal((await service.admin.post('/api/v1/lock', {})).status, 200);
+  await assertLocked(service);
+  const [one = '', two = '', three = '', four = ''] = shares;
+  assert.deepEqual((await unlock(service, one)).body.data, { status: 'locked', shares_given: 1, shares_needed: 3 });
+  assert.equal((await unlock(service, one)).body.data.shares_given, 1, 'the same share counts once');
+  const mistyped = two.replace(/[A-Z]/, (letter) => (letter === 'A' ? 'B' : 'A'));
+  assert.match((await unlock(service, mistyped)).body.error.message, /typing mistakes/);
+  assert.equal((await unlock(service, four)).body.data.shares_given, 2);
+  assert.deepEqual((await unlock(service, three)).body.data, { status: 'ok', shares_given: 3, shares_needed: 3 });
+  assert.equal(await readValue(service), 'kept');
+  const { data } = (await service.admin.get('/api/v1/audit?order=asc')).body;
+  const events = data.map((entry: { event_type: string }) => entry.event_type);
+  for (const event of ['key.slot_add', 'service.unlock', 'service.lock']) assert.ok(events.includes(event), event);
+  assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});
+
+/** A service that starts locked, after its vault got slots and lost its root key file. */
+async function startLocked<T>(t: TestContext, add: (first: TestService) => Promise<T>, flags: readonly string[] = []) {
+  const dataDir = await copyVault(t);
+  const first = await startTestService(t, [], dataDir);
+  const added = await add(first);
+  await first.stop();
+  rmSync(join(dataDir, 'root.key'));
+  return { dataDir, added, service: await startTestService(t, flags, dataDir) };
+}
+
+test('shares of another group, or a share too few, never open', async (t) => {
+  const { service, added: shares } = await startLocked(t, (first) => addShares(first, 3, 2));
+  const others = await newShares(3, 2);
+  assert.match((await unlock(service, others.shares[0]?.reveal() ?? '')).body.error.message, /another vault/);
+  assert.equal((await unlock(service, shares[0] ?? '')).body.data.shares_given, 1);
+  // A forged share, also one that names another threshold, is refused and takes nothing from the holders' shares.
+  for (const threshold of [0, 1, 2]) {
+    const forged = await forgeShare(shares[1] ?? '', threshold);
+    assert.match((await unlock(service, forged)).body.error.message, /another vault/, `threshold ${threshold}`);
+  }
+  assert.equal((await unlock(service, shares[0] ?? '')).body.data.status, 'locked');
+  await assertLocked(service);
+});
+
+test('an unlocking that fails at its last step leaves nothing open, and the next one succeeds', async (t) => {
+  const tokenFile = join(temporaryDirectory(t), 'token');
+  const anchor = ['--anchor', 'webhook+https://127.0.0.1:9/', '--anchor-token-file', tokenFile];
+  const { service, dataDir, added: secret } = await startLocked(t, (first) => addPassphrase(first), anchor);
+  const { status, body } = await unlock(service, base64(secret));
+  assert.deepEqual([status, body.error?.code], [503, 'UNAVAILABLE']);
+  assert.equal(countOpen(join(dataDir, 'leasehold.db')), 0);
+  writeFileSync(tokenFile, 'a-token-of-the-receiver\n', { mode: 0o600 });
+  assert.equal((await unlock(service, base64(secret))).body.data?.status, 'ok');
+  assert.equal(await readValue(service), 'kept');
+});
+
+test('wrong secrets are limited', async (t) => {
+  const { service, added: secret } = await startLocked(t, (first) => addPassphrase(first));
+  const codes = [];
+  for (let n = 0; n < 12; n++) codes.push((await unlock(service, base64(new Uint8Array(32).fill(n)))).status);
+  assert.deepEqual(codes, [...new Array(10).fill(400), 429, 429]);
+  assert.equal((await unlock(service, base64(secret))).status, 429);
+});
+
+test('a request through a proxy cannot unlock', async (t) => {
+  const { service, added: secret } = await startLocked(t, (first) => addPassphrase(first));
+  for (const name of ['x-forwarded-for', 'forwarded']) {
+    const response = await fetch(`${service.address}${UNLOCK}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', [name]: '192.0.2.7' },
+      body: JSON.stringify({ secret: base64(secret) }),
+    });
+    assert.equal(response.status, 403, name);
+  }
+  await assertLocked(service);
+});
+
+test('a slot row that was altered never opens, and the last slot stays', async (t) => {
+  const dataDir = await copyVault(t);
+  const first = await startTestService(t, [], dataDir);
+  const secret = await addPassphrase(first);
+  assert.match((await first.admin.delete(`${SLOTS}/nothing`)).body.error.code, /NOT_FOUND/);
+  assert.equal((await first.admin.delete(`${SLOTS}/file`)).status, 204);
+  const last = await first.admin.delete(`${SLOTS}/words`);
+  assert.match(last.body.error.message, /the last key slot cannot be removed/);
+  await first.stop();
+  await executeSql(dataDir, "UPDATE key_slots SET name = 'other'");
+  const service = await startTestService(t, [], dataDir);
+  await assertLocked(service);
+  await executeSql(dataDir, `UPDATE key_slots SET public_key = '${publicKeyOf(new Uint8Array(32).fill(7))}'`);
+  assert.equal((await unlock(service, base64(secret))).status, 400);
+  await assertLocked(service);
+});
+
+test('with the file slot alone a missing root key prevents the start', async (t) => {
+  const dataDir = await copyVault(t);
+  rmSync(join(dataDir, 'root.key'));
+  await assertNoStart(t, dataDir, /The root key is missing/);
+});
+
+test('slots are added, tested and removed while the service serves, without a failed request', async (t) => {
+  const service = await startTestService(t, [], await copyVault(t));
+  const agent = await service.agent('ci', { 'a/*': ['retrieve'] });
+  let [isOver, served] = [false, 0];
+  const failures: string[] = [];
+  const requests = [
+    () => service.admin.get('/api/v1/credentials/a/b'),
+    () => agent.get('/api/v1/credentials/a/b'),
+    () => service.admin.post('/api/v1/credentials', { path: 'a/c', value: 'v' }),
+    () => service.anonymous.get('/api/v1/health'),
+  ];
+  const callers = [...requests, ...requests].map(async (request) => {
+    for (; !isOver; served++) {
+      const { status, text } = await request();
+      if (status !== 200 && status !== 201) failures.push(`${status}: ${text}`);
+    }
+  });
+  /** Requests are served during each change. */
+  const during = async (change: Promise<TestResponse>, expected: number, opens?: boolean): Promise<void> => {
+    const { status, body } = await change;
+    assert.deepEqual([status, body?.data?.opens], [expected, opens]);
+    const enough = served + 2 * callers.length;
+    await until(() => served >= enough);
+  };
+  const { admin } = service;
+  for (let round = 0; round < 5; round++) {
+    const secret = await addPassphrase(service);
+    await addShares(service, 3, 2);
+    await during(admin.post(`${SLOTS}/words/test`, { public_key: publicKeyOf(secret) }), 200, true);
+    await during(admin.post(`${SLOTS}/quorum/test`, { public_key: publicKeyOf(new Uint8Array(32)) }), 200, false);
+    await during(admin.post(`${SLOTS}/file/test`, {}), 200, true);
+    await during(admin.post('/api/v1/key/rotate', { key: round % 2 === 0 ? 'root' : 'data' }), 200);
+    for (const slot of ['words', 'quorum']) await during(admin.delete(`${SLOTS}/${slot}`), 204);
+  }
+  isOver = true;
+  await Promise.all(callers);
+  t.diagnostic(`${served} requests`);
+  assert.deepEqual(failures, []);
+});

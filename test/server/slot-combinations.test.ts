@@ -1,0 +1,113 @@
+// Four key slots of different kinds: whichever of them remain, each one opens the vault alone, and a removed one never.
+
+import assert from 'node:assert/strict';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { Secret } from '../../src/core/secret.ts';
+import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
+import { newPassphraseParameters, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import { newShares } from '../../src/crypto/shares.ts';
+import { temporaryDirectory, withScope } from '../kit/directory.ts';
+import { startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { copyDatabaseOf } from '../kit/stores.ts';
+import { copyVault } from './vaults.ts';
+
+const scope = { after };
+const SLOTS = '/api/v1/key/slots';
+const publicKeyOf = (secret: Uint8Array) => slotPublicKey(slotPrivateKey(secret));
+
+const words = newPassphraseParameters();
+const typed = await passphraseSecret(new Secret('correct horse battery'), words);
+assert.ok(typed);
+const quorum = await newShares(3, 2);
+const tokenFile = join(temporaryDirectory(scope), 'token');
+writeFileSync(tokenFile, TRANSIT_TOKEN, { mode: 0o600 });
+const TRANSIT = ['--transit-token-file', tokenFile, '--transit-address', await startTransit(scope)];
+
+/** A vault with the four slots. Its slot `file` is that of `root.key`. */
+const original = await copyVault(scope);
+const first = await startTestService(scope, TRANSIT, original);
+for (const slot of [
+  { name: 'words', kind: 'passphrase', public_key: publicKeyOf(typed), parameters: words },
+  {
+    name: 'quorum',
+    kind: 'shamir',
+    public_key: publicKeyOf(quorum.secret),
+    parameters: { group: quorum.group, threshold: 2, shares: 3, digests: quorum.digests },
+  },
+  { name: 'bao', kind: 'transit', key: 'leasehold' },
+]) {
+  assert.equal((await first.admin.post(SLOTS, slot)).status, 201);
+}
+await first.stop();
+
+/** Whether the vault opens with this slot's secret, and none of the others. */
+const OPENS_WITH: Readonly<Record<string, (dataDir: string) => Promise<boolean>>> = {
+  file: (dataDir) => opensAtStart(dataDir, [], false),
+  words: (dataDir) => opensByUnlocking(dataDir, [Buffer.from(typed).toString('base64')]),
+  quorum: (dataDir) =>
+    opensByUnlocking(
+      dataDir,
+      quorum.shares.slice(1).map((share) => share.reveal()),
+    ),
+  bao: (dataDir) => opensAtStart(dataDir, TRANSIT, true),
+};
+const NAMES = Object.keys(OPENS_WITH);
+
+async function isOpen({ admin }: TestService): Promise<boolean> {
+  const { status, body } = await admin.get('/api/v1/credentials/a/b');
+  assert.ok(status === 200 || body.error.code === 'VAULT_LOCKED', `${status}`);
+  return body.data?.value === 'kept';
+}
+
+/** On a copy, because a start is recorded. A start that is refused opens nothing. */
+function onCopy(
+  dataDir: string,
+  losesRootKey: boolean,
+  flags: readonly string[],
+  opens: (service: TestService) => Promise<boolean>,
+): Promise<boolean> {
+  return withScope(async (within) => {
+    const copy = join(temporaryDirectory(within), 'data');
+    cpSync(dataDir, copy, { recursive: true });
+    await copyDatabaseOf(dataDir, copy);
+    if (losesRootKey) rmSync(join(copy, 'root.key'));
+    const service = await startTestService(within, flags, copy).catch((error: Error) => error.message);
+    if (typeof service !== 'string') return opens(service);
+    assert.match(service, /key slot|root key/i);
+    return false;
+  });
+}
+
+const opensAtStart = (dataDir: string, flags: readonly string[], losesRootKey: boolean) =>
+  onCopy(dataDir, losesRootKey, flags, isOpen);
+
+const opensByUnlocking = (dataDir: string, secrets: readonly string[]) =>
+  onCopy(dataDir, true, [], async (service) => {
+    assert.equal(await isOpen(service), false);
+    for (const secret of secrets) await service.anonymous.post('/api/v1/unlock', { secret });
+    return isOpen(service);
+  });
+
+/** The 15 combinations of the slots that remain. */
+const combinations = Array.from({ length: 15 }, (_, bits) => NAMES.filter((_, at) => ((bits + 1) >> at) % 2 === 1));
+
+for (const remaining of combinations) {
+  test(`of the slots ${remaining.join(', ')} each one opens the vault alone, and no other one does`, async (t) => {
+    const dataDir = await withScope(async (within) => {
+      const directory = join(temporaryDirectory(t), 'data');
+      cpSync(original, directory, { recursive: true });
+      await copyDatabaseOf(original, directory);
+      const { admin, stop } = await startTestService(within, TRANSIT, directory);
+      for (const name of NAMES.filter((each) => !remaining.includes(each)))
+        assert.equal((await admin.delete(`${SLOTS}/${name}`)).status, 204);
+      await stop();
+      return directory;
+    });
+    const opening = [];
+    for (const name of NAMES) if (await OPENS_WITH[name]?.(dataDir)) opening.push(name);
+    assert.deepEqual(opening, remaining);
+  });
+}

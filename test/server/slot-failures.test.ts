@@ -1,0 +1,172 @@
+// What happens when a key slot does not open: it is not added, and at a start another slot opens the vault.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { KeySlot, SlotKind, StoredKeys, VaultId } from '../../src/core/keyset.ts';
+import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
+import { VaultKeys } from '../../src/crypto/keys.ts';
+import { openUnattended } from '../../src/server/open-keys.ts';
+import { slotSecretsOf } from '../../src/server/slots/slot-secrets.ts';
+import { transitSlots } from '../../src/server/slots/transit.ts';
+import { makeCertificate } from '../kit/certificate.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { AWS_CREDENTIALS, startKms, startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
+import { assertRejected } from '../kit/responses.ts';
+import { startTestService } from '../kit/service.ts';
+import { copyVault } from './vaults.ts';
+
+const SLOTS = '/api/v1/key/slots';
+const VAULT = 'the vault' as VaultId;
+const scope = { after };
+const directory = temporaryDirectory(scope);
+const tokenFile = join(directory, 'token');
+writeFileSync(tokenFile, TRANSIT_TOKEN, { mode: 0o600 });
+const configurationWith = (changes: object) => ({
+  dataDir: directory,
+  rootKeyFile: null,
+  credentialsDirectory: undefined,
+  transit: { address: null, tokenFile, caFile: null, mount: 'transit' },
+  awsKms: { endpoint: null, environment: AWS_CREDENTIALS },
+  ...changes,
+});
+const NO_FILE = { path: join(directory, 'root.key'), secret: null };
+
+test('a slot whose service encrypts and does not decrypt is not added', async (t) => {
+  const address = await startTransit(t, { mayDecrypt: false });
+  const flags = ['--transit-token-file', tokenFile, '--transit-address', address];
+  const { admin } = await startTestService(t, flags);
+  const added = await admin.post(SLOTS, { name: 'bao', kind: 'transit', key: 'leasehold' });
+  assert.match(
+    assertRejected(added, 'INVALID_REQUEST'),
+    /was encrypted but cannot be decrypted: Transit returned 403 for decrypt\. Give the service the permission/,
+  );
+  assert.equal((await admin.get(SLOTS)).body.data.length, 1);
+  const awsKms = { endpoint: await startKms(t, { mayDecrypt: false }), environment: AWS_CREDENTIALS };
+  await assert.rejects(
+    slotSecretsOf(configurationWith({ awsKms }), NO_FILE).create('aws-kms', 'alias/leasehold', VAULT),
+    /cannot be decrypted: AWS KMS returned AccessDeniedException for Decrypt/,
+  );
+});
+
+for (const [name, environment] of [
+  ['of two words', { ...AWS_CREDENTIALS, AWS_REGION: 'us east' }],
+  ['with a path', { ...AWS_CREDENTIALS, AWS_REGION: 'x/../y' }],
+] as const) {
+  test(`an AWS region ${name} is a problem of its slot`, async () => {
+    const secrets = slotSecretsOf(configurationWith({ awsKms: { endpoint: null, environment } }), NO_FILE);
+    const slot = { kind: 'aws-kms', parameters: { key: 'alias/leasehold', ciphertext: 'AAAA' } } as const;
+    assert.deepEqual(await secrets.open(slot, VAULT), {
+      problem: 'the AWS region is not valid: set AWS_REGION to a name such as eu-west-1',
+    });
+  });
+}
+
+test('a region, a token file and a root key file that cannot be used leave the next slot to open the vault', async (t) => {
+  const file = join(temporaryDirectory(t), 'root.key');
+  symlinkSync(file, file);
+  const credentials = temporaryDirectory(t);
+  const secret = new Uint8Array(32).fill(9);
+  writeFileSync(join(credentials, 'leasehold'), Buffer.from(secret).toString('base64'));
+  const slotOf = (kind: SlotKind, parameters: KeySlot['parameters'], own: Uint8Array): KeySlot => ({
+    id: kind as string as KeySlot['id'],
+    name: kind as string as KeySlot['name'],
+    kind,
+    parameters,
+    publicKey: slotPublicKey(slotPrivateKey(own)),
+    createdAt: 0,
+  });
+  const lost = new Uint8Array(32).fill(1);
+  const keys = VaultKeys.create(0, new Uint8Array(32).fill(2));
+  const initial = keys.initial([
+    slotOf('aws-kms', { key: 'alias/leasehold', ciphertext: 'AAAA' }, lost),
+    slotOf('file', {}, lost),
+    slotOf('transit', { key: 'leasehold', ciphertext: 'AAAA' }, lost),
+    slotOf('systemd', { credential: 'leasehold' }, secret),
+  ]);
+  const stored: StoredKeys = { ...initial, keyCheck: keys.checkValue };
+  const configuration = configurationWith({
+    rootKeyFile: file,
+    credentialsDirectory: credentials,
+    transit: { address: 'http://127.0.0.1:9', tokenFile: '/nonexistent', caFile: null, mount: 'transit' },
+    awsKms: { endpoint: null, environment: { ...AWS_CREDENTIALS, AWS_REGION: 'us east' } },
+  });
+  const found = { path: file, secret: null, problem: `${file} cannot be read: ELOOP.` };
+  const opened = await openUnattended(stored, found, slotSecretsOf(configuration, found));
+  assert.ok('keys' in opened);
+  const without = { ...configuration, credentialsDirectory: undefined };
+  const line =
+    /^No key slot opens the vault\. Key slot aws-kms: the AWS region .* Key slot file: \S+ cannot be read: .*ELOOP.* Key slot transit: .*\(ENOENT\).* Key slot systemd: [^.\n]*\.$/;
+  await assert.rejects(openUnattended(stored, found, slotSecretsOf(without, found)), { message: line });
+});
+
+test('the service starts with another slot if its root key file is a link to itself', async (t) => {
+  const [dataDir, flags] = [
+    await copyVault(t),
+    ['--transit-token-file', tokenFile, '--transit-address', await startTransit(t)],
+  ];
+  const first = await startTestService(t, flags, dataDir);
+  assert.equal((await first.admin.post(SLOTS, { name: 'bao', kind: 'transit', key: 'leasehold' })).status, 201);
+  await first.stop();
+  const link = join(temporaryDirectory(t), 'root.key');
+  symlinkSync(link, link);
+  const again = await startTestService(t, [...flags, '--root-key-file', link], dataDir);
+  assert.equal((await again.admin.get('/api/v1/credentials/a/b')).body.data?.value, 'kept');
+});
+
+test('a root key file that cannot be written is an error of the request', async (t) => {
+  const place = join(temporaryDirectory(t), 'keys');
+  mkdirSync(place);
+  const { admin } = await startTestService(t, ['--root-key-file', join(place, 'root.key')]);
+  rmSync(place, { recursive: true });
+  const added = await admin.post(SLOTS, { name: 'next', kind: 'file' });
+  assert.match(
+    assertRejected(added, 'INVALID_REQUEST'),
+    /^the root key file cannot be read or written \(ENOENT\): .*root\.key$/,
+  );
+});
+
+test('a file of Transit that cannot be used is named, and is not a failure to reach it', async (t) => {
+  const { certFile } = makeCertificate(t);
+  const [empty, lines, missing] = ['empty', 'lines', 'missing'].map((name) => join(directory, name));
+  assert.ok(empty && lines && missing);
+  writeFileSync(empty, '\n');
+  writeFileSync(lines, 's.one\ns.two\n');
+  const options = { address: await startTransit(t), tokenFile, caFile: certFile, mount: 'transit' };
+  await transitSlots(options).create('leasehold', VAULT);
+  const damaged = join(directory, 'damaged');
+  writeFileSync(damaged, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  const rejects = async (changes: object, message: string) =>
+    assert.rejects(transitSlots({ ...options, ...changes }).create('leasehold', VAULT), { message });
+  await rejects({ tokenFile: missing }, `the token file of Transit cannot be read (ENOENT): ${missing}`);
+  await rejects({ caFile: missing }, `the CA file of Transit cannot be read (ENOENT): ${missing}`);
+  for (const file of [empty, lines])
+    await rejects({ tokenFile: file }, `the token file of Transit must contain one token on one line: ${file}`);
+  for (const file of [empty, tokenFile, damaged])
+    await rejects({ caFile: file }, `the CA file of Transit must contain certificates in PEM: ${file}`);
+});
+
+test("the slots of other services do not load Node's client of browsers", async () => {
+  const load = `
+    const [, kms, transit] = process.argv;
+    const [{ awsKmsSlots }, { transitSlots }] = await Promise.all([import(kms), import(transit)]);
+    const environment = {
+      AWS_REGION: 'eu-west-1', AWS_WEB_IDENTITY_TOKEN_FILE: ${JSON.stringify(tokenFile)}, AWS_ROLE_ARN: 'a role',
+      AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9',
+    };
+    const options = { address: 'http://127.0.0.1:9', tokenFile: ${JSON.stringify(tokenFile)}, caFile: null, mount: 'a' };
+    for (const slots of [
+      awsKmsSlots({ endpoint: null, environment }),
+      awsKmsSlots({ endpoint: 'http://127.0.0.1:9', environment: ${JSON.stringify(AWS_CREDENTIALS)} }),
+      transitSlots(options),
+    ]) {
+      const message = await slots.create('leasehold', 'v').then(() => 'created', (error) => error.message);
+      if (!message.includes('ECONNREFUSED')) throw new Error(message);
+    }
+    console.log(JSON.stringify(process.moduleLoadList.filter((name) => name.includes('undici'))));`;
+  const paths = ['aws-kms', 'transit'].map((name) => join(import.meta.dirname, `../../src/server/slots/${name}.ts`));
+  const flags = ['--input-type=module', '--eval', load, ...paths];
+  assert.equal(execFileSync(process.execPath, flags, { encoding: 'utf8' }), '[]\n');
+});

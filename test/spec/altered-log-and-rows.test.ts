@@ -1,0 +1,133 @@
+// The log and the rows are altered together: the digest in the head record shows it. SOURCE: docs/formats.md, "State in
+// the log".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
+import { type Attack, attack, type Kind, prepare, probe } from './state-attacks.ts';
+
+const UNPROVEN = /agents and policies cannot be checked against the log, because .*accept-rollback/;
+/** Removes the newest entry about a policy or an agent, as if the change had never happened. */
+const FORGET = `DELETE FROM audit_entries WHERE seq = (SELECT max(seq) FROM audit_entries
+  WHERE subject LIKE 'policy:%' OR subject LIKE 'agent:%')`;
+
+/** A node that could not decide tries again every second. */
+async function reaches(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    if (await condition()) return;
+    await sleep(100);
+  }
+  assert.fail('the node does not decide again');
+}
+
+async function verifies({ admin }: TestService): Promise<boolean> {
+  return (await admin.get('/api/v1/audit/verify')).body.data.valid;
+}
+
+for (const [kind, how] of [
+  ['policy', 'inserted again'],
+  ['policy', 'set back'],
+  ['agent', 'inserted again'],
+  ['agent', 'set back'],
+] as const satisfies readonly (readonly [Kind, Attack])[]) {
+  test(`${kind}, ${how}, and the entry removed too: nothing is in force until it is accepted`, async (t) => {
+    const service = await startTestService(t);
+    const token = await prepare(service);
+    const edit = await attack(kind, how, service, token);
+    await service.stop();
+    await edit();
+    await executeSql(service.dataDir, FORGET);
+    for (let start = 0; start < 2; start++) {
+      const again = await startTestService(t, [], service.dataDir);
+      assert.match(again.warnings.join('\n'), UNPROVEN);
+      assert.equal(await probe('session', again, token), 401);
+      assert.deepEqual((await again.admin.get('/api/v1/policies')).body.data, []);
+      assert.equal(await verifies(again), false);
+      await again.stop();
+    }
+    const accepted = await startTestService(t, ['--accept-rollback'], service.dataDir);
+    assert.equal((await accepted.admin.get('/api/v1/policies')).body.data.length, 1);
+    await accepted.stop();
+    const last = await startTestService(t, [], service.dataDir);
+    assert.doesNotMatch(last.warnings.join('\n'), UNPROVEN);
+    assert.equal((await last.admin.get('/api/v1/policies')).body.data.length, 1);
+    assert.equal(await verifies(last), false);
+  });
+}
+
+test('an entry about a policy is removed and its row is not: only that policy is out of force', async (t) => {
+  const service = await startTestService(t);
+  const token = await prepare(service);
+  const other = { name: 'other', principal: 'agent:x', resources: ['x'], actions: ['list'] };
+  await service.admin.post('/api/v1/policies', other);
+  await service.stop();
+  await executeSql(service.dataDir, FORGET);
+  for (let start = 0; start < 2; start++) {
+    const again = await startTestService(t, [], service.dataDir);
+    assert.match(again.warnings.join('\n'), /^1 row of agents or policies .*policy:other/m);
+    assert.equal(await probe('session', again, token), 200);
+    assert.equal((await again.admin.get('/api/v1/policies/other')).status, 404);
+    await again.stop();
+  }
+});
+
+test('a head record that is missing or forged proves nothing', async (t) => {
+  for (const sql of [
+    'DELETE FROM audit_head',
+    "UPDATE audit_head SET control = 'AAAA'",
+    'UPDATE audit_head SET epoch = epoch - 1',
+  ]) {
+    const service = await startTestService(t);
+    const token = await prepare(service);
+    await service.admin.get('/api/v1/credentials/prod/key');
+    await service.stop();
+    await executeSql(service.dataDir, sql);
+    const again = await startTestService(t, [], service.dataDir);
+    assert.match(again.warnings.join('\n'), UNPROVEN, sql);
+    assert.equal(await probe('session', again, token), 401, sql);
+    await again.stop();
+  }
+});
+
+if (STORE === 'postgres') {
+  test('a removal that is kept from another node takes effect there', async (t) => {
+    const service = await startTestService(t);
+    const token = await prepare(service);
+    const other = await startAnotherNode(t, service);
+    assert.equal(await probe('policy', other, token), 200);
+    await service.admin.delete('/api/v1/policies/bot-0');
+    await executeSql(service.dataDir, 'DELETE FROM control_removals');
+    assert.equal(await probe('policy', other, token), 403);
+  });
+
+  test('a frozen epoch stops a node, and a removal is in effect when it is put right', async (t) => {
+    const service = await startTestService(t);
+    const token = await prepare(service);
+    const other = await startAnotherNode(t, service);
+    const [head] = await selectRows(service.dataDir, 'SELECT epoch FROM audit_head');
+    await service.admin.delete('/api/v1/policies/bot-0');
+    await executeSql(service.dataDir, `UPDATE audit_head SET epoch = ${Number(head?.['epoch'])}`);
+    assert.equal(await probe('policy', other, token), 503);
+    await executeSql(service.dataDir, 'UPDATE audit_head SET epoch = epoch + 1');
+    await reaches(async () => (await probe('policy', other, token)) === 403);
+  });
+
+  test('a node that reads a policy again, with the entry of its removal gone, decides nothing', async (t) => {
+    const service = await startTestService(t);
+    const token = await prepare(service);
+    const other = await startAnotherNode(t, service);
+    const edit = await attack('policy', 'inserted again', service, token);
+    await edit();
+    const keep = 'CREATE TABLE kept_entries AS SELECT * FROM audit_entries';
+    await executeSql(service.dataDir, `${keep}; ${FORGET}; UPDATE policies SET epoch = 1000000`);
+    const policy = { principal: 'agent:x', resources: ['x'], actions: ['list'] };
+    const { status } = await other.admin.put('/api/v1/policies/other', policy);
+    assert.equal(status, 503);
+    assert.equal(await probe('policy', other, token), 503);
+    const restore = 'INSERT INTO audit_entries SELECT * FROM kept_entries ON CONFLICT DO NOTHING';
+    await executeSql(service.dataDir, `${restore}; DROP TABLE kept_entries`);
+    await reaches(async () => (await probe('policy', other, token)) === 403);
+  });
+}

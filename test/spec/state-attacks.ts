@@ -1,0 +1,131 @@
+/** Edits of the database behind the service's back: each row that answers to the log, in each way. */
+import assert from 'node:assert/strict';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
+import type { TestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
+
+export const KINDS = ['agent', 'policy', 'credential', 'targets', 'session'] as const;
+export type Kind = (typeof KINDS)[number];
+export const ATTACKS = ['inserted again', 'set back', 'changed', 'taken away'] as const;
+export type Attack = (typeof ATTACKS)[number];
+
+interface Target {
+  readonly tables: readonly string[];
+  readonly where: string;
+  readonly subject: (dataDir: string) => Promise<string>;
+  /** Removes and changes the row through the interface. */
+  readonly remove: (service: TestService, token: string) => Promise<{ status: number }>;
+  readonly change: ((service: TestService) => Promise<{ status: number }>) | null;
+  /** A change outside. */
+  readonly alter: string;
+  /** What a client gets when the row does not count. */
+  readonly denied: number;
+}
+
+const CREDENTIAL_TABLES = STORE === 'sqlite' ? ['credentials'] : ['credentials', 'credential_versions'];
+
+export const TARGETS: Readonly<Record<Kind, Target>> = {
+  agent: {
+    tables: ['agents'],
+    where: "name = 'bot'",
+    subject: async () => 'agent:bot',
+    remove: ({ admin }) => admin.delete('/api/v1/agents/bot'),
+    change: ({ admin }) => admin.post('/api/v1/panic', { agent: 'bot' }),
+    alter: "UPDATE agents SET description = 'x' WHERE name = 'bot'",
+    denied: 401,
+  },
+  policy: {
+    tables: ['policies'],
+    where: "name = 'bot-0'",
+    subject: async () => 'policy:bot-0',
+    remove: ({ admin }) => admin.delete('/api/v1/policies/bot-0'),
+    change: ({ admin }) =>
+      admin.put('/api/v1/policies/bot-0', { principal: 'agent:bot', resources: ['other/*'], actions: ['retrieve'] }),
+    alter: "UPDATE policies SET max_ttl_seconds = 31536000 WHERE name = 'bot-0'",
+    denied: 403,
+  },
+  credential: {
+    tables: CREDENTIAL_TABLES,
+    where: '1 = 1',
+    subject: async () => 'credential:prod/key',
+    remove: ({ admin }) => admin.delete('/api/v1/credentials/prod/key'),
+    change: ({ admin }) => admin.post('/api/v1/credentials', { path: 'prod/key', value: 'rotated' }),
+    alter: "UPDATE credentials SET description = 'x'",
+    denied: 500,
+  },
+  targets: {
+    tables: ['usages'],
+    where: '1 = 1',
+    subject: async () => 'targets:prod/key',
+    remove: ({ admin }) => admin.delete('/api/v1/targets/prod/key'),
+    change: ({ admin }) => admin.put('/api/v1/targets/prod/key', { service: 'anthropic' }),
+    alter: 'UPDATE usages SET updated_at = updated_at + 1',
+    denied: 404,
+  },
+  session: {
+    tables: ['sessions'],
+    where: '1 = 1',
+    async subject(dataDir) {
+      const rows = await selectRows(dataDir, "SELECT subject FROM audit_entries WHERE subject LIKE 'session:%'");
+      return String(rows[0]?.['subject']);
+    },
+    remove: (service, token) => service.as(token).delete('/auth/session'),
+    change: null,
+    alter: 'UPDATE sessions SET expires_at = expires_at + 1',
+    denied: 401,
+  },
+};
+
+/** Prepares the attack through the interface. Returns the edit of the database, which must have no effect. */
+export async function attack(
+  kind: Kind,
+  how: Attack,
+  service: TestService,
+  token: string,
+): Promise<() => Promise<void>> {
+  const { tables, where, remove, change, alter } = TARGETS[kind];
+  const { dataDir } = service;
+  const of = (table: string): string => (table === tables[0] ? where : '1 = 1');
+  const keep = tables.map((table) => `CREATE TABLE kept_${table} AS SELECT * FROM ${table} WHERE ${of(table)}`);
+  const clear = tables.map((table) => `DELETE FROM ${table} WHERE ${of(table)}`);
+  const putBack = tables.map((table) => `INSERT INTO ${table} SELECT * FROM kept_${table}`);
+  if (how === 'changed') return () => executeSql(dataDir, alter);
+  if (how === 'taken away') return () => executeSql(dataDir, clear.join(';'));
+  await executeSql(dataDir, keep.join(';'));
+  const { status } = await (how === 'set back' && change !== null ? change(service) : remove(service, token));
+  assert.ok(status < 300, `${kind} ${how}: ${status}`);
+  const drop = tables.map((table) => `DROP TABLE kept_${table}`);
+  return () => executeSql(dataDir, [...clear, ...putBack, ...drop].join(';'));
+}
+
+/** The status of what the row of the kind allows the session. */
+export async function probe(kind: Kind, service: TestService, token: string): Promise<number> {
+  const caller = service.as(token);
+  if (kind === 'targets') return (await service.admin.get('/api/v1/targets/prod/key')).status;
+  return (await caller.get('/api/v1/credentials/prod/key')).status;
+}
+
+export async function prepare(service: TestService): Promise<string> {
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'prod/key', value: 'one' });
+  assert.equal((await admin.put('/api/v1/targets/prod/key', { service: 'openai' })).status, 200);
+  const { token } = await service.agent('bot', { 'prod/*': ['retrieve', 'list'] });
+  for (const kind of KINDS) assert.equal(await probe(kind, service, token), 200, kind);
+  return token;
+}
+
+export const PROBLEM: Readonly<Record<Attack, string>> = {
+  'inserted again': 'not as recorded',
+  'set back': 'not as recorded',
+  changed: 'altered',
+  'taken away': 'missing',
+};
+
+/** The recorded states in the order of the log. */
+export async function readRecorded(dataDir: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const rows = await selectRows(
+    dataDir,
+    'SELECT subject, state FROM audit_entries WHERE subject IS NOT NULL ORDER BY seq',
+  );
+  return rows.map((row) => ({ ...row }));
+}

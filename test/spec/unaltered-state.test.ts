@@ -1,0 +1,84 @@
+// A check of the state finds nothing in a vault that was not altered outside: under load on each node, while values are
+// sealed again, and after sweeps.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { scanState } from '../../src/vault/verification/state-scan.ts';
+import { logIn, readAgentKey } from '../kit/client.ts';
+import { scaled } from '../kit/scale.ts';
+import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
+import { openStore, STORE } from '../kit/stores.ts';
+import { vaultKeysOf } from '../kit/vault-keys.ts';
+
+const LOAD_MS = scaled(3000, 60_000);
+const WORKERS = 3;
+const DAY_MS = 24 * 3_600_000;
+
+/** The rows of one agent and its credentials, which come, change and go. */
+async function work({ admin, address, dataDir, as }: TestService, other: TestService, name: string): Promise<void> {
+  const done = async (answer: Promise<{ status: number; text: string }>): Promise<void> => {
+    const { status, text } = await answer;
+    assert.ok(status < 300, text);
+  };
+  await done(admin.post('/api/v1/agents', { name }));
+  await done(other.admin.put(`/api/v1/policies/${name}`, policyOf(name)));
+  const token = await logIn(address, name, readAgentKey(dataDir, name));
+  const path = `${name}/key`;
+  for (const value of ['one', 'two'.repeat(1000), 'three', 'four']) {
+    await done(as(token).post('/api/v1/credentials', { path, value }));
+    await done(other.admin.put(`/api/v1/targets/${path}`, { service: 'openai' }));
+  }
+  await done(admin.delete(`/api/v1/targets/${path}`));
+  await done(admin.post('/api/v1/panic', { agent: name }));
+  await done(other.as(await logIn(address, name, readAgentKey(dataDir, name))).delete('/auth/session'));
+  await done(other.admin.delete(`/api/v1/credentials/${path}`));
+  await done(other.admin.delete(`/api/v1/policies/${name}`));
+  await done(admin.delete(`/api/v1/agents/${name}`));
+}
+
+const policyOf = (name: string) => ({
+  principal: `agent:${name}`,
+  resources: [`${name}/*`],
+  actions: ['store', 'retrieve'],
+});
+
+test('nothing is found under load on each node, while data keys rotate', async (t) => {
+  const service = await startTestService(t);
+  const other = STORE === 'postgres' ? await startAnotherNode(t, service) : service;
+  for (let at = 0; at < 100; at++) await service.admin.post('/api/v1/credentials', { path: `still/${at}`, value: 'v' });
+  const until = performance.now() + LOAD_MS;
+  const repeat = async (what: () => Promise<unknown>): Promise<number> => {
+    let times = 0;
+    for (; performance.now() < until; times++) await what();
+    return times;
+  };
+  const check = async ({ admin }: TestService): Promise<void> => {
+    const { body, text } = await admin.get('/api/v1/audit/verify?values=true');
+    assert.deepEqual([body.data?.valid, body.data?.state.problems], [true, []], text);
+  };
+  const [checks] = await Promise.all([
+    repeat(() => check(service)),
+    repeat(() => check(other)),
+    repeat(() => service.admin.post('/api/v1/key/rotate', { key: 'data' }).then(() => sleep(200))),
+    ...Array.from({ length: WORKERS }, (_, worker) => repeat(() => work(service, other, `bot-${worker}`))),
+  ]);
+  t.diagnostic(`${checks} checks`);
+  assert.ok((checks ?? 0) > 1);
+});
+
+test('the rows of ended sessions that a sweep removed are not missing', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('bot');
+  await service.stop();
+  const [store, keys] = [await openStore(service.dataDir), await vaultKeysOf(service.dataDir)];
+  const swept = Date.now() + 2 * DAY_MS;
+  await store.sweep(swept, 1000);
+  const findAt = async (now: number) => {
+    let found: readonly { problem: string }[] = [];
+    for await (const { problems } of scanState({ store, keys, clock: { now: () => now } }, true)) found = problems;
+    return found.map(({ problem }) => problem);
+  };
+  assert.deepEqual([await findAt(swept), await findAt(Date.now())], [[], ['missing']]);
+  await store.close();
+});

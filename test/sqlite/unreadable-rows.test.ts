@@ -1,0 +1,66 @@
+// Values that only an altered row has: numbers that JavaScript cannot represent, and text that is not UTF-8. The row is
+// named, and nothing else stops working.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { executeSql } from '../kit/direct-db.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const HUGE = '9223372036854775807';
+const VALUE = '/api/v1/credentials/prod/key';
+
+/** The rows of each table, altered while the service is stopped, and the service that was started again. */
+async function altered(t: TestContext, sql: string): Promise<TestService & { token: string }> {
+  const service = await startTestService(t);
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'one' });
+  await service.admin.put('/api/v1/targets/prod/key', { service: 'openai' });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/other', value: 'two' });
+  const { token } = await service.agent('bot', { 'prod/*': ['retrieve'] });
+  await service.stop();
+  await executeSql(service.dataDir, sql);
+  return { ...(await startTestService(t, [], service.dataDir)), token };
+}
+
+async function problemsOf({ admin }: TestService): Promise<string[]> {
+  const { body, text } = await admin.get('/api/v1/audit/verify?state=true');
+  assert.equal(body.data?.valid, true, text);
+  return body.data.state.problems.map(({ subject, problem }: Record<string, string>) => `${subject}: ${problem}`);
+}
+
+for (const [alteration, subject] of [
+  [`UPDATE agents SET registered_at = ${HUGE}`, 'agent:bot'],
+  [`UPDATE policies SET max_ttl_seconds = ${HUGE}`, 'policy:bot-0'],
+  [`UPDATE credentials SET created_at = ${HUGE} WHERE path = 'prod/key'`, 'credential:prod/key'],
+  [`UPDATE usages SET updated_at = ${HUGE}`, 'targets:prod/key'],
+  [`UPDATE sessions SET expires_at = ${HUGE}`, 'session:'],
+] as const) {
+  test(`${subject}, with a huge number: it grants nothing and is named, and others are used`, async (t) => {
+    const service = await altered(t, alteration);
+    const [problem = '', ...others] = await problemsOf(service);
+    assert.ok(problem.startsWith(subject) && problem.endsWith(': altered'), problem);
+    assert.deepEqual(others, []);
+    const isTargets = subject === 'targets:prod/key';
+    const asked = isTargets ? service.admin.get('/api/v1/targets/prod/key') : service.as(service.token).get(VALUE);
+    assert.notEqual((await asked).status, 200);
+    assert.equal((await service.admin.get('/api/v1/credentials/prod/other')).body.data.value, 'two');
+    assert.equal((await service.admin.get('/api/v1/credentials')).body.data.length, 2);
+  });
+}
+
+test('a huge number in the log breaks the chain at its entry', async (t) => {
+  const { admin } = await altered(t, `UPDATE audit_entries SET bytes_in = ${HUGE} WHERE seq = 3`);
+  const { valid, break_at_entry } = (await admin.get('/api/v1/audit/verify')).body.data;
+  assert.deepEqual([valid, break_at_entry], [false, 3]);
+});
+
+test('a scan ends although the keys of rows are not UTF-8', async (t) => {
+  const text = `CAST(x'ff' AS TEXT)`;
+  const service = await altered(
+    t,
+    `UPDATE policies SET name = ${text};
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+    INSERT INTO policies SELECT ${text} || i || ${text}, 'agent:bot', '[]', '[]', 60, 1, 'mac', NULL FROM n`,
+  );
+  const problems = await problemsOf(service);
+  assert.ok(problems.includes('policy:\ufffd: altered'), problems.slice(0, 5).join());
+});
