@@ -84,7 +84,10 @@ export function prepareDatabases(scope: Scope, prepare: (url: string) => Promise
 /** The store of a data directory without a service. */
 export async function openStore(dataDir: string, syncFile?: SyncFile): Promise<Store> {
   const url = await databaseUrlOf(dataDir);
-  if (url === null) return new SqliteStore(join(dataDir, 'leasehold.db'), { syncFile });
+  // WHY no checkpoint while idle: its thread would keep the next store from opening the file, where opening it again
+  // without closing simulates a crash.
+  const checkpoints = { idleMs: 2 ** 31 - 1 };
+  if (url === null) return new SqliteStore(join(dataDir, 'leasehold.db'), { syncFile, checkpoints });
   rejectSyncFile(syncFile);
   return PostgresStore.open(parseAddress(url));
 }
