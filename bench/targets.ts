@@ -2,8 +2,7 @@
 // name a million of them. Nothing here touches a store.
 
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import type { PublicKey } from '../src/core/agent.ts';
-import type { AgentName } from '../src/core/names.ts';
+import type { AgentName, PublicKey } from '../src/core/names.ts';
 import type { CredentialPath } from '../src/core/path.ts';
 import { type PolicyDraft, parsePolicy } from '../src/core/policy.ts';
 import type { Target } from './types.ts';

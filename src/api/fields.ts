@@ -8,7 +8,8 @@ import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
-import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
+import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, PRINCIPAL_NAME, UUID } from '../core/names.ts';
+import { ROLES } from '../core/operator.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
 import { MAX_LIMIT } from '../core/policy-limits.ts';
@@ -68,10 +69,21 @@ const Resource = text(
   },
 );
 export const AgentName = text(AGENT_NAME, 1, 63, { description: 'Not `admin`, `service` or `anonymous`.' });
-/** An agent's name, or a reserved one. */
-export const ActorName = text(ACTOR_NAME, 1, 63);
+export const OperatorName = text(AGENT_NAME, 1, 63, {
+  description: 'Without the prefix `operator:`, which the log and logins add.',
+});
+/** Who logs in. */
+export const PrincipalName = text(PRINCIPAL_NAME, 1, 72, {
+  description: 'An agent’s name, or `operator:<name>`.',
+});
+/** An agent's name, an operator's with the prefix `operator:`, or a reserved one. */
+export const ActorName = text(ACTOR_NAME, 1, 72);
+export const Role = word(ROLES, { title: 'Role' });
+export const Roles = Type.Array(Role, { minItems: 1, maxItems: ROLES.length });
 export const PolicyName = text(POLICY_NAME, 1, 128);
-export const Principal = text(PRINCIPAL, 7, 70, { description: '`agent:<name>`, or with one `*` at the end.' });
+export const Principal = text(PRINCIPAL, 7, 73, {
+  description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
+});
 export const CredentialType = text(CREDENTIAL_TYPE, 1, 64);
 export const SlotName = text(SLOT_NAME, 1, 63);
 export const SlotKind = word(SLOT_KINDS);

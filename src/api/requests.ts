@@ -108,7 +108,7 @@ export const SimulatedRequest = object(
   { description: 'Only with the action `use`: decides by the targets of the credential too.' },
 );
 export const SimulateRequest = object({
-  agent: fields.AgentName,
+  agent: fields.PrincipalName,
   resource: fields.Path,
   action: fields.Text,
   request: Type.Optional(SimulatedRequest),
@@ -132,10 +132,14 @@ export const AgentRotation = object({
     }),
   ),
 });
-export const ChallengeRequest = object({ agent_name: fields.AgentName });
+const operator = { roles: fields.Roles, description: Type.Optional(fields.Description) };
+export const OperatorRequest = object({ name: fields.OperatorName, public_key: fields.PublicKey, ...operator });
+export const OperatorReplacement = object(operator);
+export const OperatorRotation = object({ public_key: fields.PublicKey });
+export const ChallengeRequest = object({ agent_name: fields.PrincipalName });
 export const VerifyRequest = object({
   challenge_id: fields.Id,
-  agent_name: fields.AgentName,
+  agent_name: fields.PrincipalName,
   signature: fields.Signature,
 });
 export const RevokeRequest = object(

@@ -102,6 +102,13 @@ export const Agent = object({
   public_key: fields.PublicKey,
   registered_at: Timestamp,
 });
+export const Operator = object({
+  name: fields.OperatorName,
+  description: fields.Description,
+  roles: Type.Array(fields.Role),
+  public_key: fields.PublicKey,
+  added_at: Timestamp,
+});
 export const RotatedAgent = object({
   name: fields.AgentName,
   public_key: fields.PublicKey,
@@ -114,8 +121,12 @@ export const Challenge = object({
 });
 export const Session = object({
   session_id: Type.String({ description: 'The bearer token of the session.' }),
-  agent_name: fields.AgentName,
+  agent_name: fields.PrincipalName,
   expires_at: Timestamp,
+  roles: Type.Optional(Type.Array(fields.Role, { description: 'Of an operator.' })),
+  ends_at: Type.Optional(
+    Type.String({ ...Timestamp, description: 'Of an operator: renewals extend the session up to this time.' }),
+  ),
 });
 export const Lease = object({
   lease_id: fields.Id,

@@ -9,6 +9,7 @@ export type Completes =
   | 'path'
   | 'agent'
   | 'own agent'
+  | 'operator'
   | 'policy'
   | 'assignment'
   | 'path or assignment'

@@ -88,7 +88,8 @@ function toSeconds(given: string, field: string): number {
 export const CONNECTION_FLAGS = {
   address: text('URL', 'address of the service (LEASEHOLD_ADDR)'),
   agent: text('NAME', 'log in as this agent with its key (LEASEHOLD_AGENT)', 'own agent'),
-  'key-file': text('FILE', "the agent's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)", 'file'),
+  operator: text('NAME', 'log in as this operator with its key (LEASEHOLD_OPERATOR)', 'operator'),
+  'key-file': text('FILE', "the agent's or operator's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)", 'file'),
   'token-file': text('FILE', 'read the token from this file (LEASEHOLD_TOKEN_FILE)', 'file'),
   'data-dir': text(
     'DIR',

@@ -1,12 +1,17 @@
 /** Builds the invocation that a command runs with. */
 
+import type { CallOptions } from '../client/api-client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { OPERATOR_PREFIX } from '../core/names.ts';
+import { OPERATOR_IDLE_MS } from '../core/operations/sessions.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';
 import { createOutput } from './output/output.ts';
 import { vaultHint } from './report-error.ts';
-import type { Settings } from './settings/settings.ts';
+import { writeLogin } from './settings/logins.ts';
+import { userDirsOf } from './settings/resolve.ts';
+import type { Login, Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
@@ -38,11 +43,32 @@ export function createInvocation(context: InvocationContext): Invocation {
       return connect(current);
     },
     async close() {
-      if (settings.identity.value.kind !== 'agent') return;
-      // A session that cannot be ended expires within the hour.
-      await connected?.logOut({ signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) }).catch(() => undefined);
+      const who = settings.identity.value;
+      const options = { signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) };
+      // A session that cannot be ended expires within the hour, and one that cannot be renewed at its time.
+      if (who.kind === 'agent') await connected?.logOut(options).catch(() => undefined);
+      if (connected !== null && who.kind === 'session' && isIdle(who))
+        await renewLogin(connected, terminal, settings, who, options).catch(() => undefined);
     },
   };
+}
+
+type SavedSession = Extract<Login, { kind: 'session' }>;
+
+/** Whether half of the idle time of an operator's saved session is over. */
+function isIdle({ name, expiresAt }: SavedSession): boolean {
+  return name.startsWith(OPERATOR_PREFIX) && Date.parse(expiresAt) - Date.now() < OPERATOR_IDLE_MS / 2;
+}
+
+async function renewLogin(
+  vault: Leasehold,
+  terminal: Terminal,
+  { address }: Settings,
+  session: SavedSession,
+  options: CallOptions,
+): Promise<void> {
+  const { expires_at } = await vault.renewSession(options);
+  writeLogin(userDirsOf(terminal), address.value, { ...session, expiresAt: expires_at });
 }
 
 /** @throws UsageError without an identity, or when an unread file might name another one */

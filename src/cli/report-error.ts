@@ -3,12 +3,13 @@
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
 import { ApiError } from '../core/errors.ts';
+import { OPERATOR_PREFIX } from '../core/names.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls, escapeLines } from './output/cells.ts';
-import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
+import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
 import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
 interface ErrorContext {
@@ -78,7 +79,7 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
   const who = settings?.identity.value;
   if (who !== undefined && who.kind !== 'anonymous') {
     if (code === 'AUTH_FAILED' && who.kind !== 'token')
-      return `Login failed: agent ${who.name} is not registered, or this is not its key`;
+      return `Login failed: ${titleOf(who.name)} is not registered, or this is not its key`;
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') {
       if (isAdminToken(who)) return 'This administrator token is not valid; it may be from an earlier start';
       if (who.kind === 'session') return 'Your session has expired';
@@ -126,6 +127,8 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
       return 'Use --key-file FILE. To make a key and register it: leasehold agent add NAME';
     case 'ACCESS_DENIED':
       if (who !== undefined && mayBeAdministrator(who)) return null;
+      if (who !== undefined && 'name' in who && who.name.startsWith(OPERATOR_PREFIX))
+        return `An operator with the role admin can change that: leasehold operator set, or a policy for ${who.name}.`;
       return 'This needs the administrator: omit --agent on the machine of the service, or use LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
@@ -133,15 +136,17 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
       if (noun === 'login') return null;
       if (who?.kind === 'session') {
         const end = identity?.level === 'login' ? '. To use another identity: leasehold logout' : '';
-        return `Run: leasehold login --agent ${who.name}${end}`;
+        return `Run: leasehold login --${titleOf(who.name)}${end}`;
       }
       if (who?.kind === 'anonymous') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
         return `The token came from ${identity?.source}. The service makes a new token at each start; the current one is in daemon.token in its data directory.`;
       }
       return `The token came from ${identity?.source}.`;
-    case 'AUTH_FAILED':
-      return `The agent came from ${identity?.source}. Check whether it is registered with leasehold agent show, or use another key with --key-file.`;
+    case 'AUTH_FAILED': {
+      const kind = who !== undefined && 'name' in who && who.name.startsWith(OPERATOR_PREFIX) ? 'operator' : 'agent';
+      return `The ${kind} came from ${identity?.source}. Check whether it is registered with leasehold ${kind} show, or use another key with --key-file.`;
+    }
     default:
       return null;
   }

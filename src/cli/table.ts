@@ -14,6 +14,7 @@ import { KEY_COMMANDS } from './commands/keys.ts';
 import { LEASE_COMMANDS } from './commands/leases.ts';
 import { LOCK_COMMANDS } from './commands/lock.ts';
 import { mcp } from './commands/mcp.ts';
+import { OPERATOR_COMMANDS } from './commands/operators.ts';
 import { POLICY_COMMANDS } from './commands/policies.ts';
 import { run } from './commands/run.ts';
 import { scanCommand } from './commands/scan.ts';
@@ -34,6 +35,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
+  { title: 'Operators', commands: OPERATOR_COMMANDS },
   { title: 'Leases', commands: LEASE_COMMANDS },
   { title: 'Exposure', commands: EXPOSURE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },

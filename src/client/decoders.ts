@@ -11,6 +11,8 @@ export type Decoder<T> = (body: unknown) => T;
 export const isText = (value: unknown): boolean => typeof value === 'string';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
+const isListOfText = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+
 const KINDS = {
   text: isText,
   'text or null': (value: unknown) => value === null || isText(value),
@@ -19,7 +21,8 @@ const KINDS = {
   'optional text': (value: unknown) => value === undefined || value === null || isText(value),
   'optional integer': (value: unknown) => value === undefined || value === null || isWhole(value),
   boolean: (value: unknown) => typeof value === 'boolean',
-  'list of text': (value: unknown) => Array.isArray(value) && value.every(isText),
+  'list of text': isListOfText,
+  'optional list of text': (value: unknown) => value === undefined || isListOfText(value),
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -40,7 +43,9 @@ type KindOf<T> = [T] extends [string]
               ? 'optional integer'
               : [T] extends [readonly string[]]
                 ? 'list of text'
-                : Decoder<T>;
+                : [T] extends [readonly string[] | undefined]
+                  ? 'optional list of text'
+                  : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
 export function object<T extends object>(shape: Shape<T>): Decoder<T> {
@@ -124,8 +129,21 @@ export const decodeRotatedAgent = object<types.RotatedAgent>({
   public_key: 'text',
   former_key_until: 'text or null',
 });
+export const decodeOperator = object<types.Operator>({
+  name: 'text',
+  description: 'text',
+  roles: 'list of text',
+  public_key: 'text',
+  added_at: 'text',
+});
 export const decodeChallenge = object<types.Challenge>({ challenge_id: 'text', nonce: 'text', expires_at: 'text' });
-export const decodeSession = object<types.SessionWire>({ session_id: 'text', agent_name: 'text', expires_at: 'text' });
+export const decodeSession = object<types.SessionWire>({
+  session_id: 'text',
+  agent_name: 'text',
+  expires_at: 'text',
+  roles: 'optional list of text',
+  ends_at: 'optional text',
+});
 export const decodeLease = object<types.Lease>({
   lease_id: 'text',
   agent_name: 'text',

@@ -18,6 +18,7 @@ import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
+import { Operators } from './operators.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
 import { Targets } from './targets.ts';
@@ -51,6 +52,7 @@ export class Leasehold {
   readonly credentials: Credentials;
   readonly policies: Policies;
   readonly agents: Agents;
+  readonly operators: Operators;
   readonly keys: Keys;
   readonly leases: Leases;
   readonly exposure: ExposureCalls;
@@ -79,6 +81,7 @@ export class Leasehold {
     this.credentials = new Credentials(this.#api, leases);
     this.policies = new Policies(this.#api);
     this.agents = new Agents(this.#api);
+    this.operators = new Operators(this.#api);
     this.keys = new Keys(this.#api);
     this.leases = new Leases(this.#api, leases);
     this.exposure = new ExposureCalls(this.#api, leases);
@@ -129,6 +132,13 @@ export class Leasehold {
   /** Reads the session of the token in use from the service. */
   async readSession(options: CallOptions = {}): Promise<AgentSession> {
     const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
+    return { ...others, session_id: new Secret(session_id) };
+  }
+
+  /** Extends the session of the token in use. Only for an operator. */
+  async renewSession({ signal }: CallOptions = {}): Promise<AgentSession> {
+    const spec = { method: 'POST', path: '/auth/session/renew', retry: 'always', signal } as const;
+    const { session_id, ...others } = (await this.#api.ask(spec, decodeSession)).data;
     return { ...others, session_id: new Secret(session_id) };
   }
 

@@ -3,10 +3,17 @@
  */
 import { ApiError, invalidRequest } from './errors.ts';
 import { type Lease, statusOf } from './lease.ts';
-import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Brand, type TokenHash } from './names.ts';
-
-/** Base64 of the 32 raw bytes of an Ed25519 public key. */
-export type PublicKey = Brand<string, 'PublicKey'>;
+import {
+  type ActorName,
+  ADMIN,
+  ADMIN_ID,
+  type AgentId,
+  type AgentName,
+  type OperatorName,
+  type PublicKey,
+  type TokenHash,
+} from './names.ts';
+import type { Operator } from './operator.ts';
 
 export interface Agent {
   /** Immutable: an agent registered again under the same name gets a new id and inherits nothing. */
@@ -22,24 +29,32 @@ export interface Agent {
   readonly formerKeyUntil?: number | null;
 }
 
-/** Whether a login with the key succeeds at that time. */
-export function hasKey(agent: Agent, publicKey: PublicKey, now: number): boolean {
+/** Whether a login with the key succeeds at that time. An operator has no former key. */
+export function hasKey(
+  agent: Pick<Agent, 'publicKey' | 'formerPublicKey' | 'formerKeyUntil'>,
+  publicKey: PublicKey,
+  now: number,
+): boolean {
   if (agent.publicKey === publicKey) return true;
   return agent.formerPublicKey === publicKey && now < (agent.formerKeyUntil ?? 0);
 }
 
 export interface Session {
   readonly tokenHash: TokenHash;
+  /** Of an agent or of an operator. */
   readonly agentId: AgentId;
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** Of an operator's session, which renewals extend up to this time; absent for an agent's. */
+  readonly endsAt?: number | null;
 }
 
-/** The credentials of a request: the administrator's token, already compared, or the hash of a session token. */
+/** The credentials of a request: the administrator's token, already compared, or the hash of a token. */
 export type Authentication =
   | { readonly kind: 'admin' }
   /** `agentName`: the session's agent when the request arrived. The batch identifies the caller again. */
   | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName }
+  | { readonly kind: 'operator'; readonly tokenHash: TokenHash; readonly agentName: OperatorName }
   /** The token of a use lease, which is good for `startUse` only. */
   | { readonly kind: 'lease'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
@@ -53,14 +68,21 @@ export type Requester =
 export type Caller =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session }
+  | { readonly kind: 'operator'; readonly operator: Operator; readonly session: Session }
   | { readonly kind: 'lease'; readonly agent: Agent; readonly lease: Lease };
+
+/** A caller with a session. */
+export type SessionCaller = Extract<Caller, { session: Session }>;
 
 /** The lookups that `identify` needs. */
 export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
   leaseByToken(tokenHash: TokenHash): Lease | null;
   agentById(id: AgentId): Agent | null;
+  operatorById(id: AgentId): Operator | null;
 }
+
+type HolderLookup = Pick<CallerLookup, 'agentById' | 'operatorById'>;
 
 /** For every token that opens no session, so that callers learn nothing about it. */
 export const UNKNOWN_TOKEN = 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.';
@@ -74,8 +96,7 @@ export const MAX_DESCRIPTION_LENGTH = 1024;
 export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
   if (authentication.kind === 'admin') return authentication;
   if (authentication.kind === 'lease') return identifyHolder(lookup, authentication, now);
-  const session = lookup.session(authentication.tokenHash);
-  return identifySession(session, session === null ? null : lookup.agentById(session.agentId), now);
+  return identifySession(lookup.session(authentication.tokenHash), lookup, now);
 }
 
 /** The agent's name was authenticated with the token; the row of a lease is not. */
@@ -92,25 +113,30 @@ function identifyHolder(
   return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
 }
 
-/** As `identify`; `agent` is the one with the session's `agentId`. */
-export function identifySession(
-  session: Session | null,
-  agent: Agent | null,
-  now: number,
-): (Caller & { kind: 'agent' }) | ApiError {
-  const isEnded = agent !== null && session !== null && session.issuedAt <= (agent.sessionsEndedAt ?? -1);
-  if (session === null || agent === null || isEnded) {
-    return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
-  }
+/** As `identify`. */
+export function identifySession(session: Session | null, lookup: HolderLookup, now: number): SessionCaller | ApiError {
+  const caller = session === null ? null : holderOf(session, lookup);
+  if (session === null || caller === null) return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
+  const { sessionsEndedAt } = caller.kind === 'agent' ? caller.agent : caller.operator;
+  if (session.issuedAt <= (sessionsEndedAt ?? -1)) return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
   if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');
-  return { kind: 'agent', agent, session };
+  return caller;
+}
+
+function holderOf(session: Session, lookup: HolderLookup): SessionCaller | null {
+  const agent = lookup.agentById(session.agentId);
+  if (agent !== null) return { kind: 'agent', agent, session };
+  const operator = lookup.operatorById(session.agentId);
+  return operator === null ? null : { kind: 'operator', operator, session };
 }
 
 export function actorName(caller: Caller): ActorName {
+  if (caller.kind === 'operator') return caller.operator.name;
   return caller.kind === 'admin' ? ADMIN : caller.agent.name;
 }
 
 export function actorId(caller: Caller): AgentId {
+  if (caller.kind === 'operator') return caller.operator.id;
   return caller.kind === 'admin' ? ADMIN_ID : caller.agent.id;
 }
 

@@ -33,8 +33,16 @@ export const EVENT_TYPES = [
   'agent.list',
   'agent.read',
   'agent.panic',
+  'operator.add',
+  'operator.break_glass',
+  'operator.replace',
+  'operator.rotate',
+  'operator.remove',
+  'operator.list',
+  'operator.read',
   'auth.verify',
   'session.end',
+  'session.renew',
   'session.read',
   'lease.list',
   'lease.read',
@@ -73,7 +81,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
-  /** A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>`, or `*` for a list. */
+  /** A credential path, `policy:<name>`, `agent:<name>`, `operator:<name>`, `lease:<id>`, or `*` for a list. */
   readonly resource: string;
   readonly result: AuditResult;
   readonly policyName: string | null;
@@ -150,8 +158,6 @@ export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 const ENTRY_FORMAT = 'leasehold-audit-v1';
 const USE_FORMAT = 'leasehold-audit-v2';
 const STATE_FORMAT = 'leasehold-audit-v3';
-const HEAD_FORMAT = 'leasehold-head-v2';
-const HEAD_FORMAT_WITHOUT_TREE = 'leasehold-head-v1';
 
 /** Base64 of 32 zero bytes: the previous MAC of the first entry. */
 export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
@@ -210,33 +216,6 @@ export function hasUse({
     redactions == null &&
     ended == null
   );
-}
-
-/** The fields of the head record that its MAC covers. */
-export interface HeadFields {
-  readonly seq: number;
-  readonly hmac: string;
-  /** Counts the batches that changed the control state. */
-  readonly epoch: number;
-  /** The compact range of the Merkle tree, which has `seq` leaves. Null in a record of an earlier version. */
-  readonly tree: string | null;
-  /** The digest of the control state. Null until it is first computed. */
-  readonly control: string | null;
-}
-
-/**
- * The text whose UTF-8 bytes the head record's MAC covers. A record of an earlier version has no tree, and its MAC does
- * not cover the epoch.
- */
-export function canonicalHead({ seq, hmac, epoch, tree, control }: HeadFields): string {
-  return JSON.stringify(
-    tree === null ? [HEAD_FORMAT_WITHOUT_TREE, seq, hmac] : [HEAD_FORMAT, seq, hmac, epoch, tree, control],
-  );
-}
-
-/** The head record as one line of words; an empty or a missing word is a hyphen. */
-export function headWords({ seq, hmac, mac, epoch, tree, control }: HeadFields & { readonly mac: string }): string {
-  return [seq, hmac, mac, epoch, tree || '-', control ?? '-'].join(' ');
 }
 
 /** Maps each event type to the part after its dot. */

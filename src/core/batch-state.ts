@@ -91,6 +91,10 @@ export class BatchState implements CallerLookup {
     return this.control.agentById(id);
   }
 
+  operatorById(id: AgentId) {
+    return this.control.operatorById(id);
+  }
+
   credential(path: CredentialPath): Credential | null {
     return this.loaded.credentials.get(path) ?? null;
   }
@@ -139,6 +143,8 @@ export class BatchState implements CallerLookup {
       case 'removeAgent':
       case 'putPolicy':
       case 'removePolicy':
+      case 'putOperator':
+      case 'removeOperator':
         this.control.apply(change);
         return;
       case 'putSession':

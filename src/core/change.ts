@@ -7,7 +7,17 @@ import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
 import type { BulkRevocation, Lease } from './lease.ts';
-import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
+import type {
+  AgentId,
+  AgentName,
+  ChallengeId,
+  CredentialId,
+  LeaseId,
+  OperatorName,
+  PolicyName,
+  TokenHash,
+} from './names.ts';
+import type { Operator } from './operator.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
 import type { RecordedState } from './state.ts';
@@ -17,6 +27,7 @@ import type { Usage } from './target.ts';
 export type DirectChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
+  | { readonly kind: 'removeOperator'; readonly name: OperatorName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash; readonly issuedAt: number }
   | { readonly kind: 'consumeChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
@@ -38,6 +49,7 @@ export type Change =
   // Rows on which decisions depend are stored with a MAC.
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
+  | { readonly kind: 'putOperator'; readonly operator: Operator }
   | { readonly kind: 'putSession'; readonly session: Session }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
@@ -56,13 +68,15 @@ export type Change =
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
-/** Whether the change alters agents or policies, which nodes hold in memory: such a change increments the epoch. */
+/** Whether the change alters what nodes hold in memory (agents, operators, policies): it increments the epoch. */
 export function changesControlState(change: Change): boolean {
   return (
     change.kind === 'putAgent' ||
     change.kind === 'removeAgent' ||
     change.kind === 'putPolicy' ||
     change.kind === 'removePolicy' ||
+    change.kind === 'putOperator' ||
+    change.kind === 'removeOperator' ||
     change.kind === 'editKeyset' ||
     (change.kind === 'recordStates' && change.isLast)
   );

@@ -1,7 +1,8 @@
-/** The control state: agents and policies, held in memory and compiled for deciding. */
+/** The control state: agents, operators and policies, held in memory and compiled for deciding. */
 import type { Agent } from './agent.ts';
 import type { Change } from './change.ts';
-import type { AgentId, AgentName } from './names.ts';
+import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
+import { hasRole, type Operator } from './operator.ts';
 import type { Policy } from './policy.ts';
 import { PolicyIndex } from './policy-index.ts';
 
@@ -11,8 +12,12 @@ export class ControlState {
   /** By the name in lower case: no two agents differ only in case. */
   readonly #agentsByName = new Map<string, Agent>();
 
-  constructor(agents: Iterable<Agent>, policies: Iterable<Policy>) {
+  /** By the name in lower case, as agents. */
+  readonly #operators = new Map<string, Operator>();
+
+  constructor(agents: Iterable<Agent>, policies: Iterable<Policy>, operators: Iterable<Operator> = []) {
     for (const agent of agents) this.#putAgent(agent);
+    for (const operator of operators) this.#operators.set(operator.name.toLowerCase(), operator);
     for (const policy of policies) this.policies.put(policy);
   }
 
@@ -39,12 +44,43 @@ export class ControlState {
     return [...this.#agentsById.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  /** There are few operators. */
+  operatorById(id: AgentId): Operator | null {
+    return this.#operators.values().find((operator) => operator.id === id) ?? null;
+  }
+
+  operatorByName(name: OperatorName): Operator | null {
+    const operator = this.#operators.get(name.toLowerCase());
+    return operator?.name === name ? operator : null;
+  }
+
+  /** Who logs in with the name. */
+  principalByName(name: PrincipalName): Agent | Operator | null {
+    return isOperatorName(name) ? this.operatorByName(name) : this.agentByName(name);
+  }
+
+  isOperatorNameTaken(name: OperatorName): boolean {
+    return this.#operators.has(name.toLowerCase());
+  }
+
+  /** Whether an operator has the role admin. */
+  hasAdmin(): boolean {
+    return this.#operators.values().some((operator) => hasRole(operator, 'admin'));
+  }
+
+  /** By name. */
+  operators(): Operator[] {
+    return [...this.#operators.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
   apply(change: Change): void {
     if (change.kind === 'putAgent') this.#putAgent(change.agent);
     if (change.kind === 'removeAgent') {
       this.#agentsById.delete(change.id);
       this.#agentsByName.delete(change.name.toLowerCase());
     }
+    if (change.kind === 'putOperator') this.#operators.set(change.operator.name.toLowerCase(), change.operator);
+    if (change.kind === 'removeOperator') this.#operators.delete(change.name.toLowerCase());
     if (change.kind === 'putPolicy') this.policies.put(change.policy);
     if (change.kind === 'removePolicy') this.policies.remove(change.name);
   }

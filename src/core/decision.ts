@@ -3,7 +3,7 @@
  * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
  * SOURCE: docs/decisions.md, "Policies".
  */
-import type { AgentName, PolicyName } from './names.ts';
+import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { matches, type Pattern } from './pattern.ts';
 import { ACTIONS, type Action, isAction, type TtlSeconds } from './policy.ts';
@@ -23,22 +23,35 @@ export const DENIAL_REASONS: Readonly<Record<Denial, string>> = {
   unknown_action: `the action does not exist; the actions are ${ACTIONS.join(', ')}`,
 };
 
-export function decide(policies: PolicyIndex, agent: AgentName, action: string, path: CredentialPath): Decision {
+/** As the log and the caller get it. */
+export function denialReason(denial: Denial, name: PrincipalName): string {
+  const reason = DENIAL_REASONS[denial];
+  return isOperatorName(name) ? reason.replace('this agent', 'this operator') : reason;
+}
+
+export function decide(policies: PolicyIndex, name: PrincipalName, action: string, path: CredentialPath): Decision {
   if (!isAction(action)) return { allowed: false, denial: 'unknown_action' };
-  const policy = policies.findDecidingPolicy(agent, action, path);
+  const policy = policies.findDecidingPolicy(name, action, path);
   if (policy !== null) return { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
-  if (!policies.hasAnyPolicy(agent)) return { allowed: false, denial: 'no_policy' };
-  if (!policies.hasAction(agent, action)) return { allowed: false, denial: 'no_action' };
+  if (!policies.hasAnyPolicy(name)) return { allowed: false, denial: 'no_policy' };
+  if (!policies.hasAction(name, action)) return { allowed: false, denial: 'no_action' };
   return { allowed: false, denial: 'no_path' };
 }
 
 /** Explains the decision in a sentence. Scans all patterns of the agent, so a retrieval never calls it. */
 export function explain(
   decision: Decision,
-  question: { policies: PolicyIndex; agent: AgentName; isRegistered: boolean; action: string; path: CredentialPath },
+  question: {
+    policies: PolicyIndex;
+    agent: PrincipalName;
+    isRegistered: boolean;
+    action: string;
+    path: CredentialPath;
+  },
 ): string {
   const { policies, agent, isRegistered, action, path } = question;
-  const unregisteredNote = isRegistered ? '' : ' The agent is not registered.';
+  const unregistered = isOperatorName(agent) ? ' The operator does not exist.' : ' The agent is not registered.';
+  const unregisteredNote = isRegistered ? '' : unregistered;
   if (decision.allowed) {
     const policy = policies.get(decision.policyName);
     const matchedPattern = policy?.resources.find((pattern) => matches(pattern, path));
@@ -47,7 +60,7 @@ export function explain(
   const nearest =
     decision.denial === 'no_path' ? nearestPattern(policies.grantedPatterns(agent, action as Action), path) : null;
   const near = nearest === null ? '' : `; the nearest pattern is ${nearest}`;
-  const sentence = `${DENIAL_REASONS[decision.denial]}${near}.`;
+  const sentence = `${denialReason(decision.denial, agent)}${near}.`;
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${unregisteredNote}`;
 }
 

@@ -52,6 +52,7 @@ export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 export const ENDED_LEASE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 export const ADMIN_POLICY = 'builtin:admin';
+export const VIEWER_POLICY = 'builtin:viewer';
 export const ADMIN_LEASE_SECONDS = 3600;
 
 export function statusOf(lease: Lease, now: number): LeaseStatus {

@@ -6,16 +6,22 @@ declare const brand: unique symbol;
 export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
 export type AgentName = Brand<string, 'AgentName'>;
+/** `operator:` and a name with the grammar of agents' names, so that no operator is taken for an agent. */
+export type OperatorName = Brand<string, 'OperatorName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;
 export type CredentialType = Brand<string, 'CredentialType'>;
-/** The name of a caller in an audit entry or a lease: an agent's, or one of the reserved names. */
-export type ActorName = Brand<string, 'ActorName'> | AgentName;
+/** Whom policies name. */
+export type PrincipalName = AgentName | OperatorName;
+/** The name of a caller in an audit entry or a lease: an agent's, an operator's, or one of the reserved names. */
+export type ActorName = Brand<string, 'ActorName'> | PrincipalName;
 
 export type AgentId = Brand<string, 'AgentId'>;
 export type CredentialId = Brand<string, 'CredentialId'>;
 export type LeaseId = Brand<string, 'LeaseId'>;
 export type EntryId = Brand<string, 'EntryId'>;
 export type ChallengeId = Brand<string, 'ChallengeId'>;
+/** Base64 of the 32 raw bytes of an Ed25519 public key. */
+export type PublicKey = Brand<string, 'PublicKey'>;
 /** Base64 of the SHA-256 of a session token. Tokens are never stored. */
 export type TokenHash = Brand<string, 'TokenHash'>;
 
@@ -23,7 +29,11 @@ export type TokenHash = Brand<string, 'TokenHash'>;
 export const AGENT_NAME_PART =
   '(?!(?:[Aa][Dd][Mm][Ii][Nn]|[Ss][Ee][Rr][Vv][Ii][Cc][Ee]|[Aa][Nn][Oo][Nn][Yy][Mm][Oo][Uu][Ss])$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}';
 export const AGENT_NAME = new RegExp(`^${AGENT_NAME_PART}$`);
-export const ACTOR_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+export const OPERATOR_PREFIX = 'operator:';
+export const NAME_PREFIX = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+/** Of who logs in. */
+export const PRINCIPAL_NAME = new RegExp(`^(?:operator:)?${AGENT_NAME_PART}$`);
+export const ACTOR_NAME = /^(?:operator:)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 export const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -43,10 +53,34 @@ export function parseAgentName(text: string, field = 'name'): AgentName {
   return text as AgentName;
 }
 
-/** An agent's name or a reserved one, for filters. @throws INVALID_REQUEST */
+/** From the name without the prefix, as requests have it. @throws INVALID_REQUEST naming `field` and the rule. */
+export function parseOperatorName(text: string, field = 'name'): OperatorName {
+  if (!AGENT_NAME.test(text)) throw invalidRequest(field, AGENT_NAME_RULE);
+  return `${OPERATOR_PREFIX}${text}` as OperatorName;
+}
+
+/** Of who logs in: an agent's name, or an operator's with its prefix. @throws INVALID_REQUEST */
+export function parsePrincipalName(text: string, field: string): PrincipalName {
+  if (!text.startsWith(OPERATOR_PREFIX)) return parseAgentName(text, field);
+  return parseOperatorName(text.slice(OPERATOR_PREFIX.length), field);
+}
+
+export function isOperatorName(name: ActorName): name is OperatorName {
+  return name.startsWith(OPERATOR_PREFIX);
+}
+
+/** The resource of an entry about the caller: `agent:<name>`, also for a reserved name, or `operator:<name>`. */
+export function actorResource(name: ActorName): string {
+  return isOperatorName(name) ? name : `agent:${name}`;
+}
+
+/** An agent's name, an operator's with its prefix, or a reserved one, for filters. @throws INVALID_REQUEST */
 export function parseActorName(text: string, field: string): ActorName {
   if (!ACTOR_NAME.test(text)) {
-    throw invalidRequest(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+    throw invalidRequest(
+      field,
+      'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit; an operator has the prefix operator:',
+    );
   }
   return text as ActorName;
 }

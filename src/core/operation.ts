@@ -16,6 +16,8 @@ import {
   type JsonSerializable,
 } from './idempotency.ts';
 import type { AgentId, EntryId } from './names.ts';
+import { hasRole, roleFor } from './operator.ts';
+import { meets, type Preconditions } from './preconditions.ts';
 import type { Secret } from './secret.ts';
 
 /** The time, sequence number and ids of one decision. */
@@ -28,15 +30,6 @@ interface DecisionPoint {
   readonly entryId: EntryId;
   /** Returns a new UUIDv7. */
   newId(): string;
-}
-
-/**
- * Conditions of a request on its target. No resource has an entity tag, so a list of tags never matches.
- * SOURCE: RFC 9110, section 13.
- */
-export interface Preconditions {
-  readonly ifMatch: 'any' | 'tags' | null;
-  readonly ifNoneMatch: 'any' | null;
 }
 
 /** The data of a request that every operation needs. */
@@ -119,7 +112,10 @@ interface OperationSpec {
   readonly context: Context;
   readonly event: EventType;
   readonly resource: string;
-  /** `admin`: an agent is rejected, and the rejection is recorded. `use`: the token of a use lease is accepted too. */
+  /**
+   * `admin`: an agent is rejected, and the rejection is recorded. `use`: the token of a use lease is accepted too. An
+   * operator always needs the role of the event.
+   */
   readonly requiredRole: 'admin' | 'authenticated' | 'use';
   readonly reads?: ReadSet;
   /** Absent if the operation succeeds only on an existing target. */
@@ -136,8 +132,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
   return {
     reads: {
       ...reads,
-      ...(authentication.kind === 'session' ? { session: authentication.tokenHash } : {}),
-      ...(authentication.kind === 'lease' ? { leaseToken: authentication.tokenHash } : {}),
+      ...callerReads(authentication),
       ...(idempotency === undefined ? {} : { idempotency: idempotency.id }),
     },
     requester: authentication,
@@ -153,6 +148,13 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
       );
     },
   };
+}
+
+/** The rows that identify the caller. */
+export function callerReads(authentication: Authentication): Pick<ReadSet, 'session' | 'leaseToken'> {
+  if (authentication.kind === 'admin') return {};
+  const { kind, tokenHash } = authentication;
+  return kind === 'lease' ? { leaseToken: tokenHash } : { session: tokenHash };
 }
 
 function decideOnce<R>(
@@ -174,7 +176,16 @@ function decideOnce<R>(
     remoteAddr: context.remoteAddr,
     ...details,
   });
-  if (requiredRole === 'admin' && caller.kind !== 'admin') {
+  const needed = roleFor(event);
+  if (caller.kind === 'operator' && !hasRole(caller.operator, needed)) {
+    const reason = `only an operator with the role ${needed} may do this`;
+    return rejected(
+      'ACCESS_DENIED',
+      `Only an operator with the role ${needed} may do this.`,
+      entry('denied', { reason }),
+    );
+  }
+  if (requiredRole === 'admin' && caller.kind !== 'admin' && caller.kind !== 'operator') {
     const reason = 'only the administrator may do this';
     return rejected('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
   }
@@ -189,11 +200,6 @@ function decideOnce<R>(
   const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
   const message = 'A precondition of the request does not hold.';
   return rejected('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
-}
-
-/** Whether the preconditions hold. They are checked only if the operation would succeed without them. */
-function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolean {
-  return exists ? ifMatch !== 'tags' && ifNoneMatch === null : ifMatch === null;
 }
 
 /**

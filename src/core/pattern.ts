@@ -85,6 +85,13 @@ function mergeTwo(a: readonly PathRange[], b: readonly PathRange[]): PathRange[]
   return merged;
 }
 
+/** Whether every path that the pattern matches is in the ranges, which are merged. */
+export function coversPattern(ranges: readonly PathRange[], pattern: Pattern): boolean {
+  const { from, to } = rangeOf(pattern);
+  const range = ranges[rangeFrom(ranges, from)];
+  return range !== undefined && range.from <= from && to <= range.to;
+}
+
 /** The index of the first range that ends after the path: the first that can contain the path or a later one. */
 export function rangeFrom(ranges: readonly PathRange[], path: string): number {
   let [low, high] = [0, ranges.length];

@@ -3,21 +3,21 @@
  * the patterns that match the path, so that its cost depends on the depth of the path and not on the number of
  * policies.
  */
-import type { AgentName, PolicyName } from './names.ts';
+import type { PolicyName, PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { type PathRange, type Pattern, unionOf } from './pattern.ts';
 import { LengthMultiset, PatternIndex, stricterOf } from './pattern-index.ts';
-import type { Action, Policy, Principal } from './policy.ts';
+import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
 
-const MAX_CACHED_AGENTS = 10_000;
+const MAX_CACHED_NAMES = 10_000;
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
-  /** The lengths of the name prefixes of principals with `*`. */
+  /** The lengths of the principals with `*`, without it. */
   readonly #prefixLengths = new LengthMultiset();
   /** Caches `#findGrants`. It is cleared when a principal is added or removed. */
-  readonly #grantsByAgent = new Map<AgentName, readonly Map<Action, PatternIndex>[]>();
+  readonly #grantsByName = new Map<PrincipalName, readonly Map<Action, PatternIndex>[]>();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -58,59 +58,60 @@ export class PolicyIndex {
     if (actions.size === 0) this.#dropPrincipal(policy.principal);
   }
 
-  /** The most restrictive policy that matches agent, action and path, or null. */
-  findDecidingPolicy(agent: AgentName, action: Action, path: CredentialPath): Policy | null {
+  /** The most restrictive policy that matches the name, the action and the path, or null. */
+  findDecidingPolicy(name: PrincipalName, action: Action, path: CredentialPath): Policy | null {
     let found: Policy | null = null;
-    for (const actions of this.#grantsFor(agent)) {
+    for (const actions of this.#grantsFor(name)) {
       found = stricterOf(found, actions.get(action)?.mostRestrictive(path) ?? null);
     }
     return found;
   }
 
-  /** Every pattern that some policy grants the agent for the action. */
-  grantedPatterns(agent: AgentName, action: Action): Set<Pattern> {
+  /** Every pattern that some policy grants the agent or operator for the action. */
+  grantedPatterns(name: PrincipalName, action: Action): Set<Pattern> {
     const patterns = new Set<Pattern>();
-    for (const actions of this.#grantsFor(agent)) {
+    for (const actions of this.#grantsFor(name)) {
       for (const pattern of actions.get(action)?.patterns() ?? []) patterns.add(pattern);
     }
     return patterns;
   }
 
   /**
-   * The paths that those patterns match. Merges ranges only if several principals match the agent; otherwise they are
+   * The paths that those patterns match. Merges ranges only if several principals match the name; otherwise they are
    * cached.
    */
-  grantedRanges(agent: AgentName, action: Action): readonly PathRange[] {
-    return unionOf(this.#grantsFor(agent).map((actions) => actions.get(action)?.ranges() ?? []));
+  grantedRanges(name: PrincipalName, action: Action): readonly PathRange[] {
+    return unionOf(this.#grantsFor(name).map((actions) => actions.get(action)?.ranges() ?? []));
   }
 
-  /** Whether any policy names the agent. */
-  hasAnyPolicy(agent: AgentName): boolean {
-    return this.#grantsFor(agent).length > 0;
+  /** Whether any policy names the agent or operator. */
+  hasAnyPolicy(name: PrincipalName): boolean {
+    return this.#grantsFor(name).length > 0;
   }
 
-  /** Whether any policy grants the agent the action somewhere. */
-  hasAction(agent: AgentName, action: Action): boolean {
-    return this.#grantsFor(agent).some((actions) => actions.has(action));
+  /** Whether any policy grants the agent or operator the action somewhere. */
+  hasAction(name: PrincipalName, action: Action): boolean {
+    return this.#grantsFor(name).some((actions) => actions.has(action));
   }
 
-  #grantsFor(agent: AgentName): readonly Map<Action, PatternIndex>[] {
-    const known = this.#grantsByAgent.get(agent);
+  #grantsFor(name: PrincipalName): readonly Map<Action, PatternIndex>[] {
+    const known = this.#grantsByName.get(name);
     if (known !== undefined) return known;
-    const found = this.#findGrants(agent);
+    const found = this.#findGrants(name);
     // A simulation may ask for any name, so the cache needs a limit.
-    if (this.#grantsByAgent.size >= MAX_CACHED_AGENTS) this.#grantsByAgent.clear();
-    this.#grantsByAgent.set(agent, found);
+    if (this.#grantsByName.size >= MAX_CACHED_NAMES) this.#grantsByName.clear();
+    this.#grantsByName.set(name, found);
     return found;
   }
 
-  #findGrants(agent: AgentName): Map<Action, PatternIndex>[] {
+  #findGrants(name: PrincipalName): Map<Action, PatternIndex>[] {
     const found: Map<Action, PatternIndex>[] = [];
-    const exact = this.#byPrincipal.get(`agent:${agent}` as Principal);
+    const principal = principalOf(name);
+    const exact = this.#byPrincipal.get(principal);
     if (exact !== undefined) found.push(exact);
     for (const length of this.#prefixLengths.lengths()) {
-      if (length > agent.length) continue;
-      const actions = this.#byPrincipal.get(`agent:${agent.slice(0, length)}*` as Principal);
+      if (length > principal.length) continue;
+      const actions = this.#byPrincipal.get(`${principal.slice(0, length)}*` as Principal);
       if (actions !== undefined) found.push(actions);
     }
     return found;
@@ -121,18 +122,18 @@ export class PolicyIndex {
     if (known !== undefined) return known;
     const actions = new Map<Action, PatternIndex>();
     this.#byPrincipal.set(principal, actions);
-    this.#grantsByAgent.clear();
+    this.#grantsByName.clear();
     if (principal.endsWith('*')) this.#prefixLengths.add(prefixLength(principal));
     return actions;
   }
 
   #dropPrincipal(principal: Principal): void {
     this.#byPrincipal.delete(principal);
-    this.#grantsByAgent.clear();
+    this.#grantsByName.clear();
     if (principal.endsWith('*')) this.#prefixLengths.remove(prefixLength(principal));
   }
 }
 
 function prefixLength(principal: Principal): number {
-  return principal.length - 'agent:*'.length;
+  return principal.length - '*'.length;
 }

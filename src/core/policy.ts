@@ -4,11 +4,13 @@
  */
 import { invalidRequest } from './errors.ts';
 import {
-  ACTOR_NAME,
   AGENT_NAME_PART,
-  type AgentName,
   type Brand,
+  isOperatorName,
+  NAME_PREFIX,
+  OPERATOR_PREFIX,
   type PolicyName,
+  type PrincipalName,
   parseAgentName,
   parsePolicyName,
 } from './names.ts';
@@ -18,7 +20,7 @@ import { type LimitFields, type PolicyLimits, parseLimits } from './policy-limit
 export const ACTIONS = ['retrieve', 'use', 'list', 'store', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** `agent:<name>`; the name may end with `*`. */
+/** `agent:<name>` or `operator:<name>`; the name may end with `*`. */
 export type Principal = Brand<string, 'Principal'>;
 
 /** Seconds, 1 to 31,536,000 (a year). */
@@ -27,7 +29,9 @@ export type TtlSeconds = Brand<number, 'TtlSeconds'>;
 export const MAX_TTL_SECONDS = 31_536_000;
 const DEFAULT_TTL_SECONDS = 300 as TtlSeconds;
 export const MAX_RESOURCES = 256;
-export const PRINCIPAL = new RegExp(String.raw`^agent:(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`);
+export const PRINCIPAL = new RegExp(
+  String.raw`^(?:agent|operator):(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`,
+);
 
 export interface Policy {
   readonly name: PolicyName;
@@ -58,13 +62,14 @@ export function parseTtl(value: number, field: string): TtlSeconds {
 
 /** @throws INVALID_REQUEST */
 export function parsePrincipal(text: string): Principal {
-  const rule = 'must be agent:<name>, agent:<prefix>* or agent:*';
-  if (!text.startsWith('agent:')) throw invalidRequest('principal', rule);
-  const name = text.slice('agent:'.length);
+  const rule = 'must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:';
+  const kind = ['agent:', OPERATOR_PREFIX].find((prefix) => text.startsWith(prefix));
+  if (kind === undefined) throw invalidRequest('principal', rule);
+  const name = text.slice(kind.length);
   if (name === '*') return text as Principal;
   const prefix = name.endsWith('*') ? name.slice(0, -1) : name;
   if (prefix === name) parseAgentName(prefix, 'principal');
-  else if (!ACTOR_NAME.test(prefix)) throw invalidRequest('principal', rule);
+  else if (!NAME_PREFIX.test(prefix)) throw invalidRequest('principal', rule);
   return text as Principal;
 }
 
@@ -101,8 +106,17 @@ export function parsePolicy(fields: {
   };
 }
 
-/** Whether the principal names the agent. Case-sensitive. */
-export function principalMatches(principal: Principal, agent: AgentName): boolean {
-  const text = principal.slice('agent:'.length);
-  return text.endsWith('*') ? agent.startsWith(text.slice(0, -1)) : text === agent;
+/** The principal that names only this agent or operator. */
+export function principalOf(name: PrincipalName): Principal {
+  return (isOperatorName(name) ? name : `agent:${name}`) as string as Principal;
+}
+
+export function isOfOperators(principal: Principal): boolean {
+  return principal.startsWith(OPERATOR_PREFIX);
+}
+
+/** Whether the principal names the agent or operator. Case-sensitive. */
+export function principalMatches(principal: Principal, name: PrincipalName): boolean {
+  const exact = principalOf(name);
+  return principal.endsWith('*') ? exact.startsWith(principal.slice(0, -1)) : principal === exact;
 }

@@ -5,6 +5,7 @@
  */
 import type { Agent, Session } from './agent.ts';
 import type { Credential } from './credential.ts';
+import type { Operator } from './operator.ts';
 import type { Policy } from './policy.ts';
 import type { Usage } from './target.ts';
 
@@ -24,6 +25,7 @@ export interface RecordedState {
  */
 export const SUBJECT = {
   agent: ({ name }: Pick<Agent, 'name'>): string => `agent:${name.toLowerCase()}`,
+  operator: ({ name }: Pick<Operator, 'name'>): string => name.toLowerCase(),
   policy: ({ name }: Pick<Policy, 'name'>): string => `policy:${name}`,
   credential: ({ path }: Pick<Credential, 'path'>): string => `credential:${path}`,
   targets: ({ path }: Pick<Usage, 'path'>): string => `targets:${path}`,
@@ -36,7 +38,9 @@ export type SubjectKind = keyof typeof SUBJECT;
 /** Of the keyset, which is one row. */
 export const KEYSET_SUBJECT = 'keyset';
 
-/** Whether the row is an agent, a policy or the keyset, which nodes hold in memory. */
+const CONTROL_KINDS = ['agent:', 'operator:', 'policy:'];
+
+/** Whether the row is an agent, an operator, a policy or the keyset, which nodes hold in memory. */
 export function isControlSubject(subject: string): boolean {
-  return subject.startsWith('agent:') || subject.startsWith('policy:') || subject === KEYSET_SUBJECT;
+  return CONTROL_KINDS.some((kind) => subject.startsWith(kind)) || subject === KEYSET_SUBJECT;
 }

@@ -3,7 +3,8 @@
  * SOURCE: docs/formats.md.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, type EntryWithoutMac, GENESIS_MAC, type HeadFields } from '../core/audit.ts';
+import { canonicalEntry, type EntryWithoutMac, GENESIS_MAC } from '../core/audit.ts';
+import { canonicalHead, type HeadFields } from '../core/head-record.ts';
 import type { AuditKey, AuditKeys } from './audit-keys.ts';
 import { timingSafeEqualText } from './encoding.ts';
 

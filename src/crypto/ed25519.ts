@@ -2,8 +2,8 @@
 import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import type { PublicKey } from '../core/agent.ts';
 import { invalidRequest } from '../core/errors.ts';
+import type { PublicKey } from '../core/names.ts';
 import { decodeStrictBase64 } from './encoding.ts';
 import { Semaphore } from './semaphore.ts';
 

@@ -11,6 +11,7 @@ export type RowFields = readonly (string | number | readonly string[])[];
 /** The kind of a row, which the MAC covers. */
 export type RowKind =
   | 'agent'
+  | 'operator'
   | 'policy'
   | 'session'
   | 'credential'

@@ -6,7 +6,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Authentication } from '../core/agent.ts';
-import type { AgentName } from '../core/names.ts';
+import type { PrincipalName } from '../core/names.ts';
 import { writeError } from './connections.ts';
 import { defaultError } from './errors.ts';
 
@@ -17,7 +17,7 @@ const MAX_PROTECTED_PER_AGENT = 100;
 interface Connection {
   readonly address: string;
   /** The agent whose limit the connection counts towards. */
-  agentName: AgentName | null;
+  agentName: PrincipalName | null;
   /** Closes the connection and stops counting it. */
   close(): void;
 }
@@ -28,7 +28,7 @@ export class ConnectionLimits {
   readonly #bySocket = new WeakMap<Socket, Connection>();
   /** Longest idle first. */
   readonly #unprotected = new Set<Connection>();
-  readonly #protectedByAgent = new Map<AgentName, number>();
+  readonly #protectedByAgent = new Map<PrincipalName, number>();
   readonly #byAddress = new Map<string, number>();
   #total = 0;
 

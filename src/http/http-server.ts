@@ -16,6 +16,7 @@ import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Vault } from '../vault/vault.ts';
+import { checkRole } from './check-role.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
@@ -32,7 +33,7 @@ import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
 import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
-import { addRoutes, checkRole } from './register-routes.ts';
+import { addRoutes } from './register-routes.ts';
 import type { RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
 import type { MetricsPage, ProveService } from './route.ts';

@@ -1,6 +1,6 @@
 /** The headers If-Match and If-None-Match. SOURCE: RFC 9110, section 13. */
 import type { IncomingMessage } from 'node:http';
-import type { Preconditions } from '../core/operation.ts';
+import type { Preconditions } from '../core/preconditions.ts';
 
 /**
  * Null if the request has none. A POST selects no representation, so it has none; the route that stores a credential

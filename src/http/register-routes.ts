@@ -5,12 +5,8 @@ import type { TSchema } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import { Type } from '../api/schema.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import type { EventType } from '../core/audit.ts';
-import { ApiError, invalidRequest } from '../core/errors.ts';
-import { parseSlotName } from '../core/keyset.ts';
-import { parseAgentName, parsePolicyName } from '../core/names.ts';
+import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
-import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { authorizeScrape } from '../vault/scrape-access.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -130,34 +126,6 @@ async function handle(
   checkSchemas(row, request);
   const call = toCall(vault, request, reply, context);
   return send(reply, row, await row.handle(withIdempotency(row, request, call)));
-}
-
-/** Rejects an agent at a route of the administrator before the body is read, and records the denial. */
-export function checkRole(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
-  const { authentication, id: requestId } = request;
-  const { adminEvent } = request.routeOptions.config;
-  if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  if (adminEvent === undefined || authentication.kind === 'admin') {
-    done();
-    return;
-  }
-  const { name } = request.params as Record<string, string>;
-  const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const resource = resourceOf(adminEvent, name);
-  vault.ledger.submit(requireAdmin(context, adminEvent, resource)).then(() => done(), done);
-}
-
-/** The resource as the operation names it; `*` if the path has no name or an invalid one. */
-function resourceOf(event: EventType, name: string | undefined): string {
-  const [kind] = event.split('.');
-  if (name === undefined) return '*';
-  try {
-    if (kind === 'key') return `key:slot:${parseSlotName(name)}`;
-    return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
-  } catch (error) {
-    if (error instanceof ApiError) return '*';
-    throw error;
-  }
 }
 
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {

@@ -6,7 +6,10 @@ import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
+import { OPERATOR_PREFIX } from '../core/names.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
+import type { CurrentSession } from '../core/operations/sessions.ts';
+import type { Operator } from '../core/operator.ts';
 import type { Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
@@ -112,6 +115,24 @@ export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   description: agent.description,
   public_key: agent.publicKey,
   registered_at: toTimestamp(agent.registeredAt),
+});
+
+/** Without the prefix, as in requests. */
+export const toOperatorResponse = (operator: Operator): api.OperatorResponse => ({
+  name: operator.name.slice(OPERATOR_PREFIX.length),
+  description: operator.description,
+  roles: [...operator.roles],
+  public_key: operator.publicKey,
+  added_at: toTimestamp(operator.addedAt),
+});
+
+export const toSessionResponse = (token: string, session: CurrentSession): api.SessionResponse => ({
+  session_id: token,
+  agent_name: session.agentName,
+  expires_at: toTimestamp(session.expiresAt),
+  ...(session.operator === null
+    ? {}
+    : { roles: [...session.operator.roles], ends_at: toTimestamp(session.operator.endsAt) }),
 });
 
 export const toLeaseResponse = ({ lease, now }: LeaseAt): api.LeaseResponse => ({

@@ -2,6 +2,7 @@
 import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
+import type { Operator } from '../core/operator.ts';
 import type { Policy } from '../core/policy.ts';
 import type { SubjectKind } from '../core/state.ts';
 import type { Usage } from '../core/target.ts';
@@ -34,6 +35,15 @@ export const AUTHENTICATED_ROWS = {
     ...(agent.sessionsEndedAt == null && agent.formerPublicKey == null ? [] : [agent.sessionsEndedAt ?? '']),
     ...(agent.formerPublicKey == null ? [] : [agent.formerPublicKey, agent.formerKeyUntil ?? 0]),
   ]),
+  operator: authenticatedRows('operator', (operator: Operator) => [
+    operator.id,
+    operator.name,
+    operator.description,
+    operator.roles,
+    operator.publicKey,
+    operator.addedAt,
+    operator.sessionsEndedAt ?? '',
+  ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,
     policy.principal,
@@ -49,6 +59,8 @@ export const AUTHENTICATED_ROWS = {
     session.agentId,
     session.issuedAt,
     session.expiresAt,
+    // Sessions of agents keep the bytes that they had before operators existed.
+    ...(session.endsAt == null ? [] : [session.endsAt]),
   ]),
   credential: authenticatedRows('credential', (credential: Credential) => [
     credential.id,
@@ -78,6 +90,7 @@ export const AUTHENTICATED_ROWS = {
 
 const ROWS_BY_SUBJECT = {
   agent: AUTHENTICATED_ROWS.agent,
+  operator: AUTHENTICATED_ROWS.operator,
   policy: AUTHENTICATED_ROWS.policy,
   credential: AUTHENTICATED_ROWS.credential,
   targets: AUTHENTICATED_ROWS.usage,

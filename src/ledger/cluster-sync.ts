@@ -128,6 +128,13 @@ function apply({ control, digest }: VaultState, changes: ControlChanges, keys: V
     const isRecorded = states.get(SUBJECT.agent(agent)) === agent.mac;
     if (isRecorded && AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
   }
+  for (const name of changes.removedOperators) control.apply({ kind: 'removeOperator', name });
+  for (const operator of changes.operators) {
+    const isRecorded = states.get(SUBJECT.operator(operator)) === operator.mac;
+    if (isRecorded && AUTHENTICATED_ROWS.operator.isAuthentic(keys.row, operator)) {
+      control.apply({ kind: 'putOperator', operator });
+    } else control.apply({ kind: 'removeOperator', name: operator.name });
+  }
   for (const policy of changes.policies) {
     const isRecorded = states.get(SUBJECT.policy(policy)) === policy.mac;
     if (isRecorded && AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy)) {

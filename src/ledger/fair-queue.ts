@@ -19,13 +19,15 @@ export interface QueuedOperation {
 }
 
 /**
- * The key of the requester's queue: one for each agent, for each unauthenticated address, and for the administrator.
+ * The key of the requester's queue: one for each agent or operator, for each unauthenticated address, and for the
+ * administrator.
  */
 export function fairnessKeyOf(requester: Requester): string {
   switch (requester.kind) {
     case 'admin':
       return ADMIN;
     case 'session':
+    case 'operator':
     case 'lease':
       return requester.agentName;
     case 'unauthenticated':

@@ -1,6 +1,7 @@
 /**
- * Reads agents and policies, and proves them: each row by the newest entry about it, and the whole by the digest in the
- * head record, which also shows that no entry about a row was removed. SOURCE: docs/formats.md, "State in the log".
+ * Reads agents, operators and policies, and proves them: each row by the newest entry about it, and the whole by the
+ * digest in the head record, which also shows that no entry about a row was removed. SOURCE: docs/formats.md, "State in
+ * the log".
  */
 import { ControlState } from '../core/control.ts';
 import { KEYSET_SUBJECT, SUBJECT } from '../core/state.ts';
@@ -21,7 +22,7 @@ export type RecordedDigest =
 
 export interface ControlReading {
   readonly control: ControlState;
-  /** Of the agents and policies that are in force by the log. */
+  /** Of the agents, operators and policies that are in force by the log. */
   readonly digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   readonly unproven: string | null;
@@ -29,29 +30,34 @@ export interface ControlReading {
 
 /** Must not run while another node commits. Adds a line to `warnings` for rows that do not answer to the log. */
 export async function readControl(
-  store: Pick<Store, 'readAgents' | 'readPolicies' | 'readControlStates'>,
+  store: Pick<Store, 'readAgents' | 'readOperators' | 'readPolicies' | 'readControlStates'>,
   keys: VaultKeys,
   recorded: RecordedDigest,
   warnings: string[],
 ): Promise<ControlReading> {
   const { row: key } = keys;
-  const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
+  const [agents, operators] = [await store.readAgents(), await store.readOperators()];
+  const policies = await store.readPolicies();
   const states = await store.readControlStates();
   const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(key, agent));
+  const goodOperators = operators.filter((operator) => AUTHENTICATED_ROWS.operator.isAuthentic(key, operator));
   const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(key, policy));
   const stored = new Map([
     ...goodAgents.map((agent) => [SUBJECT.agent(agent), agent.mac] as const),
+    ...goodOperators.map((operator) => [SUBJECT.operator(operator), operator.mac] as const),
     ...goodPolicies.map((policy) => [SUBJECT.policy(policy), policy.mac] as const),
   ]);
   const digest = prove(keys, states, stored, recorded);
   if (digest === null) {
     const reason = recorded.kind === 'unknown' ? recorded.reason : 'the log and the rows were altered together';
-    const unproven = `The agents and policies cannot be checked against the log, because ${reason}: none of them is in force. Verify the log and restore a backup; or, to trust the database as it is, run leasehold audit accept-rollback.`;
+    const unproven = `The agents, operators and policies cannot be checked against the log, because ${reason}: none of them is in force. Verify the log and restore a backup; or, to trust the database as it is, run leasehold audit accept-rollback.`;
     warnings.push(unproven);
     return { control: new ControlState([], []), digest: new SetDigest(key), unproven };
   }
   const names =
-    recorded.kind === 'not yet recorded' ? [] : [...agents.map(SUBJECT.agent), ...policies.map(SUBJECT.policy)];
+    recorded.kind === 'not yet recorded'
+      ? []
+      : [...agents.map(SUBJECT.agent), ...operators.map(SUBJECT.operator), ...policies.map(SUBJECT.policy)];
   const ignored = names.filter((name) => states.get(name) !== stored.get(name) || !stored.has(name));
   warnAboutRows(
     ignored,
@@ -62,6 +68,7 @@ export async function readControl(
   const control = new ControlState(
     goodAgents.filter((agent) => isInForce(SUBJECT.agent(agent), agent.mac)),
     goodPolicies.filter((policy) => isInForce(SUBJECT.policy(policy), policy.mac)),
+    goodOperators.filter((operator) => isInForce(SUBJECT.operator(operator), operator.mac)),
   );
   return { control, digest, unproven: null };
 }
@@ -96,7 +103,7 @@ function warnAboutRows(ignored: readonly string[], missing: readonly string[], w
   const named = [...ignored, ...missing.map((subject) => `${subject} (removed)`)].slice(0, MAX_NAMED).map(printable);
   const others = count > named.length ? ` and ${count - named.length} more` : '';
   warnings.push(
-    `${count} ${count === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used: ${named.join(', ')}${others}. Register or create them again.`,
+    `${count} ${count === 1 ? 'row' : 'rows'} of agents, operators or policies in the database were altered outside Leasehold and are not used: ${named.join(', ')}${others}. Register or create them again.`,
   );
 }
 

@@ -18,7 +18,9 @@ export class SessionCache {
     return this.#sessions.get(tokenHash) ?? null;
   }
 
+  /** WHY not an operator's: another node may have renewed it. */
   put(session: Session): void {
+    if (session.endsAt != null) return;
     this.#sessions.set(session.tokenHash, session);
   }
 

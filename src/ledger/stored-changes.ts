@@ -16,6 +16,8 @@ export function toStored(
   switch (change.kind) {
     case 'putAgent':
       return { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, change.agent) };
+    case 'putOperator':
+      return { kind: 'putOperator', operator: AUTHENTICATED_ROWS.operator.withMac(keys.row, change.operator) };
     case 'putPolicy':
       return { kind: 'putPolicy', policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, change.policy) };
     case 'putSession':
@@ -70,6 +72,10 @@ function recordedState(change: StoredChange): RecordedState | null {
       return { subject: SUBJECT.agent(change.agent), state: change.agent.mac };
     case 'removeAgent':
       return { subject: SUBJECT.agent(change), state: REMOVED };
+    case 'putOperator':
+      return { subject: SUBJECT.operator(change.operator), state: change.operator.mac };
+    case 'removeOperator':
+      return { subject: SUBJECT.operator(change), state: REMOVED };
     case 'putPolicy':
       return { subject: SUBJECT.policy(change.policy), state: change.policy.mac };
     case 'removePolicy':

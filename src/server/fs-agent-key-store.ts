@@ -6,8 +6,8 @@
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Agent, PublicKey } from '../core/agent.ts';
-import type { AgentId, AgentName } from '../core/names.ts';
+import type { Agent } from '../core/agent.ts';
+import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
 import { publicKeyOfPem } from '../crypto/ed25519.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
 import type { AgentKey, AgentKeyStore } from '../vault/agent-key-store.ts';

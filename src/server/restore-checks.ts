@@ -15,6 +15,7 @@ import {
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   IDEMPOTENCY_RECORDS,
+  OPERATORS,
   POLICIES,
   SESSIONS,
   USAGES,
@@ -41,6 +42,7 @@ function authenticated<T extends { readonly mac: string }>(
 
 const AUTHENTICATED: readonly AuthenticatedTable[] = [
   authenticated(AGENTS, AUTHENTICATED_ROWS.agent),
+  authenticated(OPERATORS, AUTHENTICATED_ROWS.operator),
   authenticated(POLICIES, AUTHENTICATED_ROWS.policy),
   authenticated(SESSIONS, AUTHENTICATED_ROWS.session),
   authenticated(CREDENTIALS, AUTHENTICATED_ROWS.credential),

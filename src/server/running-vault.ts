@@ -7,6 +7,7 @@ import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
+import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
@@ -109,6 +110,7 @@ export class RunningVault {
       clock,
       agentKeys,
       loginThrottle: new LoginThrottle(),
+      breakGlass: new BreakGlass(ledger, clock, parts.warn),
       budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
       checkpoints: new Checkpoints({

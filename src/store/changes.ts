@@ -34,6 +34,10 @@ type SharedKind =
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
     case 'putSession':
+      // A renewed session replaces itself. WHY not for agents: the rows of new sessions are written together.
+      if (change.session.endsAt != null) {
+        target.write(sql`DELETE FROM sessions WHERE token_hash = ${change.session.tokenHash}`);
+      }
       target.insert(SESSIONS, change.session);
       return;
     case 'removeSession':

@@ -11,11 +11,12 @@ export function* readNewestState(subject: string): Procedure<string | null> {
   return typeof row?.['state'] === 'string' ? row['state'] : null;
 }
 
-/** By subject, those of agents, policies and the keyset. Removed ones are left out. */
+/** By subject, those of agents, operators, policies and the keyset. Removed ones are left out. */
 export function* readControlStates(): Procedure<Map<string, string>> {
   const states = new Map<string, string>();
   for (const [from, before] of [
     ['agent:', 'agent;'],
+    ['operator:', 'operator;'],
     ['policy:', 'policy;'],
     ['keyset', 'keyset:'],
   ] as const) {

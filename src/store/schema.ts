@@ -9,6 +9,7 @@ import type { Exposure } from '../core/exposure.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
+import type { Operator } from '../core/operator.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
@@ -77,6 +78,17 @@ export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
   mac: 'text',
 });
 
+export const OPERATORS = new Table<Authenticated<Operator>>('operators', ['id'], {
+  id: 'text',
+  name: 'text',
+  description: 'text',
+  roles: 'list',
+  publicKey: 'text',
+  addedAt: 'number',
+  sessionsEndedAt: 'number',
+  mac: 'text',
+});
+
 export const POLICIES = new Table<Authenticated<Policy>>('policies', ['name'], {
   name: 'text',
   principal: 'text',
@@ -93,6 +105,7 @@ export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_ha
   agentId: 'text',
   issuedAt: 'number',
   expiresAt: 'number',
+  endsAt: 'number',
   mac: 'text',
 });
 
@@ -214,6 +227,7 @@ export const TABLES: readonly Table<object>[] = [
   AUDIT_TREE,
   CHECKPOINTS,
   AGENTS,
+  OPERATORS,
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,

@@ -31,11 +31,9 @@ import type { StreamLog } from './stream-log.ts';
 import {
   isDeregistered,
   isEmpty,
-  readAgents,
   readEpoch,
   readHighWaterTime,
   readLeaseOfToken,
-  readPolicies,
   readRootKeyCheck,
   readSeals,
   readSession,
@@ -97,14 +95,6 @@ export abstract class SqlStore extends StateReads {
   /** Whether no table has a row: a database with rows but without a vault record was tampered with. */
   isEmpty() {
     return this.run(isEmpty());
-  }
-
-  readAgents() {
-    return this.run(readAgents());
-  }
-
-  readPolicies() {
-    return this.run(readPolicies());
   }
 
   readSession(tokenHash: TokenHash) {

@@ -1,10 +1,14 @@
-/** The reads of a store that compare rows with the log. SOURCE: docs/formats.md, "State in the log". */
+/**
+ * The reads of a store that compare rows with the log, and those of the rows that nodes hold in memory. SOURCE:
+ * docs/formats.md, "State in the log".
+ */
 import type { SubjectKind } from '../core/state.ts';
 import type { Dialect } from './dialect.ts';
 import { lacksStates, readControlStates, readNewestState } from './recorded-states.ts';
 import { scanRows, scanSubjects } from './state-scan.ts';
 import type { Procedure } from './statement.ts';
 import { scanValues } from './value-scan.ts';
+import { readAgents, readOperators, readPolicies } from './vault-metadata.ts';
 
 export abstract class StateReads {
   protected abstract readonly dialect: Dialect;
@@ -15,7 +19,19 @@ export abstract class StateReads {
    */
   protected abstract run<T>(procedure: Procedure<T>, isUrgent?: boolean): Promise<T>;
 
-  /** What the log records about agents and policies, by subject; removed ones are left out. */
+  readAgents() {
+    return this.run(readAgents());
+  }
+
+  readOperators() {
+    return this.run(readOperators());
+  }
+
+  readPolicies() {
+    return this.run(readPolicies());
+  }
+
+  /** What the log records about agents, operators and policies, by subject; removed ones are left out. */
   readControlStates() {
     return this.run(readControlStates());
   }

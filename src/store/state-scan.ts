@@ -2,7 +2,7 @@
 import { REMOVED, type SubjectKind } from '../core/state.ts';
 import type { ListStep } from './queries.ts';
 import { newestState } from './recorded-states.ts';
-import { AGENTS, CREDENTIALS, POLICIES, SESSIONS, USAGES } from './schema.ts';
+import { AGENTS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
@@ -25,6 +25,7 @@ interface RecordedTable {
 /** Every kind of row that answers to the log. A new one needs a subject in src/core/state.ts and a line here. */
 const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
   agent: recorded(AGENTS, 'id', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
+  operator: recorded(OPERATORS, 'id', 'lower(name)', 'lower(name) = e.subject'),
   policy: recorded(POLICIES, 'name', "'policy:' || name", 'name = substr(e.subject, 8)'),
   credential: recorded(CREDENTIALS, 'path', "'credential:' || path", 'path = substr(e.subject, 12)'),
   targets: {

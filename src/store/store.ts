@@ -1,13 +1,15 @@
 /** The data that crosses the storage port. */
 import type { Agent, Session } from '../core/agent.ts';
-import type { AuditEntry, HeadFields } from '../core/audit.ts';
+import type { AuditEntry } from '../core/audit.ts';
 import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
+import type { HeadFields } from '../core/head-record.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
-import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName } from '../core/names.ts';
+import type { AgentId, AgentName, ChallengeId, CredentialId, OperatorName, PolicyName } from '../core/names.ts';
+import type { Operator } from '../core/operator.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
@@ -49,6 +51,7 @@ export interface LoadedFromStore {
 export type StoredChange =
   | DirectChange
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
+  | { readonly kind: 'putOperator'; readonly operator: Authenticated<Operator> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
   /** Creates the credential, or replaces its metadata. */
@@ -98,11 +101,13 @@ export interface Committed {
   readonly durable: Promise<void>;
 }
 
-/** Agents and policies that other nodes changed. Apply the removals first. */
+/** Agents, operators and policies that other nodes changed. Apply the removals first. */
 export interface ControlChanges {
   readonly removedAgents: readonly { readonly id: AgentId; readonly name: AgentName }[];
+  readonly removedOperators: readonly OperatorName[];
   readonly removedPolicies: readonly PolicyName[];
   readonly agents: readonly Authenticated<Agent>[];
+  readonly operators: readonly Authenticated<Operator>[];
   readonly policies: readonly Authenticated<Policy>[];
   /** What the newest entry with the subject of each of these records. */
   readonly states: ReadonlyMap<string, string>;

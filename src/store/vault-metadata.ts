@@ -3,12 +3,13 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { StoredKeys, VaultId } from '../core/keyset.ts';
 import type { Lease } from '../core/lease.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
+import type { Operator } from '../core/operator.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import { numberIn } from './dialect.ts';
 import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
-import { AGENTS, LEASES, POLICIES, SESSIONS, TABLES, USAGES } from './schema.ts';
+import { AGENTS, LEASES, OPERATORS, POLICIES, SESSIONS, TABLES, USAGES } from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 
@@ -47,6 +48,11 @@ export function* isEmpty(): Procedure<boolean> {
 export function* readAgents(): Procedure<Authenticated<Agent>[]> {
   const rows = yield sql`SELECT ${AGENTS.list} FROM agents`;
   return rows.map((row) => AGENTS.decode(row));
+}
+
+export function* readOperators(): Procedure<Authenticated<Operator>[]> {
+  const rows = yield sql`SELECT ${OPERATORS.list} FROM operators`;
+  return rows.map((row) => OPERATORS.decode(row));
 }
 
 export function* readPolicies(): Procedure<Authenticated<Policy>[]> {

@@ -5,7 +5,7 @@
  */
 import { ApiError } from '../core/errors.ts';
 import { Tally } from '../core/measures.ts';
-import type { AgentName } from '../core/names.ts';
+import type { PrincipalName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
 
@@ -39,7 +39,7 @@ class HourlyBudget {
   }
 
   /** Runs the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
-  async charge<T>(agent: AgentName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
+  async charge<T>(agent: PrincipalName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
     const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
       this.#rejections.add(this.#what);

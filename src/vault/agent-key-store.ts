@@ -3,8 +3,7 @@
  * reply, and commit the batch → remove → reply, so that a crash leaves either a staged key, which the next start
  * commits or aborts, or a stray one, which it removes.
  */
-import type { PublicKey } from '../core/agent.ts';
-import type { AgentId, AgentName } from '../core/names.ts';
+import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
 
 export interface AgentKey {
   readonly id: AgentId;

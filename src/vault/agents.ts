@@ -2,13 +2,13 @@
  * Registers and deregisters agents, with the files of generated keys. SOURCE: docs/api.md, "Agents"; docs/decisions.md,
  * "Agents and sessions".
  */
-import type { Agent, PublicKey } from '../core/agent.ts';
+import type { Agent } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
-import type { AgentId, AgentName } from '../core/names.ts';
+import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
   deregisterAgent as deregister,
-  readAgent,
+  findAgentToRotate,
   registerAgent as register,
   rotateAgentKey,
 } from '../core/operations/agents.ts';
@@ -32,7 +32,8 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   const operation = toOperation(publicKey);
   // A caller that will be rejected leaves no file, even temporarily.
-  if (context.authentication.kind !== 'admin') return ledger.submit(operation);
+  const { kind } = context.authentication;
+  if (kind !== 'admin' && kind !== 'operator') return ledger.submit(operation);
   await agentKeys.stage(id, name, privateKeyPem);
   try {
     const agent = await ledger.submit(operation);
@@ -58,7 +59,7 @@ export async function rotateAgent(
   const rotate = (publicKey: PublicKey) => ledger.submit(rotateAgentKey(context, name, { publicKey, graceSeconds }));
   if (given !== null) return rotate(parsePublicKey(given));
   // ORDER: a caller that will be rejected leaves no file, and an unknown agent has no directory.
-  const { id } = await ledger.submit(readAgent(context, name));
+  const { id } = await ledger.submit(findAgentToRotate(context, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   await agentKeys.abort(id, name);
   await agentKeys.stage(id, name, privateKeyPem);

@@ -1,7 +1,7 @@
 /** Who has seen or used credentials: the stored exposures and the leases since, read in steps after the decision. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../core/errors.ts';
-import type { ActorName, CredentialId } from '../core/names.ts';
+import { type ActorName, actorResource, type CredentialId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readExposure } from '../core/operations/exposure.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -45,7 +45,7 @@ export async function exposureOf(vault: Vault, context: Context, path: Credentia
 
 /** What the agent has seen and used, by path and version; nothing for a name that never did. */
 export async function exposureBy(vault: Vault, context: Context, agentName: ActorName): Promise<VersionExposure[]> {
-  const { now } = await vault.ledger.submit(readExposure(context, null, `agent:${agentName}`));
+  const { now } = await vault.ledger.submit(readExposure(context, null, actorResource(agentName)));
   return readExposures(vault.store, { path: null, agentName }, now);
 }
 

@@ -22,7 +22,7 @@ export function toIdempotency(
   key: IdempotencyKey,
   request: RequestTexts,
 ): Idempotency {
-  const name = authentication.kind === 'session' ? authentication.agentName : ADMIN;
+  const name = authentication.kind === 'admin' ? ADMIN : authentication.agentName;
   return {
     id: rowMac(keys.row, 'idempotency', [name, key]) as IdempotencyId,
     requestMac: rowMac(keys.row, 'request', request),

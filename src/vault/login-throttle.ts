@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../core/errors.ts';
 import { Tally } from '../core/measures.ts';
-import type { AgentName } from '../core/names.ts';
+import type { PrincipalName } from '../core/names.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { type Bucket, TokenBuckets } from '../ledger/token-buckets.ts';
 
@@ -25,7 +25,7 @@ export class LoginThrottle {
    * Admits an attempt. If the attempts in progress may exhaust the limit, it waits for them first, so that any number
    * of concurrent successful logins is admitted. @throws RATE_LIMITED with the seconds to wait
    */
-  async admit(agent: AgentName, remoteAddr: string | null, clock: Clock): Promise<Settle> {
+  async admit(agent: PrincipalName, remoteAddr: string | null, clock: Clock): Promise<Settle> {
     for (;;) {
       const settle = this.tryAdmit(agent, remoteAddr, clock.now());
       if (settle !== null) return settle;
@@ -34,7 +34,7 @@ export class LoginThrottle {
   }
 
   /** Null if the result depends on the attempts in progress. @throws RATE_LIMITED */
-  tryAdmit(agent: AgentName, remoteAddr: string | null, now: number): Settle | null {
+  tryAdmit(agent: PrincipalName, remoteAddr: string | null, now: number): Settle | null {
     const address = addressPrefix(remoteAddr ?? 'local');
     const ofAddress = this.#byAddress.at(address, now);
     if (ofAddress.tokens < 1) throw this.#limited(this.#byAddress.waitSeconds(ofAddress));

@@ -1,9 +1,8 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
-import type { PublicKey } from '../core/agent.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
-import type { AgentName, ChallengeId } from '../core/names.ts';
+import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { authFailed, CHALLENGE_LIFE_MS, type LoginResult, openSession } from '../core/operations/sessions.ts';
+import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
 import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
@@ -19,10 +18,10 @@ export interface IssuedChallenge {
 }
 
 /** An unknown agent gets a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
-export async function issueChallenge(vault: Vault, agentName: AgentName): Promise<IssuedChallenge> {
+export async function issueChallenge(vault: Vault, agentName: PrincipalName): Promise<IssuedChallenge> {
   const { keys, clock, ledger } = vault;
   await ledger.refresh();
-  const agent = ledger.memory.control.agentByName(agentName);
+  const agent = ledger.memory.control.principalByName(agentName);
   const issuedAt = clock.now();
   const challengeId = encodeChallengeId(keys.challenge, issuedAt, agent !== null);
   const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
@@ -31,7 +30,7 @@ export async function issueChallenge(vault: Vault, agentName: AgentName): Promis
 
 export interface SignedChallenge {
   readonly challengeId: ChallengeId;
-  readonly agentName: AgentName;
+  readonly agentName: PrincipalName;
   readonly signature: Uint8Array;
 }
 
@@ -51,7 +50,7 @@ export async function login(
   vault: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   signed: SignedChallenge,
-): Promise<LoginResult & { token: Secret }> {
+): Promise<CurrentSession & { token: Secret }> {
   const { clock, keys, loginThrottle } = vault;
   const { agentName } = signed;
   const challenge = decodeChallengeId(keys.challenge, signed.challengeId);
@@ -76,9 +75,9 @@ async function verifyChallenge(
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: SignedChallenge,
   challenge: DecodedChallenge,
-): Promise<LoginResult & { token: Secret }> {
+): Promise<CurrentSession & { token: Secret }> {
   await ledger.refresh();
-  const agent = ledger.memory.control.agentByName(agentName);
+  const agent = ledger.memory.control.principalByName(agentName);
   const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
   const isValidUnder = async (key: PublicKey): Promise<boolean> =>
     (await isSignatureValid(key, nonce, signature)) ||
@@ -88,7 +87,7 @@ async function verifyChallenge(
   let isValid = await isValidUnder(current);
   if (!isValid) {
     // WHY for every agent: the time must not tell which one has a former key.
-    publicKey = agent?.formerPublicKey ?? DUMMY_PUBLIC_KEY;
+    publicKey = (agent !== null && 'formerPublicKey' in agent ? agent.formerPublicKey : null) ?? DUMMY_PUBLIC_KEY;
     isValid = await isValidUnder(publicKey);
   }
   const token = newToken('lhs_');
@@ -111,6 +110,6 @@ async function verifyChallenge(
  * The subject of a nonce: the immutable id, so that an agent registered later under the name cannot use an old
  * challenge.
  */
-function nonceSubject(agent: { id: string } | null, name: AgentName): string {
+function nonceSubject(agent: { id: string } | null, name: PrincipalName): string {
   return agent === null ? `name:${name}` : `agent:${agent.id}`;
 }

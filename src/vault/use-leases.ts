@@ -68,11 +68,15 @@ export function authenticateUse(
 ): Authentication | (() => Promise<Authentication>) {
   if (isUseToken(token)) return () => authenticateHolder(vault, token, call());
   const found = authenticate(vault, token);
-  if (typeof found === 'function') return found;
-  if (found.kind !== 'admin') return found;
+  if (typeof found === 'function') return async () => rejectPeople(await found());
+  return rejectPeople(found);
+}
+
+function rejectPeople(found: Authentication): Authentication {
+  if (found.kind === 'session' || found.kind === 'lease') return found;
   throw new ApiError(
     'UNAUTHENTICATED',
-    "A base URL takes the token of a session or a use lease, not the administrator's.",
+    "A base URL takes the token of an agent's session or a use lease, not the administrator's.",
   );
 }
 

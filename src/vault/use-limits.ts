@@ -69,7 +69,8 @@ export class UseLimits {
   /** Counts a use of the agent, under the policy that decides now. @throws RATE_LIMITED, after it was recorded */
   async admit(context: Context, path: CredentialPath): Promise<Admission> {
     const { authentication } = context;
-    if (authentication.kind === 'admin') return UNLIMITED;
+    // Operators have no limits: only those with the role admin may use a credential.
+    if (authentication.kind === 'admin' || authentication.kind === 'operator') return UNLIMITED;
     const { agentName } = authentication;
     const policy = this.#ledger.memory.control.policies.findDecidingPolicy(agentName, 'use', path);
     if (policy === null || policy.limits === null) return UNLIMITED;

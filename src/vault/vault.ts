@@ -11,6 +11,7 @@ import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
+import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import type { Resealing } from './resealing.ts';
@@ -27,6 +28,7 @@ export interface Vault {
   readonly clock: Clock;
   readonly agentKeys: RetryingAgentKeys;
   readonly loginThrottle: LoginThrottle;
+  readonly breakGlass: BreakGlass;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   readonly checkpoints: Checkpoints;
@@ -47,26 +49,29 @@ export function authenticate(vault: Vault, token: string): Authentication | (() 
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
-  // WHY the agent too: the session may be cached before this node knows the agent, which another node registered.
-  if (cached !== null && hasAgent(vault, cached)) return toAuthentication(vault, tokenHash, cached);
+  // WHY the holder too: the session may be cached before this node knows the agent, which another node registered.
+  if (cached !== null && hasHolder(vault, cached)) return toAuthentication(vault, tokenHash, cached);
   if (timingSafeEqualText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return async () => {
     const session = await findSession(ledger.memory, store, keys, tokenHash);
     // Another node may have just registered the agent.
-    if (session !== null && !hasAgent(vault, session)) await ledger.refresh();
+    if (session !== null && !hasHolder(vault, session)) await ledger.refresh();
     return toAuthentication(vault, tokenHash, session);
   };
 }
 
-function hasAgent({ ledger }: Vault, { agentId }: Session): boolean {
-  return ledger.memory.control.agentById(agentId) !== null;
+function hasHolder({ ledger }: Vault, { agentId }: Session): boolean {
+  const { control } = ledger.memory;
+  return control.agentById(agentId) !== null || control.operatorById(agentId) !== null;
 }
 
 function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
-  const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
-  const caller = identifySession(session, agent, clock.now());
+  const caller = identifySession(session, ledger.memory.control, clock.now());
   if (caller instanceof ApiError) throw caller;
-  const authentication: Authentication = { kind: 'session', tokenHash, agentName: caller.agent.name };
+  const authentication: Authentication =
+    caller.kind === 'operator'
+      ? { kind: 'operator', tokenHash, agentName: caller.operator.name }
+      : { kind: 'session', tokenHash, agentName: caller.agent.name };
   ledger.assertCapacity(authentication);
   return authentication;
 }

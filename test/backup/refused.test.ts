@@ -116,7 +116,7 @@ test('records that authenticate and are wrong: without an end, after it, with ot
   const { header } = await verifyBackup(file, OPENER);
   const writer = new BackupWriter();
   const first = writer.header({ ...header, format: BACKUP_FORMAT });
-  const rows = writer.rows('sessions', [['hash', 'id', 1, 2, 'mac']]);
+  const rows = writer.rows('sessions', [['hash', 'id', 1, 2, null, 'mac']]);
   const end = writer.end();
   const refused = async (records: readonly Uint8Array[], reason: RegExp) =>
     assertRefused(wordsFor(t, await encrypted(records), place), reason);

@@ -105,7 +105,7 @@ test('all problems are reported together: the file, the field, the rule, and the
       'misspelt.toml: resources: is missing',
       'named.toml: name: must be named, the name of the file, or omitted',
       'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits',
-      'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*',
+      'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:',
       'rules.toml: resources[1]: * is allowed only as the whole pattern, or at the end after /',
       "rules.toml: resources[2]: a pattern's path must not begin or end with /, nor contain //",
       'rules.toml: actions: must not be empty',

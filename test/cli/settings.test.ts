@@ -160,7 +160,7 @@ test('an ended login, a key without an agent and an ignored file never lead to t
   assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
   assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
   const keyed = await home.leasehold(['whoami', '--key-file', 'x.pem'], { environment });
-  assert.deepEqual([keyed.code, /is given without an agent/.test(keyed.stderr)], [1, true]);
+  assert.deepEqual([keyed.code, /is given without a name/.test(keyed.stderr)], [1, true]);
   chmodSync(write(home, 'leasehold.toml', 'agent = "bot"\n'), 0o666);
   const unread = await home.leasehold(['whoami'], { environment });
   assert.deepEqual([unread.code, /it was not read/.test(unread.stderr)], [1, true]);

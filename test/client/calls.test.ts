@@ -1,11 +1,13 @@
 /** Every route of the interface has a call, which sends the documented request and returns the response. */
 import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { newOperatorKey } from '../kit/operators.ts';
 import { AGENT, collect, keyFileOf, setScene, withCode } from './fixture.ts';
 
 /** The row that a request meant: the first that fits, those without parameters before those with. */
@@ -56,6 +58,29 @@ test('every route in the table is called, and every response is returned', async
   assert.equal((await collect(vault.agents.listAll())).length, 2);
   assert.equal((await vault.agents.rotate('ci', { grace_seconds: 0 })).name, 'ci');
   await vault.agents.deregister('ci');
+
+  const key = newOperatorKey();
+  const added = await vault.operators.add({ name: 'ann', roles: ['editor', 'viewer'], public_key: key.publicKey });
+  assert.deepEqual([added.name, added.roles], ['ann', ['viewer', 'editor']]);
+  assert.equal((await vault.operators.read('ann')).public_key, key.publicKey);
+  assert.equal((await vault.operators.list({ limit: 1 })).meta?.total, 1);
+  assert.equal((await collect(vault.operators.listAll())).length, 1);
+  assert.equal(
+    (await vault.operators.replace('ann', { roles: ['viewer'], description: 'on call' })).description,
+    'on call',
+  );
+  const rotated = await vault.operators.rotate('ann', { public_key: newOperatorKey().publicKey });
+  assert.notEqual(rotated.public_key, key.publicKey);
+  await vault.operators.rotate('ann', { public_key: key.publicKey });
+  const ann = new Leasehold({
+    address: between.address,
+    agent: { name: 'operator:ann', sign: (nonce) => sign(null, nonce, key.privateKey) },
+  });
+  const session = await ann.logIn();
+  assert.deepEqual([session.agent_name, session.roles], ['operator:ann', ['viewer']]);
+  assert.ok((await ann.renewSession()).expires_at >= session.expires_at);
+  await ann.logOut();
+  await vault.operators.remove('ann');
 
   assert.equal((await vault.keys.addSlot({ name: 'second', kind: 'file' })).kind, 'file');
   assert.equal((await vault.keys.slots()).length, 2);

@@ -10,6 +10,7 @@ import {
   aLease,
   anAgent,
   anEntry,
+  anOperator,
   aPolicy,
   aReply,
   aSession,
@@ -42,6 +43,7 @@ async function snapshot(store: Store) {
   return {
     ...(await store.readHead()),
     agents: await store.readAgents(),
+    operators: await store.readOperators(),
     policies: await store.readPolicies(),
     entries: await store.readEntries(1, 100, 100),
     found: await find(store, [...paths, ...leases, ...sessions]),
@@ -57,6 +59,7 @@ const SETTING: StoredChange[] = [
   leased(aLease(1)),
   { kind: 'consumeChallenge', id: asChallenge(1), expiresAt: T0 },
   { kind: 'putAgent', agent: anAgent(1) },
+  { kind: 'putOperator', operator: anOperator(1) },
   { kind: 'putPolicy', policy: aPolicy(1) },
   { kind: 'putSession', session: aSession(1) },
   keptReply(aReply(1)),
@@ -66,6 +69,8 @@ const SETTING: StoredChange[] = [
 const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'putAgent', agent: anAgent(2) },
   { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
+  { kind: 'putOperator', operator: anOperator(2) },
+  { kind: 'removeOperator', name: anOperator(1).name },
   { kind: 'putPolicy', policy: aPolicy(2) },
   { kind: 'removePolicy', name: aPolicy(1).name },
   { kind: 'putSession', session: aSession(2) },
@@ -126,6 +131,7 @@ export function commitContract({ name, newVault }: Subject): void {
     const again = { ...A, id: 'again' as CredentialId, type: 'token' as CredentialType };
     const agent = { ...anAgent(2), name: anAgent(1).name };
     const policy = aPolicy(1, { actions: ['delete'] });
+    const operator = { ...anOperator(2), name: anOperator(1).name };
     const session = aSession(1, { expiresAt: T0 + 1 });
     await commit(store, {
       entries: [anEntry(2)],
@@ -135,20 +141,22 @@ export function commitContract({ name, newVault }: Subject): void {
         versioned(again, 1, Uint8Array.of(9)),
         { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
         { kind: 'putAgent', agent },
+        { kind: 'removeOperator', name: anOperator(1).name },
+        { kind: 'putOperator', operator },
         { kind: 'removePolicy', name: policy.name },
         { kind: 'putPolicy', policy },
         { kind: 'removeSession', ...session },
         { kind: 'putSession', session },
       ],
     });
-    const { found, agents, policies } = await snapshot(store);
+    const { found, agents, operators, policies } = await snapshot(store);
     assert.deepEqual(found.credentials, [again]);
     assert.deepEqual(found.histories, [{ credentialId: 'again', versions: [{ version: 1, createdAt: T0 + 1 }] }]);
     assert.deepEqual(
       found.versions.map(({ version }) => Buffer.from(version.content as Uint8Array).toString('hex')),
       ['09'],
     );
-    assert.deepEqual([agents, policies, found.sessions], [[agent], [policy], [session]]);
+    assert.deepEqual([agents, operators, policies, found.sessions], [[agent], [operator], [policy], [session]]);
   });
 
   test(`${name}: changes apply in order: a created row can be removed in the same batch`, async (t) => {
@@ -162,6 +170,8 @@ export function commitContract({ name, newVault }: Subject): void {
         { kind: 'removeCredential', id: A.id, path: A.path },
         { kind: 'putAgent', agent },
         { kind: 'removeAgent', id: agent.id, name: agent.name },
+        { kind: 'putOperator', operator: anOperator(1) },
+        { kind: 'removeOperator', name: anOperator(1).name },
         { kind: 'putPolicy', policy },
         { kind: 'removePolicy', name: policy.name },
         { kind: 'putSession', session },

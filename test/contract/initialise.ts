@@ -1,7 +1,7 @@
 /** Contract: creating a vault, the reads of a start, and closing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
@@ -11,6 +11,7 @@ import {
   aLease,
   anAgent,
   anEntry,
+  anOperator,
   aPolicy,
   aSession,
   asPath,
@@ -96,6 +97,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
   const rows: Readonly<Record<string, Parameters<typeof commit>[1]>> = {
     'an entry': { entries: [anEntry(1)] },
     'an agent': { changes: [{ kind: 'putAgent', agent: anAgent(1) }] },
+    'an operator': { changes: [{ kind: 'putOperator', operator: anOperator(1) }] },
     'a policy': { changes: [{ kind: 'putPolicy', policy: aPolicy(1) }] },
     'a session': { changes: [{ kind: 'putSession', session: aSession(1) }] },
     'a credential': { changes: [stored(aCredential('a'))] },
@@ -111,7 +113,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     });
   }
 
-  test(`${name}: agents, policies and sessions are returned as stored, with their MACs`, async (t) => {
+  test(`${name}: agents, operators, policies and sessions are returned as stored, with their MACs`, async (t) => {
     const store = await newVault(t);
     const agents = [
       anAgent(1, { description: 'Déploie "prod" \\ \'x\' 🔑\n\u2028' }),
@@ -124,17 +126,26 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       aPolicy(3, { name: 'Policy-1' as PolicyName }),
       aPolicy(4, { limits: { usesPerHour: 1, bytesPerHour: 1_000_000_000_000, concurrent: null } }),
     ];
-    const sessions = [aSession(1), aSession(2)];
+    const operators = [
+      anOperator(1, { description: 'on\ncall', roles: ['viewer', 'approver', 'editor', 'admin'] }),
+      anOperator(2, { name: 'operator:ANN-2' as OperatorName, sessionsEndedAt: T0 + 3 }),
+    ];
+    const sessions = [aSession(1), aSession(2), aSession(4, { endsAt: T0 + 12 * 3_600_000 })];
+    const renewed = { ...aSession(4), expiresAt: T0 + 7_200_000, endsAt: T0 + 12 * 3_600_000 };
     await commit(store, {
       changes: [
         ...agents.map((agent) => ({ kind: 'putAgent' as const, agent })),
+        ...operators.map((operator) => ({ kind: 'putOperator' as const, operator })),
         ...policies.map((policy) => ({ kind: 'putPolicy' as const, policy })),
         ...sessions.map((session) => ({ kind: 'putSession' as const, session })),
       ],
     });
     assert.deepEqual(byName(await store.readAgents()), byName(agents));
     assert.deepEqual(byName(await store.readPolicies()), byName(policies));
+    assert.deepEqual(byName(await store.readOperators()), byName(operators));
     for (const session of sessions) assert.deepEqual(await store.readSession(session.tokenHash), session);
+    await commit(store, { changes: [{ kind: 'putSession', session: renewed }] });
+    assert.deepEqual(await store.readSession(renewed.tokenHash), renewed);
     assert.equal(await store.readSession(aSession(3).tokenHash), null);
   });
 

@@ -1,5 +1,5 @@
 /** Rows for the contract of the store, and functions that write them. */
-import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
+import type { Agent, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
@@ -13,9 +13,12 @@ import type {
   CredentialId,
   CredentialType,
   LeaseId,
+  OperatorName,
   PolicyName,
+  PublicKey,
   TokenHash,
 } from '../../src/core/names.ts';
+import type { Operator } from '../../src/core/operator.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
@@ -71,6 +74,18 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   ...fields,
 });
 
+export const anOperator = (n: number, fields: Partial<Operator> = {}): Authenticated<Operator> => ({
+  id: `operator-${n}` as AgentId,
+  name: `operator:ann-${n}` as OperatorName,
+  description: '',
+  roles: ['viewer', 'editor'],
+  publicKey: base64(`key of operator ${n}`) as PublicKey,
+  addedAt: T0 + n,
+  sessionsEndedAt: null,
+  mac: base64(`mac of operator ${n}`),
+  ...fields,
+});
+
 export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<Policy> => ({
   name: `policy-${n}` as PolicyName,
   principal: 'agent:ci-*' as Principal,
@@ -88,6 +103,7 @@ export const aSession = (n: number, fields: Partial<Session> = {}): Authenticate
   agentId: `agent-${n}` as AgentId,
   issuedAt: T0,
   expiresAt: T0 + 3_600_000,
+  endsAt: null,
   mac: base64(`mac of session ${n}`),
   ...fields,
 });

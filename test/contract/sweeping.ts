@@ -10,6 +10,7 @@ import {
   aLease,
   anAgent,
   anEntry,
+  anOperator,
   aPolicy,
   aSession,
   asChallenge,
@@ -206,7 +207,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await again.readHighWaterTime(), T0 + 51);
   });
 
-  test(`${name}: sweeping changes neither log nor head record, nor agents, policies, credentials and their versions`, async (t) => {
+  test(`${name}: sweeping changes neither log nor head record, nor agents, operators, policies, credentials and their versions`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a');
     const entries = [anEntry(1, { resource: 'a' }), anEntry(2)];
@@ -214,6 +215,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       entries,
       changes: [
         { kind: 'putAgent', agent: anAgent(1) },
+        { kind: 'putOperator', operator: anOperator(1) },
         { kind: 'putPolicy', policy: aPolicy(1) },
         stored(credential),
         versioned(credential, 1, Uint8Array.of(1)),
@@ -224,7 +226,8 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await sweepAll(store, T0 + 100 * YEAR_MS), 1);
     assert.deepEqual((await store.readHead()).head, headAt(2));
     assert.deepEqual(await store.readEntries(1, 9, 9), entries);
-    assert.deepEqual([await store.readAgents(), await store.readPolicies()], [[anAgent(1)], [aPolicy(1)]]);
+    assert.deepEqual([await store.readAgents(), await store.readOperators()], [[anAgent(1)], [anOperator(1)]]);
+    assert.deepEqual(await store.readPolicies(), [aPolicy(1)]);
     const found = await find(store, [{ credential: credential.path, version: 1 }]);
     assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
     assert.equal(await store.readAccessCount(credential.id), 1);

@@ -27,6 +27,7 @@ const NOT_CARRIED: Readonly<Record<string, string>> = {
   'postgres migrations *': 'of the schema',
   'postgres control_removals *': 'for nodes that run',
   'postgres agents epoch': 'for nodes that run',
+  'postgres operators epoch': 'for nodes that run',
   'postgres policies epoch': 'for nodes that run',
 };
 

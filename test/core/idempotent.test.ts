@@ -1,7 +1,7 @@
 // Operations with an Idempotency-Key: after a success, repeats return the same reply and do nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
+import type { Agent, Session } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import type { Credential } from '../../src/core/credential.ts';
@@ -13,7 +13,7 @@ import {
   type JsonSerializable,
   parseIdempotencyKey,
 } from '../../src/core/idempotency.ts';
-import type { AgentId, AgentName, CredentialId, EntryId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { PublicKey } from '../../src/core/agent.ts';
 import { BatchState } from '../../src/core/batch-state.ts';
-import type { AgentId, ChallengeId, EntryId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, ChallengeId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import {

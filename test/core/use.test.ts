@@ -2,12 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Agent, Authentication, PublicKey } from '../../src/core/agent.ts';
+import type { Agent, Authentication } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
-import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
+import type {
+  AgentId,
+  AgentName,
+  CredentialId,
+  CredentialType,
+  EntryId,
+  PublicKey,
+  TokenHash,
+} from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
+import { type AuditEntry, canonicalEntry, GENESIS_MAC } from '../../src/core/audit.ts';
+import { canonicalHead } from '../../src/core/head-record.ts';
 import { auditKeyAt, exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { entryMac, headMac, isHeadAuthentic, isHeadInForce } from '../../src/crypto/chain.ts';
 import { headWithoutTree } from '../kit/head.ts';

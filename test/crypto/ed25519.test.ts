@@ -6,7 +6,7 @@ import { createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { PublicKey } from '../../src/core/agent.ts';
+import type { PublicKey } from '../../src/core/names.ts';
 import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';

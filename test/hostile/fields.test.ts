@@ -34,6 +34,11 @@ const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   },
   'POST /api/v1/agents': { name: 'fields', description: 'd', public_key: Buffer.alloc(32, 9).toString('base64') },
   'POST /api/v1/agents/{name}/rotate': { public_key: Buffer.alloc(32, 9).toString('base64'), grace_seconds: 1 },
+  'POST /api/v1/operators': {
+    ...{ name: 'fields', public_key: Buffer.alloc(32, 9).toString('base64'), roles: ['viewer'], description: 'd' },
+  },
+  'PUT /api/v1/operators/{name}': { roles: ['viewer'], description: 'd' },
+  'POST /api/v1/operators/{name}/rotate': { public_key: Buffer.alloc(32, 9).toString('base64') },
   'POST /api/v1/key/slots': {
     ...{ name: 'fields', kind: 'transit', public_key: Buffer.alloc(32, 9).toString('base64') },
     ...{ parameters: { salt: 's' }, key: 'k' },

@@ -135,7 +135,14 @@ test('matching a glob costs at most its length times the text’s length', async
   }
 });
 
-const PAGED = ['/api/v1/credentials', '/api/v1/policies', '/api/v1/agents', '/api/v1/leases', '/api/v1/audit'];
+const PAGED = [
+  '/api/v1/credentials',
+  '/api/v1/policies',
+  '/api/v1/agents',
+  '/api/v1/operators',
+  '/api/v1/leases',
+  '/api/v1/audit',
+];
 const NO_NUMBERS = [
   ...[
     '',

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAgentKey, type TestResponse } from '../kit/client.ts';
+import { addOperator } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 
 type Json = TestResponse['body'];
@@ -15,6 +16,8 @@ const RETRIEVALS = 7;
 export interface Filled {
   /** The session token of an agent with every permission below `prod/`. */
   readonly session: string;
+  /** The session token of an operator, an editor. */
+  readonly operatorSession: string;
   readonly leaseId: string;
   /** A consumed challenge, which must not be accepted again. */
   readonly answered: { readonly challenge_id: string; readonly agent_name: string; readonly signature: string };
@@ -36,6 +39,10 @@ export async function fillVault(service: TestService): Promise<Filled> {
   const worker = await service.agent('worker', { 'prod/*': ['retrieve', 'list', 'store', 'delete'] });
   const other = await service.agent('other', { 'prod/*': ['retrieve'], 'stage/key': ['retrieve'] });
   const gone = await service.agent('gone', { '*': ['retrieve'] });
+  // With a session that was renewed, and a lease.
+  const editor = await addOperator(service, 'editor', ['viewer', 'editor'], { 'prod/*': ['retrieve', 'store'] });
+  await addOperator(service, 'former', ['approver']);
+  await expect(admin.delete('/api/v1/operators/former'), 204);
   for (const version of [1, 2, 3, 4]) await store('prod/db/password', `value ${version}`, { type: `type-${version}` });
   await store('prod/large', LARGE, { description: 'tab\t, quote ", backslash \\, 🔑, line\nfeed' });
   await store('prod/large', 'small now');
@@ -54,6 +61,8 @@ export async function fillVault(service: TestService): Promise<Filled> {
   for (let n = 0; n < RETRIEVALS; n++) await expect(worker.get('/api/v1/credentials/prod/db/password'));
   await expect(worker.get('/api/v1/credentials/prod/db/password?version=2'));
   await expect(gone.get('/api/v1/credentials/prod/large'));
+  await expect(editor.get('/api/v1/credentials/prod/large'));
+  await expect(editor.post('/auth/session/renew'));
   await expect(admin.delete('/api/v1/agents/gone'), 204);
   // Ended leases of every kind: revoked singly, revoked in bulk by agent and path, expired.
   const { lease_id: revoked } = await expect(other.get('/api/v1/credentials/prod/db/password'));
@@ -81,14 +90,16 @@ export async function fillVault(service: TestService): Promise<Filled> {
     );
   const first = await repeat(service);
   assert.equal(first.status, 201, first.text);
-  return { session: worker.token, leaseId, answered, repeat, repeated: first.text };
+  return { session: worker.token, operatorSession: editor.token, leaseId, answered, repeat, repeated: first.text };
 }
 
 /** Every response to the administrator that adds no log entry, and the lists of credentials with their exact counts. */
 export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Record<string, Json>> {
   const exported = await admin.get('/api/v1/audit/export');
-  const [credentials, agents, policies, leases, targets] = await Promise.all(
-    ['credentials', 'agents', 'policies', 'leases', 'targets/never/asked'].map((name) => admin.get(`/api/v1/${name}`)),
+  const [credentials, agents, operators, policies, leases, targets] = await Promise.all(
+    ['credentials', 'agents', 'operators', 'policies', 'leases', 'targets/never/asked'].map((name) =>
+      admin.get(`/api/v1/${name}`),
+    ),
   );
   // Listing credentials is an access, and adds a log entry after the export.
   const paths: string[] = credentials?.body.data.map(({ path }: Json) => path) ?? [];
@@ -98,6 +109,7 @@ export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Re
     exported: exported.text,
     credentials: credentials?.body.data,
     agents: agents?.body.data,
+    operators: operators?.body.data,
     policies: policies?.body.data,
     leases: leases?.body.data,
     targets: targets?.body.data,

@@ -63,6 +63,7 @@ test('a node serves the migrated vault unchanged, adds to it, and the vault is t
   // A use on the node is not a retrieval: the access counts that are migrated back do not include it.
   const use = { path: 'never/asked', method: 'GET', url: 'http://127.0.0.1:1/' };
   assert.equal((await node.admin.post('/api/v1/use', use)).status, 502);
+  assert.equal((await node.as(filled.operatorSession).post('/auth/session/renew')).status, 200);
   const agent = node.as(filled.session);
   assert.equal((await agent.get('/api/v1/credentials/prod/grows')).body.data.value, LARGE.slice(1));
   assert.equal((await agent.get('/api/v1/credentials/prod/large?version=1')).body.data.value, LARGE);

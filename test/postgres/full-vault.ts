@@ -11,6 +11,7 @@ import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
+import { newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 
 /** Uses new names, so that it can run again. @throws AssertionError at the first unexpected response */
@@ -34,6 +35,16 @@ export async function useEverything(service: TestService): Promise<void> {
   await told(admin.put(`/api/v1/targets/${path}`, targets), 200);
   await told(admin.get(`/api/v1/targets/${path}`), 200);
   await told(admin.delete(`/api/v1/targets/${path}`), 204);
+
+  const key = newOperatorKey();
+  const operator = `/api/v1/operators/${name}`;
+  await told(admin.post('/api/v1/operators', { name, roles: ['viewer'], public_key: key.publicKey }), 201);
+  const entered = await told(verifyAs(service.address, `operator:${name}`, key.privateKey), 200);
+  await told(service.as(entered.body.data.session_id).post('/auth/session/renew'), 200);
+  await told(admin.put(operator, { roles: ['approver'] }), 200);
+  await told(admin.post(`${operator}/rotate`, { public_key: newOperatorKey().publicKey }), 200);
+  await told(admin.get('/api/v1/operators'), 200);
+  await told(admin.delete(operator), 204);
 
   await told(admin.post('/api/v1/agents', { name }), 201);
   const policy = { principal: `agent:${name}`, resources: ['all/*'], actions: ['retrieve', 'list'] };
@@ -79,6 +90,7 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   await store.readHead();
   await store.readRootKeyCheck();
   await store.readAgents();
+  await store.readOperators();
   await store.readPolicies();
   const turn = await store.begin([]);
   try {

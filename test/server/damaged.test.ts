@@ -62,7 +62,7 @@ test('altered rows of agents and policies are not used, and the start reports th
   const { as, admin, warnings } = await startTestService(t, [], dataDir);
   assert.match(
     warnings.join(),
-    /^2 rows of agents or policies in the database were altered outside Leasehold and are not used/,
+    /^2 rows of agents, operators or policies in the database were altered outside Leasehold and are not used/,
   );
   assert.equal((await as(sessionOfGranted).get('/api/v1/credentials/a/b')).status, 403);
   assert.equal((await admin.get('/api/v1/agents/kept')).status, 404);

@@ -79,7 +79,7 @@ test('the key of an agent with an altered row stays, even after a revocation of 
   });
   await executeSql(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
   const { warnings } = await startTestService(t, [], dataDir);
-  assert.match(warnings.join(), /^1 row of agents or policies/);
+  assert.match(warnings.join(), /^1 row of agents, operators or policies/);
   assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
 });
 

@@ -149,7 +149,7 @@ test('agents that cannot be checked against the log are in force again once that
   await executeSql(dataDir, 'DELETE FROM audit_head');
   const service = await startTestService(t, [], dataDir);
   assert.equal((await service.as(sessionOfGranted).get('/api/v1/credentials')).status, 401);
-  assert.match((await service.admin.get(ROLLBACK)).body.data.loss, /agents and policies cannot be checked/);
+  assert.match((await service.admin.get(ROLLBACK)).body.data.loss, /agents, operators and policies cannot be checked/);
   assert.deepEqual((await service.admin.post(ROLLBACK, {})).body.data, { status: 'ok' });
   assert.deepEqual((await service.admin.get(ROLLBACK)).body.data, { loss: null });
   assert.equal((await service.admin.get('/api/v1/agents')).body.data.length, 2);

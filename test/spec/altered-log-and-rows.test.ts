@@ -8,7 +8,7 @@ import { startAnotherNode, startTestService, type TestService } from '../kit/ser
 import { STORE } from '../kit/stores.ts';
 import { type Attack, attack, type Kind, prepare, probe } from './state-attacks.ts';
 
-const UNPROVEN = /agents and policies cannot be checked against the log, because .*accept-rollback/;
+const UNPROVEN = /agents, operators and policies cannot be checked against the log, because .*accept-rollback/;
 /** Removes the newest entry about a policy or an agent, as if the change had never happened. */
 const FORGET = `DELETE FROM audit_entries WHERE seq = (SELECT max(seq) FROM audit_entries
   WHERE subject LIKE 'policy:%' OR subject LIKE 'agent:%')`;
@@ -66,7 +66,7 @@ test('an entry about a policy is removed and its row is not: only that policy is
   await executeSql(service.dataDir, FORGET);
   for (let start = 0; start < 2; start++) {
     const again = await startTestService(t, [], service.dataDir);
-    assert.match(again.warnings.join('\n'), /^1 row of agents or policies .*policy:other/m);
+    assert.match(again.warnings.join('\n'), /^1 row of agents, operators or policies .*policy:other/m);
     assert.equal(await probe('session', again, token), 200);
     assert.equal((await again.admin.get('/api/v1/policies/other')).status, 404);
     await again.stop();

@@ -7,6 +7,7 @@ import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
 import { startUpstream } from '../broker/upstream.ts';
 import { readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
+import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument, resolveReferences } from './document.ts';
 
@@ -15,6 +16,7 @@ const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
 const { admin, anonymous } = service;
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
+const operator = await addOperator(service, 'viewing', ['viewer']);
 const upstream = await startUpstream({ after }, (_, response) => {
   response.setHeader('set-cookie', ['a=1', 'b=2']).end('ok');
 });
@@ -54,6 +56,8 @@ suite('responses conform to the document', () => {
     await admin.post('/api/v1/policies', { ...policy, name: 'uses', resources: ['used'], actions: ['use'] });
     return agent.post('/api/v1/leases/use', { path: 'used', ttl: 60, purpose: 'a report' });
   };
+  const newKey = () => ({ public_key: newOperatorKey().publicKey });
+  const newOperator = (name: string) => ({ name, roles: ['viewer', 'editor'], ...newKey() });
   let lease = '';
 
   /** In order: later requests use what earlier ones created. */
@@ -72,6 +76,14 @@ suite('responses conform to the document', () => {
     ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 200],
     ['get /api/v1/agents', () => admin.get('/api/v1/agents?limit=1'), 200],
     ['get /api/v1/agents/{name}', () => admin.get('/api/v1/agents/other'), 200],
+    ['post /api/v1/operators', () => admin.post('/api/v1/operators', newOperator('other')), 201],
+    ['post /api/v1/operators', () => admin.post('/api/v1/operators', newOperator('OTHER')), 409],
+    ['get /api/v1/operators', () => admin.get('/api/v1/operators'), 200],
+    ['get /api/v1/operators', () => admin.get('/api/v1/operators?limit=1'), 200],
+    ['get /api/v1/operators/{name}', () => admin.get('/api/v1/operators/other'), 200],
+    ['put /api/v1/operators/{name}', () => admin.put('/api/v1/operators/other', { roles: ['approver'] }), 200],
+    ['post /api/v1/operators/{name}/rotate', () => admin.post('/api/v1/operators/other/rotate', newKey()), 200],
+    ['delete /api/v1/operators/{name}', () => admin.delete('/api/v1/operators/other'), 204],
     ['post /api/v1/policies', () => admin.post('/api/v1/policies', { name: 'p', ...policy }), 201],
     ['put /api/v1/policies/{name}', () => admin.put('/api/v1/policies/p', policy), 200],
     ['get /api/v1/policies', () => admin.get('/api/v1/policies'), 200],
@@ -82,6 +94,10 @@ suite('responses conform to the document', () => {
     ['post /auth/challenge', () => anonymous.post('/auth/challenge', { agent_name: 'ci' }), 200],
     ['post /auth/verify', () => verifyAs(service.address, 'ci', readAgentKey(service.dataDir, 'ci')), 200],
     ['get /auth/session', () => agent.get('/auth/session'), 200],
+    ['post /auth/verify', () => verifyAs(service.address, 'operator:viewing', operator.key.privateKey), 200],
+    ['get /auth/session', () => operator.get('/auth/session'), 200],
+    ['post /auth/session/renew', () => operator.post('/auth/session/renew'), 200],
+    ['post /auth/session/renew', () => agent.post('/auth/session/renew'), 403],
     ['get /api/v1/credentials/{path}', () => agent.get('/api/v1/credentials/a'), 200],
     ['get /api/v1/credentials/{path}', () => agent.get('/api/v1/credentials/a?view=metadata'), 403],
     ['get /api/v1/credentials/{path}', () => admin.get('/api/v1/credentials/a?view=metadata'), 200],

@@ -8,6 +8,7 @@ import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import type { Client, TestResponse } from '../kit/client.ts';
 import { dumpCallerData } from '../kit/direct-db.ts';
+import { newOperatorKey } from '../kit/operators.ts';
 import { assertInvalid, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument } from './document.ts';
@@ -37,6 +38,10 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
     return { path: '/api/v1/policies', body: policy };
   },
   'POST /api/v1/agents': async () => ({ path: '/api/v1/agents', body: { name: `asked-${++paths}`, description: 'ü' } }),
+  'POST /api/v1/operators': async () => {
+    const operator = { name: `asked-${++paths}`, roles: ['viewer'], public_key: newOperatorKey().publicKey };
+    return { path: '/api/v1/operators', body: operator };
+  },
   'POST /api/v1/leases/{lease_id}/renew': async (as) => ({
     ...{ path: `/api/v1/leases/${await lend(as)}/renew`, body: undefined },
   }),
@@ -50,9 +55,9 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
 /**
  * A simulation changes nothing. The responses of a use and of a use lease are not kept: they are the upstream's and a
  * token. A panic can be repeated, and so can a rotation, a test of keys or the acceptance of a roll-back. The name of a
- * key slot can be taken once. A backup is a stream. A locked vault keeps nothing.
+ * key slot can be taken once. A backup is a stream. A locked vault keeps nothing. A session can be renewed again.
  */
-const NOT_KEPT = /\/(?:simulate|use|panic|backup|rotate|test|slots|lock|rollback)$/;
+const NOT_KEPT = /\/(?:simulate|use|panic|backup|rotate|test|slots|lock|rollback|session\/renew)$/;
 
 test('every POST that changes something for an authenticated caller accepts the header, as the document says', async () => {
   const { operations } = await readDocument(service);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { newOperatorKey } from '../kit/operators.ts';
 import { assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -29,6 +30,7 @@ const LISTS: readonly List[] = [
   },
   { path: '/api/v1/policies', keys: 'name principal resources actions max_ttl created_at', key: 'name' },
   { path: '/api/v1/agents', keys: 'name description public_key registered_at', key: 'name' },
+  { path: '/api/v1/operators', keys: 'name description roles public_key added_at', key: 'name' },
   {
     path: '/api/v1/leases',
     keys: 'lease_id agent_name path version policy_name issued_at expires_at revoked_at status',
@@ -41,6 +43,8 @@ const LISTS: readonly List[] = [
 before(async () => {
   for (let n = 0; n < COUNT; n++) {
     await admin.post('/api/v1/agents', { name: `agent-${n}` });
+    const { publicKey } = newOperatorKey();
+    await admin.post('/api/v1/operators', { name: `operator-${n}`, roles: ['viewer'], public_key: publicKey });
     await admin.post('/api/v1/credentials', { path: `listed/${n}`, value: 'v' });
     await admin.get(`/api/v1/credentials/listed/${n}`);
     const policy = { name: `policy-${n}`, principal: 'agent:*', resources: ['a'], actions: ['list'] };

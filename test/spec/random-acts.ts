@@ -25,10 +25,11 @@ export interface Act {
 /** Columns whose change has an effect; every other one is bookkeeping. */
 const COLUMNS: Readonly<Record<TableName, readonly string[]>> = {
   agents: ['id', 'name', 'description', 'public_key', 'registered_at', 'sessions_ended_at', 'former_public_key', 'mac'],
+  operators: ['id', 'name', 'description', 'roles', 'public_key', 'added_at', 'sessions_ended_at', 'mac'],
   policies: ['name', 'principal', 'resources', 'actions', 'max_ttl_seconds', 'created_at', 'mac'],
   credentials: ['id', 'path', 'type', 'description', 'created_at', 'updated_at', 'version', 'mac'],
   usages: ['credential_id', 'path', 'targets', 'placement', 'updated_at', 'mac'],
-  sessions: ['token_hash', 'agent_id', 'issued_at', 'expires_at', 'mac'],
+  sessions: ['token_hash', 'agent_id', 'issued_at', 'expires_at', 'ends_at', 'mac'],
   credential_versions: ['sealed'],
   audit_head: ['seq', 'hmac', 'mac', 'epoch', 'tree', 'control'],
   audit_entries: ['id', 'timestamp', 'agent_name', 'resource', 'hmac', 'subject', 'state'],
@@ -36,6 +37,7 @@ const COLUMNS: Readonly<Record<TableName, readonly string[]>> = {
 /** A value that no row has, for the copy of a row under another key. */
 const OTHER = {
   agents: { id: '00000000-0000-7000-8000-000000000000', name: 'other' },
+  operators: { id: '00000000-0000-7000-8000-000000000000', name: 'operator:other' },
   policies: { name: 'other' },
   credentials: { id: '00000000-0000-7000-8000-000000000000', path: 'a/other' },
   usages: { path: 'a/other' },
@@ -75,7 +77,8 @@ const insertedAgain: Tamper = (table, now, { copies }, dice) => {
   const gone = copies
     .flatMap((copy) => rowsOf(table, copy))
     .filter((row) => !now[table].some((other) => isSameKey(table, row, other)));
-  if (gone.length === 0 || !['agents', 'policies', 'credentials', 'usages', 'sessions'].includes(table)) return null;
+  if (gone.length === 0 || !['agents', 'operators', 'policies', 'credentials', 'usages', 'sessions'].includes(table))
+    return null;
   const row = dice.pick(gone);
   return act('inserted again', table, [row], replace(table, row), now);
 };

@@ -1,14 +1,17 @@
 /**
- * A random history of a vault: agents, policies, credentials with versions, targets, sessions, deletions and rotations
- * of keys, on one node or two. Copies of its rows are taken on the way.
+ * A random history of a vault: agents, operators, policies, credentials with versions, targets, sessions, deletions and
+ * rotations of keys, on one node or two. Copies of its rows are taken on the way.
  */
 import assert from 'node:assert/strict';
 import type { Dice } from '../e2e/random.ts';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
+import { newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 import { type Rows, readRows } from './raw-rows.ts';
 
 const AGENTS = ['bot-0', 'bot-1', 'bot-2'] as const;
+const OPERATORS = ['ann', 'ben'] as const;
+const OPERATOR_KEY = newOperatorKey();
 const GROUPS = ['a', 'b', 'c'] as const;
 export const PATHS = GROUPS.flatMap((group) => [`${group}/one`, `${group}/two`]);
 const STEPS = 40;
@@ -31,12 +34,13 @@ export async function runHistory(nodes: readonly TestService[], dice: Dice): Pro
   const steps = stepsOf(first, () => dice.pick(nodes).admin, dice, tokens);
   // Something of each kind exists from the beginning.
   for (const name of AGENTS) await done(first.admin.post('/api/v1/agents', { name }));
-  for (const step of [steps.putPolicy, steps.store, steps.putTargets, steps.logIn]) await step();
+  for (const step of [steps.putPolicy, steps.store, steps.putTargets, steps.logIn, steps.logInOperator]) await step();
   for (let taken = 0; taken < STEPS; taken++) {
     await dice.pick(Object.values(steps))();
     if (dice.chance(0.2)) copies.push(await readRows(first.dataDir));
   }
   for (const step of [steps.putPolicy, steps.store, steps.putTargets]) await step();
+  await steps.logInOperator();
   tokens.push(...(await logInAll(first)));
   return { copies, tokens };
 }
@@ -54,6 +58,27 @@ function stepsOf({ admin, address, dataDir, as }: TestService, any: () => Client
     register: () => done(admin.post('/api/v1/agents', { name: agent() })),
     deregister: () => done(admin.delete(`/api/v1/agents/${agent()}`)),
     rotateAgent: () => done(admin.post(`/api/v1/agents/${agent()}/rotate`, {})),
+    removeOperator: () => done(any().delete(`/api/v1/operators/${dice.pick(OPERATORS)}`)),
+    replaceOperator: () => {
+      const roles = dice.chance(0.5) ? ['editor'] : ['viewer', 'editor'];
+      return done(any().put(`/api/v1/operators/${dice.pick(OPERATORS)}`, { roles, description: `${dice.next()}` }));
+    },
+    rotateOperator: () => {
+      const body = { public_key: OPERATOR_KEY.publicKey };
+      return done(any().post(`/api/v1/operators/${dice.pick(OPERATORS)}/rotate`, body));
+    },
+    putOperatorPolicy: () => {
+      const name = dice.pick(OPERATORS);
+      const policy = { principal: `operator:${name}`, resources: [`${dice.pick(GROUPS)}/*`], actions: ['retrieve'] };
+      return done(any().put(`/api/v1/policies/${name}`, policy));
+    },
+    logInOperator: async () => {
+      const name = dice.pick(OPERATORS);
+      await done(admin.post('/api/v1/operators', { name, roles: ['editor'], public_key: OPERATOR_KEY.publicKey }));
+      const token = await logIn(address, `operator:${name}`, OPERATOR_KEY.privateKey);
+      if (dice.chance(0.5)) assert.equal((await as(token).post('/auth/session/renew')).status, 200);
+      tokens.push(token);
+    },
     panic: () => done(any().post('/api/v1/panic', { agent: agent() })),
     putPolicy: () => {
       const [name, group] = [agent(), dice.pick(GROUPS)];

@@ -5,6 +5,7 @@ import { STORE } from '../kit/stores.ts';
 
 export const TABLES = [
   'agents',
+  'operators',
   'policies',
   'credentials',
   'usages',
@@ -29,6 +30,7 @@ export async function readRows(dataDir: string): Promise<Rows> {
 
 const KEYS: Readonly<Record<TableName, readonly string[]>> = {
   agents: ['id'],
+  operators: ['id'],
   policies: ['name'],
   credentials: ['path'],
   usages: ['path'],
@@ -67,7 +69,9 @@ export function update(table: TableName, row: DatabaseRow, column: string, value
 /** Makes room for the row too where its name is taken. */
 export function replace(table: TableName, row: DatabaseRow): string {
   const name =
-    table === 'agents' ? `; DELETE FROM agents WHERE lower(name) = ${literal(row['name']).toLowerCase()}` : '';
+    table === 'agents' || table === 'operators'
+      ? `; DELETE FROM ${table} WHERE lower(name) = ${literal(row['name']).toLowerCase()}`
+      : '';
   return `${remove(table, row)}${name}; ${insert(table, row)}`;
 }
 
@@ -76,6 +80,8 @@ export function subjectOf(table: TableName, row: DatabaseRow): string | null {
   switch (table) {
     case 'agents':
       return `agent:${String(row['name']).toLowerCase()}`;
+    case 'operators':
+      return String(row['name']).toLowerCase();
     case 'policies':
       return `policy:${row['name']}`;
     case 'credentials':

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { readRecorded } from './state-attacks.ts';
 
@@ -31,6 +32,36 @@ test('an entry that makes, changes or removes a row records its MAC, and every o
     ...['agent:deploy-bot', 'policy:Deploy-Bot-0', sessionSubject, 'credential:prod/key', 'credential:prod/key'],
     ...['targets:prod/key', 'credential:prod/key', 'policy:Deploy-Bot-0', sessionSubject, 'agent:deploy-bot'],
   ];
+  assert.deepEqual(
+    await readRecorded(dataDir),
+    subjects.map((subject, index) => ({ subject, state: states[index] ?? 'removed' })),
+  );
+  assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});
+
+test('an entry that adds, changes or removes an operator or its session records its MAC', async (t) => {
+  const service = await startTestService(t);
+  const { admin, dataDir } = service;
+  const macOf = async (table: string): Promise<string> => {
+    const [row] = await selectRows(dataDir, `SELECT mac FROM ${table}`);
+    return String(row?.['mac']);
+  };
+  const ann = await addOperator(service, 'Ann', ['viewer']);
+  const [session] = await selectRows(dataDir, 'SELECT issued_at, token_hash FROM sessions');
+  const sessionSubject = `session:${session?.['issued_at']}:${session?.['token_hash']}`;
+  const states = [await macOf('operators'), await macOf('sessions')];
+  const steps: readonly (readonly [table: string, step: () => Promise<{ status: number }>])[] = [
+    ['operators', () => admin.put('/api/v1/operators/Ann', { roles: ['approver'] })],
+    ['sessions', () => ann.post('/auth/session/renew')],
+    ['operators', () => admin.post('/api/v1/operators/Ann/rotate', { public_key: newOperatorKey().publicKey })],
+  ];
+  for (const [table, step] of steps) {
+    assert.equal((await step()).status, 200);
+    states.push(await macOf(table));
+  }
+  assert.equal((await admin.delete('/api/v1/operators/Ann')).status, 204);
+  const operator = 'operator:ann';
+  const subjects = [operator, sessionSubject, operator, sessionSubject, operator, operator];
   assert.deepEqual(
     await readRecorded(dataDir),
     subjects.map((subject, index) => ({ subject, state: states[index] ?? 'removed' })),

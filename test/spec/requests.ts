@@ -20,6 +20,7 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   agent: 'some-name',
   resource: 'some/path',
   action: 'use',
+  roles: ['viewer'],
   public_key: 'cHVibGlj',
   agent_name: 'some-name',
   challenge_id: '0190a000-0000-8000-8000-000000000000',

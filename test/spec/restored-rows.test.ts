@@ -5,7 +5,18 @@ import { type TestContext, test } from 'node:test';
 import { executeSql } from '../kit/direct-db.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
-import { ATTACKS, type Attack, attack, KINDS, type Kind, PROBLEM, prepare, probe, TARGETS } from './state-attacks.ts';
+import {
+  ATTACKS,
+  type Attack,
+  attack,
+  KINDS,
+  type Kind,
+  PROBLEM,
+  prepare,
+  prepareFor,
+  probe,
+  TARGETS,
+} from './state-attacks.ts';
 
 const VERIFY = '/api/v1/audit/verify?state=true';
 
@@ -21,6 +32,9 @@ function denied(kind: Kind, how: Attack): number {
   return kind === 'credential' && how === 'taken away' ? 404 : TARGETS[kind].denied;
 }
 
+/** Whether nodes hold the rows in memory. */
+const isControl = (kind: Kind): boolean => kind === 'agent' || kind === 'operator' || kind === 'policy';
+
 const cases = KINDS.flatMap((kind) => ATTACKS.map((how) => ({ kind, how }))).filter(
   ({ kind, how }) => TARGETS[kind].change !== null || how !== 'set back',
 );
@@ -28,7 +42,7 @@ const cases = KINDS.flatMap((kind) => ATTACKS.map((how) => ({ kind, how }))).fil
 for (const { kind, how } of cases) {
   test(`${kind}, ${how} while stopped: it grants nothing, and start, verification and doctor name it`, async (t) => {
     const service = await startTestService(t);
-    const token = await prepare(service);
+    const token = await prepareFor(kind, service);
     const edit = await attack(kind, how, service, token);
     const subject = await TARGETS[kind].subject(service.dataDir);
     await service.stop();
@@ -36,7 +50,7 @@ for (const { kind, how } of cases) {
     const again = await startTestService(t, [], service.dataDir);
     assert.equal(await probe(kind, again, token), denied(kind, how));
     assert.deepEqual(await problemsOf(again), [{ subject, problem: PROBLEM[how] }]);
-    const isHeldInMemory = kind === 'agent' || kind === 'policy';
+    const isHeldInMemory = isControl(kind);
     assert.equal(again.warnings.length, isHeldInMemory ? 1 : 0, again.warnings.join('\n'));
     if (isHeldInMemory) assert.ok(again.warnings[0]?.includes(subject));
     await again.stop();
@@ -45,14 +59,14 @@ for (const { kind, how } of cases) {
   if (STORE === 'postgres') {
     test(`${kind}, ${how} while nodes run: it grants nothing on either, and verification names it`, async (t) => {
       const service = await startTestService(t);
-      const token = await prepare(service);
+      const token = await prepareFor(kind, service);
       const other = await startAnotherNode(t, service);
       assert.equal(await probe(kind, other, token), 200);
       const edit = await attack(kind, how, service, token);
       const subject = await TARGETS[kind].subject(service.dataDir);
       await edit();
-      // Nodes read rows of agents and policies whose epoch is later than the one they know.
-      if (kind === 'agent' || kind === 'policy') {
+      // Nodes read such rows if their epoch is later than the one they know.
+      if (isControl(kind)) {
         await executeSql(service.dataDir, `UPDATE ${TARGETS[kind].tables[0]} SET epoch = 1000000`);
         for (const node of [service, other]) {
           await node.admin.put('/api/v1/policies/other', { principal: 'agent:x', resources: ['x'], actions: ['list'] });
@@ -60,7 +74,7 @@ for (const { kind, how } of cases) {
       }
       for (const node of [service, other]) {
         // A row that is in force and was only taken away stays in memory until it is read again.
-        const isInMemory = (kind === 'agent' || kind === 'policy') && how === 'taken away';
+        const isInMemory = isControl(kind) && how === 'taken away';
         if (!isInMemory) assert.equal(await probe(kind, node, token), denied(kind, how));
         assert.deepEqual(await problemsOf(node), [{ subject, problem: PROBLEM[how] }]);
       }

@@ -1,10 +1,13 @@
 /** Edits of the database behind the service's back: each row that answers to the log, in each way. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
-export const KINDS = ['agent', 'policy', 'credential', 'targets', 'session'] as const;
+const OF_AGENTS = ['agent', 'policy', 'credential', 'targets', 'session'] as const;
+export const KINDS = [...OF_AGENTS, 'operator', 'operator session'] as const;
 export type Kind = (typeof KINDS)[number];
 export const ATTACKS = ['inserted again', 'set back', 'changed', 'taken away'] as const;
 export type Attack = (typeof ATTACKS)[number];
@@ -15,13 +18,15 @@ interface Target {
   readonly subject: (dataDir: string) => Promise<string>;
   /** Removes and changes the row through the interface. */
   readonly remove: (service: TestService, token: string) => Promise<{ status: number }>;
-  readonly change: ((service: TestService) => Promise<{ status: number }>) | null;
+  readonly change: ((service: TestService, token: string) => Promise<{ status: number }>) | null;
   /** A change outside. */
   readonly alter: string;
   /** What a client gets when the row does not count. */
   readonly denied: number;
 }
 
+/** In SQL: the id of the operator `ann`. */
+const ANN = "(SELECT id FROM operators WHERE name = 'operator:ann')";
 const CREDENTIAL_TABLES = STORE === 'sqlite' ? ['credentials'] : ['credentials', 'credential_versions'];
 
 export const TARGETS: Readonly<Record<Kind, Target>> = {
@@ -74,6 +79,32 @@ export const TARGETS: Readonly<Record<Kind, Target>> = {
     alter: 'UPDATE sessions SET expires_at = expires_at + 1',
     denied: 401,
   },
+  operator: {
+    tables: ['operators'],
+    where: "name = 'operator:ann'",
+    subject: async () => 'operator:ann',
+    remove: ({ admin }) => admin.delete('/api/v1/operators/ann'),
+    change: ({ admin }) => admin.post('/api/v1/operators/ann/rotate', { public_key: newOperatorKey().publicKey }),
+    alter: `UPDATE operators SET roles = '["admin"]' WHERE name = 'operator:ann'`,
+    denied: 401,
+  },
+  'operator session': {
+    tables: ['sessions'],
+    where: `agent_id = ${ANN}`,
+    async subject(dataDir) {
+      const ofOperator = "subject LIKE 'session:%' AND agent_name = 'operator:ann'";
+      const rows = await selectRows(dataDir, `SELECT subject FROM audit_entries WHERE ${ofOperator}`);
+      return String(rows[0]?.['subject']);
+    },
+    remove: (service, token) => service.as(token).delete('/auth/session'),
+    async change(service, token) {
+      // A renewal in the millisecond of the login would change nothing.
+      await sleep(2);
+      return service.as(token).post('/auth/session/renew');
+    },
+    alter: `UPDATE sessions SET ends_at = ends_at + 1 WHERE agent_id = ${ANN}`,
+    denied: 401,
+  },
 };
 
 /** Prepares the attack through the interface. Returns the edit of the database, which must have no effect. */
@@ -92,7 +123,7 @@ export async function attack(
   if (how === 'changed') return () => executeSql(dataDir, alter);
   if (how === 'taken away') return () => executeSql(dataDir, clear.join(';'));
   await executeSql(dataDir, keep.join(';'));
-  const { status } = await (how === 'set back' && change !== null ? change(service) : remove(service, token));
+  const { status } = await (how === 'set back' && change !== null ? change(service, token) : remove(service, token));
   assert.ok(status < 300, `${kind} ${how}: ${status}`);
   const drop = tables.map((table) => `DROP TABLE kept_${table}`);
   return () => executeSql(dataDir, [...clear, ...putBack, ...drop].join(';'));
@@ -110,8 +141,18 @@ export async function prepare(service: TestService): Promise<string> {
   await admin.post('/api/v1/credentials', { path: 'prod/key', value: 'one' });
   assert.equal((await admin.put('/api/v1/targets/prod/key', { service: 'openai' })).status, 200);
   const { token } = await service.agent('bot', { 'prod/*': ['retrieve', 'list'] });
-  for (const kind of KINDS) assert.equal(await probe(kind, service, token), 200, kind);
+  for (const kind of OF_AGENTS) assert.equal(await probe(kind, service, token), 200, kind);
   return token;
+}
+
+/** Returns the token whose requests the row of the kind allows: that of an agent, or of the operator `ann`. */
+export async function prepareFor(kind: Kind, service: TestService): Promise<string> {
+  const token = await prepare(service);
+  if (kind !== 'operator' && kind !== 'operator session') return token;
+  await addOperator(service, 'ben', ['viewer']);
+  const operator = await addOperator(service, 'ann', ['editor'], { 'prod/*': ['retrieve'] });
+  assert.equal(await probe(kind, service, operator.token), 200, kind);
+  return operator.token;
 }
 
 export const PROBLEM: Readonly<Record<Attack, string>> = {

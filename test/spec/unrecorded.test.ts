@@ -8,6 +8,7 @@ import { after, suite, test } from 'node:test';
 import { readAgentKey, type TestResponse } from '../kit/client.ts';
 import { lockDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { addOperator } from '../kit/operators.ts';
 import { startProcess } from '../kit/process.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
@@ -21,6 +22,7 @@ const agent = await service.agent('worker', { 'jobs/*': ['retrieve'] });
 const key = readAgentKey(dataDir, 'worker');
 await admin.post('/api/v1/policies', { name: 'p', principal: 'agent:a', resources: ['a'], actions: ['list'] });
 await admin.post(CREDENTIALS, { path: 'jobs/key', value: 'v' });
+const watcher = await addOperator(service, 'watcher', ['viewer']);
 const { lease_id } = (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data;
 
 const auth = `Authorization: Bearer ${service.adminToken}`;
@@ -62,6 +64,13 @@ const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: numb
   ['at a policy that is not there', () => admin.get('/api/v1/policies/none'), 404],
   ['at the agents', () => admin.get('/api/v1/agents'), 200],
   ['at an agent', () => admin.get('/api/v1/agents/worker'), 200],
+  ['at the operators', () => admin.get('/api/v1/operators'), 200],
+  ['at an operator', () => admin.get('/api/v1/operators/watcher'), 200],
+  ['at an operator that is not there', () => admin.get('/api/v1/operators/none'), 404],
+  ['an operator’s look at the agents', () => watcher.get('/api/v1/agents'), 200],
+  ['an operator’s look at its session', () => watcher.get('/auth/session'), 200],
+  ['a verify that names an unknown operator', () => verify('operator:unknown', 'operator:unknown'), 401],
+  ['a verify of an operator with an agent’s challenge', () => verify('operator:worker', 'worker'), 401],
   ['at the leases', () => admin.get('/api/v1/leases'), 200],
   ['at a lease', () => admin.get(`/api/v1/leases/${lease_id}`), 200],
   ['at the log', () => admin.get('/api/v1/audit?agent=worker'), 200],

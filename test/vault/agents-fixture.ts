@@ -1,7 +1,7 @@
 /** Agents with their own keys, registered and logged in without HTTP. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import type { Agent, PublicKey } from '../../src/core/agent.ts';
-import type { AgentName } from '../../src/core/names.ts';
+import type { Agent } from '../../src/core/agent.ts';
+import type { AgentName, PublicKey } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
 import { parsePublicKey } from '../../src/crypto/ed25519.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';

@@ -3,8 +3,8 @@
  * and paths, so that several are played at the same time.
  */
 
-import type { Agent, PublicKey } from '../../src/core/agent.ts';
-import type { AgentId, AgentName, TokenHash } from '../../src/core/names.ts';
+import type { Agent } from '../../src/core/agent.ts';
+import type { AgentId, AgentName, PublicKey, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { deregisterAgent, registerAgent } from '../../src/core/operations/agents.ts';
 import { remove } from '../../src/core/operations/credentials.ts';

@@ -23,6 +23,7 @@ import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
+import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
@@ -138,6 +139,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
   const loginThrottle = new LoginThrottle();
+  const breakGlass = new BreakGlass(ledger, clock, (line) => void failures.push(line));
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
   const brokerClient = new BrokerClient();
@@ -160,6 +162,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     clock,
     agentKeys,
     loginThrottle,
+    breakGlass,
     budgets,
     verifier,
     checkpoints,

@@ -195,7 +195,7 @@ for (const [what, sql] of ALTERED_POLICIES) {
     const again = await openVault(t, { directory: vault.directory });
     const { warnings } = again.ledger.memory;
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0] ?? '', /^\d rows? of agents or policies .+\.$/);
+    assert.match(warnings[0] ?? '', /^\d rows? of agents, operators or policies .+\.$/);
     assert.equal(await outcomeOf(get(again, 'prod/key', await as(again, token))), 'ACCESS_DENIED');
     assert.equal(await outcomeOf(again.ledger.submit(readPolicy(admin(), 'narrow' as PolicyName))), 'NOT_FOUND');
     assert.equal((await again.ledger.submit(readPolicy(admin(), 'other' as PolicyName))).name, 'other');
@@ -222,7 +222,7 @@ for (const [what, sql] of ALTERED_AGENTS) {
     await executeSql(vault.directory, sql);
 
     const again = await openVault(t, { directory: vault.directory });
-    assert.match(again.ledger.memory.warnings.join('\n'), /^\d rows? of agents or policies .+\.$/);
+    assert.match(again.ledger.memory.warnings.join('\n'), /^\d rows? of agents, operators or policies .+\.$/);
     for (const name of ['ci', 'root']) {
       for (const privateKey of [key.privateKey, OWN_KEY.privateKey]) {
         assert.equal(await outcomeOf(logIn(again, name, { privateKey })), 'AUTH_FAILED');

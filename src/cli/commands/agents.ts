@@ -1,22 +1,19 @@
 /** The `agent` commands. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
-import { parsePrivateKey } from '../../client/key-formats.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS, parseDuration, parsed, text, toggle } from '../flags.ts';
-import { readInput } from '../input.ts';
+import { makeKeyFile, readPublicKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
-import { confirmDestructive, type Question } from '../prompt.ts';
+import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
-import { printNotice, type Terminal } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the agent', count: 'one', completes: 'agent' } as const;
 const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
@@ -162,78 +159,10 @@ const rotate = defineCommand({
       if (made !== null) renameSync(made.file, usualFile);
       await invocation.output.record(rotated);
     } catch (error) {
-      const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
-      if (made !== null && isRefused) rmSync(made.file, { force: true });
-      else if (made !== null) printNotice(terminal, `The new private key is in ${made.file}; the service may know it.`);
+      settleKeyFile(terminal, made?.file ?? null, error);
       throw error;
     }
   },
 });
-
-interface MadeKey {
-  /** Base64 of the 32 bytes. */
-  readonly publicKey: string;
-  readonly file: string;
-}
-
-/** Generates a key pair and writes the private key. @throws UsageError when the file exists or cannot be written */
-async function makeKeyFile(path: string, { workingDirectory }: Terminal): Promise<MadeKey> {
-  const file = resolve(workingDirectory, path);
-  if (existsSync(file)) {
-    throw new UsageError(
-      `${file} already exists`,
-      `To register its key, use --public-key ${file}. To write a new key elsewhere, use --new-key FILE.`,
-    );
-  }
-  const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
-  if (!('privateKey' in pair)) throw new Error('generateKey returned no key pair');
-  const { privateKey, publicKey } = pair;
-  const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
-  const raw = Buffer.from(await crypto.subtle.exportKey('raw', publicKey));
-  try {
-    if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
-    writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
-  } catch (error) {
-    const code = errnoSuffix(error);
-    if (code === '') throw error;
-    throw new UsageError(`${file} cannot be written${code}`, 'To write it elsewhere, use --new-key FILE.');
-  }
-  return { publicKey: raw.toString('base64'), file };
-}
-
-const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
-
-/** The fixed base64 prefix encodes the name `ssh-ed25519` and both lengths. SOURCE: RFC 8709, section 4 */
-const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
-const KEY_BYTES = 32;
-
-/**
- * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of
- * `ssh-keygen`. Of a private key in PEM or OpenSSH format it returns the public half.
- * @throws UsageError, the signal's reason
- */
-async function readPublicKey(question: Question, from: string): Promise<string> {
-  const text = (await readInput(question, from, 1, '--public-key')).toString('latin1');
-  if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
-  const ssh = SSH.exec(text)?.[1];
-  if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
-  const privateKey = text.includes('PRIVATE KEY') ? parsePrivateKey(text) : null;
-  if (privateKey !== null && 'problem' in privateKey)
-    throw new UsageError(`--public-key: the key ${privateKey.problem}`);
-  const [, body = ''] = PUBLIC_PEM.exec(text) ?? [];
-  try {
-    const key =
-      privateKey === null
-        ? await crypto.subtle.importKey('spki', Buffer.from(body, 'base64'), 'Ed25519', true, ['verify'])
-        : await crypto.subtle.importKey('pkcs8', privateKey.pkcs8, 'Ed25519', true, ['sign']);
-    const { x = '' } = await crypto.subtle.exportKey('jwk', key);
-    return Buffer.from(x, 'base64url').toString('base64');
-  } catch {
-    throw new UsageError(
-      '--public-key: must be an Ed25519 key in PEM, a line ssh-ed25519 …, or base64 of the 32 bytes of its public half',
-      'To extract a public key: openssl pkey -in KEY.pem -pubout',
-    );
-  }
-}
 
 export const AGENT_COMMANDS: readonly Command[] = [add, list, show, rotate, remove];

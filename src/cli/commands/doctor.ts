@@ -11,6 +11,7 @@ import { EXIT } from '../errors.ts';
 import { toggle } from '../flags.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
+import { titleOf } from '../settings/settings.ts';
 import { identify } from './sessions.ts';
 
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
@@ -52,7 +53,7 @@ async function stateOf(invocation: Invocation, values: boolean): Promise<CheckRe
 function settingsOf({ settings }: Invocation): CheckResult[] {
   const { address, identity, dataDir, caFile, format, timeoutSeconds, profile } = settings;
   const who = identity.value;
-  const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
+  const name = who.kind === 'agent' || who.kind === 'session' ? titleOf(who.name) : who.kind;
   return [
     ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
     ok('address', `${address.value}, from ${address.source}`),

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { OPERATOR_PREFIX } from '../../core/names.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { readVersion } from '../../platform/version.ts';
@@ -49,6 +50,10 @@ async function serve(invocation: Invocation, flags: FlagValues<typeof FLAGS>): P
   const { readAllowList } = await import('../../mcp/allowlist.ts');
   const commands =
     flags.commands === null ? [] : await readAllowList(resolve(terminal.workingDirectory, flags.commands));
+  const identity = settings.identity.value;
+  if ('name' in identity && identity.name.startsWith(OPERATOR_PREFIX)) {
+    throw new UsageError('a model must not act as an operator', 'Use --agent NAME.');
+  }
   const opened = await openMcp({
     client: invocation.connect(),
     filesDir: filesDir === null ? null : resolve(terminal.workingDirectory, filesDir),

@@ -2,6 +2,8 @@
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
+import { parsePrincipalName } from '../../core/names.ts';
+import { principalOf } from '../../core/policy.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand } from '../command.ts';
@@ -11,7 +13,7 @@ import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
-import type { Identity, Settings } from '../settings/settings.ts';
+import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Identifies the caller: an agent and its session's end, or the administrator. @throws LeaseholdError */
@@ -21,7 +23,7 @@ export async function identify(
 ): Promise<{ name: string; expiresAt: string | null }> {
   try {
     const { agent_name, expires_at } = await vault.readSession({ signal });
-    return { name: `agent:${agent_name}`, expiresAt: expires_at };
+    return { name: principalOf(parsePrincipalName(agent_name, 'agent_name')), expiresAt: expires_at };
   } catch (error) {
     // The administrator has no session: the status is not 401, unlike for an unknown token.
     if (!(error instanceof LeaseholdError) || error.status === 401 || error.status === null) throw error;
@@ -51,7 +53,7 @@ const login = defineCommand({
   name: 'login',
   summary: 'Log in and save the session or token for later commands',
   about: [
-    'With --agent NAME, logs in with the agent’s key and saves the session, which lasts up to an hour. Otherwise prompts for a token, checks it and saves it. Both are saved in a file that only you can read, until leasehold logout.',
+    'With --agent NAME, logs in with the agent’s key and saves the session, which lasts up to an hour, or for an operator half an hour. Otherwise prompts for a token, checks it and saves it. Both are saved in a file that only you can read, until leasehold logout.',
     'Without a saved login, an agent logs in for each command and its session ends with the command.',
   ],
   arguments: [{ name: 'FROM', help: '- to read a token from standard input (default: prompt)', count: 'optional' }],
@@ -79,7 +81,7 @@ const login = defineCommand({
         throw error;
       }
       if (before?.kind === 'session') await connectAs(settings, { ...before, kind: 'token' }).logOut({ signal });
-      return printNotice(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
+      return printNotice(terminal, `Logged in to ${address} as ${titleOf(agent_name)} until ${expires_at}.`);
     }
     const isGiven = setting.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
     const token =

@@ -86,14 +86,16 @@ function ownAgents({ settings, terminal }: Invocation): string[] {
 export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
   const found: string[] = [];
   try {
-    const { credentials, agents, policies } = vault;
+    const { credentials, agents, operators, policies } = vault;
     const options = { signal };
     const rows =
       noun === 'path'
         ? credentials.listAll({}, options)
         : noun === 'agent'
           ? agents.listAll(options)
-          : policies.listAll(options);
+          : noun === 'operator'
+            ? operators.listAll(options)
+            : policies.listAll(options);
     for await (const row of rows) found.push('path' in row ? row.path : row.name);
   } catch {
     // Unreachable, denied or too slow: return what was received.

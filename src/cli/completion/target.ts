@@ -10,7 +10,7 @@ export interface Offer {
 }
 
 /** Names looked up on this machine or in the service. */
-export type NameKind = 'path' | 'agent' | 'own agent' | 'policy';
+export type NameKind = 'path' | 'agent' | 'own agent' | 'operator' | 'policy';
 
 type Target =
   | { readonly kind: 'words'; readonly offers: readonly Offer[] }
@@ -114,6 +114,7 @@ function toTarget(completes: Completes | undefined, before: string, begun: strin
     case 'path':
     case 'agent':
     case 'own agent':
+    case 'operator':
     case 'policy':
       return { kind: 'names', noun: completes, before, begun };
     case 'assignment':

@@ -4,7 +4,7 @@
  */
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
 import { decide, explain } from '../../core/decision.ts';
-import { type AgentName, parseAgentName } from '../../core/names.ts';
+import { type PrincipalName, parsePrincipalName } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import type { Action, Policy, PolicyDraft } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
@@ -14,7 +14,7 @@ import { actionRule } from './fields.ts';
 import { ruleBroken } from './problems.ts';
 
 export interface AccessQuery {
-  readonly agent: AgentName;
+  readonly agent: PrincipalName;
   readonly action: Action;
   readonly path: CredentialPath;
   /** With the action `use`, as it was written. */
@@ -27,7 +27,7 @@ type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: re
 export function readQuestion(agent: string, action: string, path: string, request: string | null = null): ReadQuestion {
   const [method = '', url = '', ...others] = request?.trim().split(/\s+/) ?? [];
   const problems = [
-    ruleBroken(() => parseAgentName(agent, 'AGENT')),
+    ruleBroken(() => parsePrincipalName(agent, 'AGENT')),
     actionRule(action, 'ACTION'),
     ruleBroken(() => parsePath(path, 'PATH')),
     ...(request === null

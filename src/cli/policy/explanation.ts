@@ -3,7 +3,7 @@
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { nearestPattern } from '../../core/decision.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
-import { type Policy, principalMatches } from '../../core/policy.ts';
+import { type Policy, principalMatches, principalOf } from '../../core/policy.ts';
 import { type HostPattern, originOf, parseTargets } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
@@ -154,11 +154,11 @@ const TTL_SECONDS = 300;
 
 /** Quoted for a POSIX shell. `taken`: names of existing policies, which `put` would replace. */
 export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string {
-  const stem = `${agent}-${action}`;
+  const stem = `${agent.replace(':', '-')}-${action}`;
   let name = stem;
   for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;
   // WHY `=`: a path that begins with a dash would be parsed as a flag.
   const resource = path.startsWith('-') ? [`--resource=${path}`] : ['--resource', path];
-  const flags = ['--principal', `agent:${agent}`, ...resource, '--action', action, '--max-ttl', String(TTL_SECONDS)];
+  const flags = ['--principal', principalOf(agent), ...resource, '--action', action, '--max-ttl', String(TTL_SECONDS)];
   return ['leasehold', 'policy', 'put', name, ...flags].map(quoteWord).join(' ');
 }

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
-import { parseAgentName } from '../../core/names.ts';
+import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
@@ -52,13 +52,13 @@ export function findIdentity(search: Search): Setting<Identity> {
   return { value: { kind: 'anonymous' }, source: 'no source', level: 'default' };
 }
 
-/** A key without an agent name is an error, not ignored. @throws UsageError */
+/** A key without a name is an error, not ignored. @throws UsageError */
 function assertKeyIsOfAgent({ flag, userDirs }: Search, setting: Setting<Identity> | null): void {
   if (setting?.value.kind === 'agent') return;
   const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
   const isGiven =
     flag('key-file') !== null || (setting === null && readVariable(userDirs, 'LEASEHOLD_KEY_FILE') !== null);
-  if (isGiven) throw new UsageError(`${name} is given without an agent`, 'Add --agent NAME.');
+  if (isGiven) throw new UsageError(`${name} is given without a name`, 'Add --agent NAME or --operator NAME.');
 }
 
 /** The identity with the highest precedence. At one level, a token and an agent exclude each other. */
@@ -84,6 +84,7 @@ function fromFlags(search: Search): Setting<Identity> | null {
   return choose(search, 'flag', [
     ['tokenFile', flag('token-file'), '--token-file'],
     ['agent', flag('agent'), '--agent'],
+    ['operator', flag('operator'), '--operator'],
   ]);
 }
 
@@ -93,6 +94,7 @@ function fromEnvironment(search: Search): Setting<Identity> | null {
     variable('token', 'LEASEHOLD_TOKEN'),
     variable('tokenFile', 'LEASEHOLD_TOKEN_FILE'),
     variable('agent', 'LEASEHOLD_AGENT'),
+    variable('operator', 'LEASEHOLD_OPERATOR'),
   ]);
 }
 
@@ -108,14 +110,22 @@ function explicitIdentity(search: Search, login: Login | null): Setting<Identity
   );
 }
 
-type Given = readonly [kind: 'token' | 'tokenFile' | 'agent', text: string | null | undefined, source: string];
+type Given = readonly [
+  kind: 'token' | 'tokenFile' | 'agent' | 'operator',
+  text: string | null | undefined,
+  source: string,
+];
 
 function choose(search: Search, level: Precedence, all: readonly Given[]): Setting<Identity> | null {
   const [given, other] = all.filter(([, text]) => text !== null && text !== undefined);
   if (given === undefined) return null;
   const [kind, text, source] = given;
   if (other !== undefined) throw new UsageError(`${source} and ${other[2]} are both set: use only one`);
-  if (kind === 'agent') return { value: toAgent(search, text ?? '', source), source, level };
+  if (kind === 'operator') {
+    return { value: toAgent(search, parseOperatorName(text ?? '', source)), source, level };
+  }
+  // WHY no operator in a file: it may come from a repository, whose author must not choose a person's identity.
+  if (kind === 'agent') return { value: toAgent(search, parseAgentName(text ?? '', source)), source, level };
   const token = kind === 'token' ? new Secret(text ?? '') : readToken(search, text ?? '', source);
   return { value: { kind: 'token', token }, source, level };
 }
@@ -138,8 +148,7 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
 }
 
 /** The key is in the file that a setting names, in the user's directory, or in the data directory. */
-function toAgent(search: Search, text: string, source: string): Identity {
-  const name = parseAgentName(text, source);
+function toAgent(search: Search, name: PrincipalName): Identity {
   const { flag, userDirs, layers, dataDir } = search;
   const given = flag('key-file') ?? readVariable(userDirs, 'LEASEHOLD_KEY_FILE');
   if (given !== null) return { kind: 'agent', name, keyFile: resolve(userDirs.workingDirectory, given) };
@@ -156,9 +165,11 @@ function toAgent(search: Search, text: string, source: string): Identity {
   return { kind: 'agent', name, keyFile: !existsSync(usual) && existsSync(own) ? own : usual };
 }
 
-/** The key file that `leasehold agent add` creates. */
-export function userKeyFile(userDirs: UserDirs, agent: string): string {
-  return join(dirname(userFilePath(userDirs)), 'agents', `${agent}.pem`);
+/** The key file that `leasehold agent add` creates, or `operator add`. */
+export function userKeyFile(userDirs: UserDirs, name: string): string {
+  const isOperator = name.startsWith(OPERATOR_PREFIX);
+  const [directory, file] = isOperator ? ['operators', name.slice(OPERATOR_PREFIX.length)] : ['agents', name];
+  return join(dirname(userFilePath(userDirs)), directory, `${file}.pem`);
 }
 
 /** Uses an open session instead of a new login. */

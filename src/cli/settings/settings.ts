@@ -1,4 +1,5 @@
 /** The settings of a command and their sources. Precedence: flag, environment, project file, user file, default. */
+import { OPERATOR_PREFIX } from '../../core/names.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
 import type { ChallengeService } from '../terminal.ts';
@@ -32,9 +33,14 @@ export type Identity =
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
   | { readonly kind: 'anonymous' };
 
+/** `agent NAME` or `operator NAME`; after two hyphens it is the flag. */
+export function titleOf(name: string): string {
+  return name.startsWith(OPERATOR_PREFIX) ? `operator ${name.slice(OPERATOR_PREFIX.length)}` : `agent ${name}`;
+}
+
 const SESSION_PREFIX = 'lhs_';
 
-/** A session token always belongs to an agent. */
+/** A session token always belongs to an agent or an operator. */
 export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }

@@ -1,10 +1,11 @@
-/** Access to credentials: the decision for agents, and the administrator's rule. */
-import type { Caller } from '../agent.ts';
+/** Access to credentials: the decision for agents and operators, and the administrator's rule. */
+import type { Agent } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
-import { DENIAL_REASONS, decide } from '../decision.ts';
-import { ADMIN_LEASE_SECONDS, ADMIN_POLICY } from '../lease.ts';
-import type { AgentName } from '../names.ts';
+import { decide, denialReason } from '../decision.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../lease.ts';
+import type { PrincipalName } from '../names.ts';
 import { type OperationInput, type Outcome, rejected } from '../operation.ts';
+import { hasRole, type Operator } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Action } from '../policy.ts';
 
@@ -43,21 +44,48 @@ export function credentialAltered({ entry }: OperationInput, policyName: string 
 }
 
 const ADMIN_ACCESS: Access = { allowed: true, policyName: ADMIN_POLICY, ttlSeconds: ADMIN_LEASE_SECONDS };
+/** The end of a use that runs while its operator loses the role. */
+const ADMINS_ONLY: Access = {
+  allowed: false,
+  reason: 'only an operator with the role admin may use credentials',
+  message: 'Access denied: only an operator with the role admin may use credentials (use).',
+};
+/** Every operator sees which credentials there are. No lease follows from it. */
+const VIEWER_ACCESS: Access = { ...ADMIN_ACCESS, policyName: VIEWER_POLICY };
 
-export function agentAccess(known: BatchState, agent: AgentName, action: Action, path: CredentialPath): Access {
-  const decision = decide(known.control.policies, agent, action, path);
+/** A caller, or the holder of a lease. */
+export type Holder =
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'agent'; readonly agent: Agent }
+  | { readonly kind: 'lease'; readonly agent: Agent }
+  | { readonly kind: 'operator'; readonly operator: Operator };
+
+/** The administrator's token, or an operator with that role. */
+function isAdministrator(caller: Holder): boolean {
+  return caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'admin'));
+}
+
+/** What the policies decide. */
+function policyAccess(known: BatchState, name: PrincipalName, action: Action, path: CredentialPath): Access {
+  const decision = decide(known.control.policies, name, action, path);
   if (decision.allowed) return decision;
-  const reason = DENIAL_REASONS[decision.denial];
+  const reason = denialReason(decision.denial, name);
   return { allowed: false, reason, message: `Access denied: ${reason} (${action}).` };
 }
 
-export function access(known: BatchState, caller: Caller, action: Action, path: CredentialPath): Access {
-  return caller.kind === 'admin' ? ADMIN_ACCESS : agentAccess(known, caller.agent.name, action, path);
+export function access(known: BatchState, caller: Holder, action: Action, path: CredentialPath): Access {
+  if (caller.kind === 'admin') return ADMIN_ACCESS;
+  if (caller.kind !== 'operator') return policyAccess(known, caller.agent.name, action, path);
+  const { operator } = caller;
+  if (hasRole(operator, 'admin')) return ADMIN_ACCESS;
+  if (action === 'list') return VIEWER_ACCESS;
+  if (action === 'use') return ADMINS_ONLY;
+  return policyAccess(known, operator.name, action, path);
 }
 
 /** As `access`, for reading a value, which `--admin-retrieve=deny` forbids the administrator. */
-export function retrievalAccess(known: BatchState, caller: Caller, path: CredentialPath): Access {
-  if (caller.kind === 'admin' && !known.settings.adminMayRetrieve) {
+export function retrievalAccess(known: BatchState, caller: Holder, path: CredentialPath): Access {
+  if (isAdministrator(caller) && !known.settings.adminMayRetrieve) {
     const reason = 'the administrator may not read values here';
     return { allowed: false, reason, message: `Access denied: ${reason} (--admin-retrieve=deny).` };
   }

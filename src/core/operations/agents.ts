@@ -1,9 +1,10 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import type { Agent, PublicKey } from '../agent.ts';
+import type { Agent } from '../agent.ts';
 import { ApiError } from '../errors.ts';
-import type { AgentId, AgentName } from '../names.ts';
+import type { AgentId, AgentName, PublicKey } from '../names.ts';
 import { operation, rejected, succeeded } from '../operation.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
+import { agentBeyondReach } from './reach.ts';
 
 export interface RegisterRequest {
   /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
@@ -14,7 +15,10 @@ export interface RegisterRequest {
 }
 
 export const registerAgent = adminOperation('agent.register', (spec, request: RegisterRequest) =>
-  operation({ ...spec, resource: `agent:${request.name}` }, ({ state, moment, entry }) => {
+  operation<Agent>({ ...spec, resource: `agent:${request.name}` }, (input) => {
+    const { state, moment, entry } = input;
+    const beyond = agentBeyondReach(input, request.name);
+    if (beyond !== null) return beyond;
     if (state.control.isNameTaken(request.name)) {
       const denied = entry('denied', { reason: 'the name is taken' });
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
@@ -31,6 +35,15 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
   }),
 );
 
+/** The agent whose key will be replaced: rejects what `rotateAgentKey` would, before a key is made. */
+export const findAgentToRotate = adminOperation('agent.rotate', (spec, name: AgentName) =>
+  operation<Agent>({ ...spec, resource: `agent:${name}` }, (input) => {
+    const known = input.state.control.agentByName(name);
+    if (known === null) return rejected('NOT_FOUND', 'The agent is not registered.', input.entry('not_found'));
+    return agentBeyondReach(input, name) ?? succeeded(known, null);
+  }),
+);
+
 /** Longest time for which both keys of an agent are valid. */
 export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 
@@ -41,9 +54,12 @@ export interface KeyRotation {
 }
 
 export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentName, rotation: KeyRotation) =>
-  operation({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
+  operation<Agent>({ ...spec, resource: `agent:${name}` }, (input) => {
+    const { state, moment, entry } = input;
     const known = state.control.agentByName(name);
     if (known === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    const beyond = agentBeyondReach(input, name);
+    if (beyond !== null) return beyond;
     const { publicKey, graceSeconds } = rotation;
     const isNew = known.publicKey !== publicKey;
     // A repeat of the request must not make the new key the former one. It can shorten the time of the former key.
@@ -62,9 +78,12 @@ export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentN
  * with that id.
  */
 export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
-  operation<AgentId>({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
+  operation<AgentId>({ ...spec, resource: `agent:${name}` }, (input) => {
+    const { state, moment, entry } = input;
     const agent = state.control.agentByName(name);
     if (agent === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    const beyond = agentBeyondReach(input, name);
+    if (beyond !== null) return beyond;
     const { id } = agent;
     return succeeded(id, entry('allowed'), [
       { kind: 'removeAgent', id, name },

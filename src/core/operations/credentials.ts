@@ -95,7 +95,7 @@ export function list(context: Context): Operation<readonly PathRange[]> {
   return operation(
     { context, event: 'credential.list', resource: '*', requiredRole: 'authenticated' },
     ({ caller, state, entry }) => {
-      if (caller.kind === 'admin') return succeeded(ALL_PATHS, entry('allowed'));
+      if (caller.kind === 'admin' || caller.kind === 'operator') return succeeded(ALL_PATHS, entry('allowed'));
       return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
     },
   );

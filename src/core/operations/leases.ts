@@ -1,17 +1,33 @@
 /** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
+import type { Caller } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';
-import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
+import {
+  type ActorName,
+  ADMIN,
+  ADMIN_ID,
+  type AgentId,
+  type AgentName,
+  actorResource,
+  isOperatorName,
+  type LeaseId,
+} from '../names.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
+import { hasRole } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
-import { accessDenied, agentAccess, credentialAltered, retrievalAccess } from './access.ts';
+import { access, accessDenied, credentialAltered, type Holder, retrievalAccess } from './access.ts';
+
+/** Operators see all leases. */
+function isOfOperators(caller: Caller): caller is Extract<Caller, { kind: 'admin' | 'operator' }> {
+  return caller.kind === 'admin' || caller.kind === 'operator';
+}
 
 /** Null both for a lease of another agent and for one that does not exist. */
 function findVisibleLease({ caller, state, moment }: OperationInput, id: LeaseId): Lease | null {
   const lease = state.lease(id);
   if (lease === null || !isWithinRetention(lease, moment.now)) return null;
-  return caller.kind === 'admin' || caller.agent.id === lease.agentId ? lease : null;
+  return isOfOperators(caller) || caller.agent.id === lease.agentId ? lease : null;
 }
 
 const NOT_FOUND = 'The lease does not exist.';
@@ -42,19 +58,24 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   return operation(
     { context, event: 'lease.renew', resource, requiredRole: 'authenticated', reads: { lease: id } },
     (input) => {
-      const { state, moment, entry } = input;
+      const { caller, state, moment, entry } = input;
       const { now } = moment;
       const lease = findVisibleLease(input, id);
       if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+      if (caller.kind === 'operator' && !hasRole(caller.operator, 'admin') && lease.agentId !== caller.operator.id) {
+        const reason = 'an operator without the role admin may renew only its leases';
+        const message = 'An operator without the role admin may renew only its leases.';
+        return rejected('ACCESS_DENIED', message, entry('denied', { leaseId: id, reason }));
+      }
       const holder = leaseHolder(state, lease);
       if (statusOf(lease, now) !== 'active' || holder === null) {
         const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
         return rejected('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
       }
       const decision =
-        holder.kind === 'admin'
+        lease.kind === 'retrieve'
           ? retrievalAccess(state, holder, lease.path)
-          : agentAccess(state, holder.name, lease.kind, lease.path);
+          : access(state, holder, lease.kind, lease.path);
       if (!decision.allowed) return accessDenied(input, decision, id);
       const { policyName } = decision;
       const expiresAt = now + decision.ttlSeconds * 1000;
@@ -67,11 +88,13 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   );
 }
 
-/** The current holder of the lease; null for an agent that is no longer registered. */
-function leaseHolder(known: BatchState, lease: Lease): { kind: 'admin' } | { kind: 'agent'; name: AgentName } | null {
+/** The current holder of the lease; null for one that is no longer registered. */
+function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
-  const agent = known.control.agentById(lease.agentId);
-  return agent === null ? null : { kind: 'agent', name: agent.name };
+  const agent = control.agentById(lease.agentId);
+  if (agent !== null) return { kind: 'agent', agent };
+  const operator = control.operatorById(lease.agentId);
+  return operator === null ? null : { kind: 'operator', operator };
 }
 
 /** Idempotent: a lease that has already ended does not change. */
@@ -103,8 +126,8 @@ export interface RevokeManyRequest {
  * leases.
  */
 export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<BulkRevocation | null> {
-  const { path } = request;
-  const resource = path ?? `agent:${request.agentName}`;
+  const { path, agentName: name } = request;
+  const resource = path ?? (name === null ? '*' : actorResource(name));
   const keys = path === null ? {} : { credential: path };
   return operation(
     { context, event: 'lease.revoke', resource, requiredRole: 'authenticated', reads: keys },
@@ -130,7 +153,11 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
 }
 
 function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
-  return name === ADMIN ? ADMIN_ID : (state.control.agentByName(name as AgentName)?.id ?? null);
+  if (name === ADMIN) return ADMIN_ID;
+  const holder = isOperatorName(name)
+    ? state.control.operatorByName(name)
+    : state.control.agentByName(name as AgentName);
+  return holder?.id ?? null;
 }
 
 /** The id of the agent whose leases the caller may list, or null for all leases; not recorded. */
@@ -138,6 +165,6 @@ export function listLeases(context: Context): Operation<{ agentId: AgentId | nul
   return operation(
     { context, event: 'lease.list', resource: '*', requiredRole: 'authenticated' },
     ({ caller, moment }) =>
-      succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),
+      succeeded({ agentId: isOfOperators(caller) ? null : caller.agent.id, now: moment.now }, null),
   );
 }

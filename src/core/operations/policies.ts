@@ -7,17 +7,23 @@ import type { Caller } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
 import { ApiError } from '../errors.ts';
-import type { AgentName, PolicyName } from '../names.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../lease.ts';
+import { isOperatorName, type PolicyName, type PrincipalName } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import { hasRole, roleFor } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
-import type { Policy, PolicyDraft } from '../policy.ts';
+import { isAction, type Policy, type PolicyDraft } from '../policy.ts';
 import type { UseRequest } from '../target.ts';
 import { decideTarget } from '../use-decision.ts';
 import { access } from './access.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
+import { beyondReach } from './reach.ts';
 
 export const createPolicy = adminOperation('policy.create', (spec, draft: PolicyDraft) =>
-  operation({ ...spec, resource: `policy:${draft.name}` }, ({ state, moment, entry }) => {
+  operation<Policy>({ ...spec, resource: `policy:${draft.name}` }, (input) => {
+    const { state, moment, entry } = input;
+    const beyond = beyondReach(input, [draft]);
+    if (beyond !== null) return beyond;
     if (state.control.policies.get(draft.name) !== null) {
       const denied = entry('denied', { reason: 'the name is taken' });
       return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
@@ -30,18 +36,23 @@ export const createPolicy = adminOperation('policy.create', (spec, draft: Policy
 /** Creates or replaces. */
 export const replacePolicy = adminOperation('policy.replace', (spec, draft: PolicyDraft) => {
   const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
-  return operation({ ...spec, resource: `policy:${draft.name}`, targetExists }, ({ state, moment, entry }) => {
+  return operation<Policy>({ ...spec, resource: `policy:${draft.name}`, targetExists }, (input) => {
+    const { state, moment, entry } = input;
     const before = state.control.policies.get(draft.name);
+    const beyond = beyondReach(input, before === null ? [draft] : [before, draft]);
+    if (beyond !== null) return beyond;
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
   });
 });
 
 export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyName) =>
-  operation({ ...spec, resource: `policy:${name}` }, ({ state, entry }) => {
-    if (state.control.policies.get(name) === null) {
-      return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
-    }
+  operation<null>({ ...spec, resource: `policy:${name}` }, (input) => {
+    const { state, entry } = input;
+    const policy = state.control.policies.get(name);
+    if (policy === null) return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
+    const beyond = beyondReach(input, [policy]);
+    if (beyond !== null) return beyond;
     return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
   }),
 );
@@ -61,13 +72,13 @@ export const listPolicies = adminOperation('policy.list', (spec) =>
 
 export interface Simulated {
   readonly allowed: boolean;
-  readonly policyName: PolicyName | null;
+  readonly policyName: string | null;
   readonly leaseTtlSeconds: number | null;
   readonly reason: string;
 }
 
 export interface SimulatedQuestion {
-  readonly agent: AgentName;
+  readonly agent: PrincipalName;
   readonly path: CredentialPath;
   readonly action: string;
   /** Of a use; null to decide by the policies only. */
@@ -88,9 +99,11 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
         const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
         return rejected('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
       }
+      const byRole = simulateRole(state, agent, action);
+      if (byRole !== null) return succeeded(byRole, null);
       const { policies } = state.control;
       const decision = decide(policies, agent, action, path);
-      const isRegistered = state.control.agentByName(agent) !== null;
+      const isRegistered = state.control.principalByName(agent) !== null;
       const reason = explain(decision, { policies, agent, isRegistered, action, path });
       if (!decision.allowed) return succeeded({ ...DENIED, reason }, null);
       const lack = request === null ? null : lackOfTargets(state, caller, path, request);
@@ -100,6 +113,20 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
       return succeeded(allowed, null);
     },
   );
+}
+
+/** What the roles of an operator decide; null if policies decide. */
+function simulateRole({ control }: BatchState, name: PrincipalName, action: string): Simulated | null {
+  const operator = isOperatorName(name) ? control.operatorByName(name) : null;
+  if (operator === null || !isAction(action)) return null;
+  const allowed = { allowed: true, leaseTtlSeconds: ADMIN_LEASE_SECONDS };
+  if (hasRole(operator, 'admin'))
+    return { ...allowed, policyName: ADMIN_POLICY, reason: 'An operator with the role admin may do everything.' };
+  if (action === 'list') return { ...allowed, policyName: VIEWER_POLICY, reason: 'Every operator may list.' };
+  const needed = roleFor(`credential.${action}`);
+  return hasRole(operator, needed)
+    ? null
+    : { ...DENIED, reason: `Only an operator with the role ${needed} may do this.` };
 }
 
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };

@@ -2,19 +2,32 @@
  * Logs in with a signed challenge, reads and ends a session.
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
-import { hasKey, type PublicKey, type Session } from '../agent.ts';
+import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
 import { ApiError } from '../errors.ts';
-import type { AgentId, AgentName, ChallengeId, TokenHash } from '../names.ts';
-import { ADMIN } from '../names.ts';
+import {
+  ADMIN,
+  type AgentId,
+  type ChallengeId,
+  isOperatorName,
+  type PrincipalName,
+  type PublicKey,
+  type TokenHash,
+} from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import type { Operator, Role } from '../operator.ts';
+import { principalOf } from '../policy.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
+/** Without a renewal an operator's session ends after this time. */
+export const OPERATOR_IDLE_MS = 30 * 60_000;
+/** An operator's session ends after this time, however often it was renewed. */
+export const OPERATOR_SESSION_LIFE_MS = 12 * 3_600_000;
 
-/** A login whose signature was already checked, with the agent and the key of that check. */
+/** A login whose signature was already checked, with the agent or operator and the key of that check. */
 export interface LoginRequest {
-  readonly agentName: AgentName;
+  readonly agentName: PrincipalName;
   readonly challengeId: ChallengeId;
   readonly challengeExpiresAt: number;
   /** Whether the agent was registered when the challenge was issued. */
@@ -26,9 +39,25 @@ export interface LoginRequest {
   readonly tokenHash: TokenHash;
 }
 
-export interface LoginResult {
-  readonly agentName: AgentName;
+export interface CurrentSession {
+  readonly agentName: PrincipalName;
   readonly expiresAt: number;
+  /** Of an operator's session. */
+  readonly operator: { readonly roles: readonly Role[]; readonly endsAt: number } | null;
+}
+
+function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session): CurrentSession {
+  const operator = 'roles' in holder ? { roles: holder.roles, endsAt: endsAt ?? expiresAt } : null;
+  return { agentName: holder.name, expiresAt, operator };
+}
+
+const holderOf = (caller: SessionCaller): Agent | Operator =>
+  caller.kind === 'operator' ? caller.operator : caller.agent;
+
+function newSession(tokenHash: TokenHash, { id, name }: Agent | Operator, now: number): Session {
+  const session = { tokenHash, agentId: id, issuedAt: now };
+  if (!isOperatorName(name)) return { ...session, expiresAt: now + SESSION_LIFE_MS };
+  return { ...session, expiresAt: now + OPERATOR_IDLE_MS, endsAt: now + OPERATOR_SESSION_LIFE_MS };
 }
 
 /** All failures return the same error; only the audit log records the reason. */
@@ -47,7 +76,7 @@ export function authFailed(): ApiError {
 export function openSession(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,
   request: LoginRequest,
-): Operation<LoginResult> {
+): Operation<CurrentSession> {
   const { agentName, challengeId, challengeExpiresAt, verifiedAgainst, tokenHash } = request;
   return {
     reads: { challenge: challengeId },
@@ -55,7 +84,7 @@ export function openSession(
     // service.
     requester: { kind: 'unauthenticated', remoteAddr: context.remoteAddr },
     decide(known, { now }) {
-      const agent = known.control.agentByName(agentName);
+      const agent = known.control.principalByName(agentName);
       const isExpired = now >= challengeExpiresAt;
       const isConsumed = known.loaded.spentChallenges.has(challengeId);
       const isSameAgent =
@@ -73,7 +102,7 @@ export function openSession(
           : {
               eventType: 'auth.verify',
               agentName: agent.name,
-              resource: `agent:${agent.name}`,
+              resource: principalOf(agent.name),
               result: reason === null ? 'allowed' : 'denied',
               policyName: null,
               leaseId: null,
@@ -89,18 +118,10 @@ export function openSession(
         const error = authFailed();
         return rejected(error.code, error.message, entry, consume);
       }
-      const session: Session = { tokenHash, agentId: agent.id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS };
-      return succeeded({ agentName: agent.name, expiresAt: session.expiresAt }, entry, [
-        ...consume,
-        { kind: 'putSession', session },
-      ]);
+      const session = newSession(tokenHash, agent, now);
+      return succeeded(toCurrent(agent, session), entry, [...consume, { kind: 'putSession', session }]);
     },
   };
-}
-
-export interface CurrentSession {
-  readonly agentName: AgentName;
-  readonly expiresAt: number;
 }
 
 const NO_SESSION = 'This token is not that of a session.';
@@ -108,17 +129,40 @@ const NO_SESSION = 'This token is not that of a session.';
 /** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
   return operation({ context, event: 'session.read', resource: '*', requiredRole: 'authenticated' }, ({ caller }) => {
-    if (caller.kind !== 'agent') return rejected('NOT_FOUND', NO_SESSION, null);
-    return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
+    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
+    return succeeded(toCurrent(holderOf(caller), caller.session), null);
   });
+}
+
+/** Extends an operator's session by its idle time, up to its end. */
+export function renewSession(context: Context): Operation<CurrentSession> {
+  return operation<CurrentSession>(
+    { context, event: 'session.renew', resource: '*', requiredRole: 'authenticated' },
+    ({ caller, moment, entry }) => {
+      if (caller.kind !== 'operator') {
+        const reason = 'only the session of an operator can be renewed';
+        return rejected(
+          'ACCESS_DENIED',
+          'Only the session of an operator can be renewed.',
+          entry('denied', { reason }),
+        );
+      }
+      const { operator, session } = caller;
+      const endsAt = session.endsAt ?? session.expiresAt;
+      const renewed = { ...session, expiresAt: Math.min(moment.now + OPERATOR_IDLE_MS, endsAt) };
+      return succeeded(toCurrent(operator, renewed), entry('allowed', { resource: operator.name }), [
+        { kind: 'putSession', session: renewed },
+      ]);
+    },
+  );
 }
 
 export function endSession(context: Context): Operation<null> {
   return operation(
     { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'authenticated' },
     ({ caller, entry }) => {
-      if (caller.kind !== 'agent') return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
-      const resource = `agent:${caller.agent.name}`;
+      if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
+      const resource = principalOf(holderOf(caller).name);
       const { tokenHash, issuedAt } = caller.session;
       return succeeded(null, entry('allowed', { resource }), [{ kind: 'removeSession', tokenHash, issuedAt }]);
     },

@@ -50,8 +50,8 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
     },
     (input) => {
       const { caller, state, entry } = input;
-      if (caller.kind === 'admin') {
-        // Its token would end with no session, and a base URL is not for the administrator.
+      if (caller.kind === 'admin' || caller.kind === 'operator') {
+        // Its token would end with no session, and a base URL is not for people.
         const reason = 'only an agent can have a use lease with a token';
         return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
       }

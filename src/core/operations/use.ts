@@ -13,6 +13,7 @@ import { type Lease, statusOf } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
 import {
   type Context,
+  callerReads,
   type Operation,
   type OperationInput,
   type Outcome,
@@ -181,8 +182,7 @@ export function checkUse({
       lease: leaseId,
       credential: path,
       usage: true,
-      ...(authentication.kind === 'session' ? { session: authentication.tokenHash } : {}),
-      ...(authentication.kind === 'lease' ? { leaseToken: authentication.tokenHash } : {}),
+      ...callerReads(authentication),
     },
     requester: { kind: 'service' },
     decide(known, { now }) {

@@ -13,8 +13,8 @@ import {
   VerificationProgress,
 } from '../../api/responses.ts';
 import { Type } from '../../api/schema.ts';
-import { headWords } from '../../core/audit.ts';
 import { invalidRequest } from '../../core/errors.ts';
+import { headWords } from '../../core/head-record.ts';
 import { parseActorName } from '../../core/names.ts';
 import { verifyAudit } from '../../core/operations/audit.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';

@@ -6,7 +6,7 @@ import { Policy, Simulation } from '../../api/responses.ts';
 import { Type } from '../../api/schema.ts';
 import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
 import { invalidRequest } from '../../core/errors.ts';
-import { parseAgentName, parsePolicyName } from '../../core/names.ts';
+import { parsePolicyName, parsePrincipalName } from '../../core/names.ts';
 import {
   createPolicy,
   deletePolicy,
@@ -86,7 +86,7 @@ export const policyRoutes: readonly Route[] = [
     data: Simulation,
     async handle({ vault, context, body }) {
       const question = {
-        agent: parseAgentName(body.agent, 'agent'),
+        agent: parsePrincipalName(body.agent, 'agent'),
         path: parsePath(body.resource, 'resource'),
         action: body.action,
         request: toUseRequest(body),

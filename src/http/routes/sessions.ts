@@ -4,11 +4,11 @@
  */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, Session } from '../../api/responses.ts';
-import { parseAgentName, parseChallengeId } from '../../core/names.ts';
-import { endSession, readSession } from '../../core/operations/sessions.ts';
+import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
+import { endSession, readSession, renewSession } from '../../core/operations/sessions.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
-import { toTimestamp } from '../serialize.ts';
+import { toSessionResponse, toTimestamp } from '../serialize.ts';
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({
@@ -22,7 +22,7 @@ export const sessionRoutes: readonly Route[] = [
     async handle({ vault, body }) {
       const { challengeId, nonce, expiresAt } = await issueChallenge(
         vault,
-        parseAgentName(body.agent_name, 'agent_name'),
+        parsePrincipalName(body.agent_name, 'agent_name'),
       );
       return {
         data: { challenge_id: challengeId, nonce: nonce.toString('base64'), expires_at: toTimestamp(expiresAt) },
@@ -38,12 +38,12 @@ export const sessionRoutes: readonly Route[] = [
     body: VerifyRequest,
     data: Session,
     async handle({ vault, context, body }) {
-      const { token, agentName, expiresAt } = await login(vault, context, {
+      const { token, ...session } = await login(vault, context, {
         challengeId: parseChallengeId(body.challenge_id),
-        agentName: parseAgentName(body.agent_name, 'agent_name'),
+        agentName: parsePrincipalName(body.agent_name, 'agent_name'),
         signature: parseSignature(body.signature),
       });
-      return { data: { session_id: token.reveal(), agent_name: agentName, expires_at: toTimestamp(expiresAt) } };
+      return { data: toSessionResponse(token.reveal(), session) };
     },
   }),
   route({
@@ -55,8 +55,19 @@ export const sessionRoutes: readonly Route[] = [
     who: 'authenticated',
     data: Session,
     async handle({ vault, context, token }) {
-      const { agentName, expiresAt } = await vault.ledger.submit(readSession(context));
-      return { data: { session_id: token, agent_name: agentName, expires_at: toTimestamp(expiresAt) } };
+      return { data: toSessionResponse(token, await vault.ledger.submit(readSession(context))) };
+    },
+  }),
+  route({
+    id: 'renewSession',
+    method: 'POST',
+    path: '/auth/session/renew',
+    aliases: ['/api/v1/auth/session/renew'],
+    summary: "Extend the caller's own session by half an hour, up to its end. For operators.",
+    who: 'authenticated',
+    data: Session,
+    async handle({ vault, context, token }) {
+      return { data: toSessionResponse(token, await vault.ledger.submit(renewSession(context))) };
     },
   }),
   route({

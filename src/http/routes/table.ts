@@ -9,6 +9,7 @@ import { exposureRoutes } from './exposure.ts';
 import { keyRoutes } from './keys.ts';
 import { leaseRoutes } from './leases.ts';
 import { monitoringRoutes } from './monitoring.ts';
+import { operatorRoutes } from './operators.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
 import { targetRoutes } from './targets.ts';
@@ -20,7 +21,12 @@ const GROUPS: readonly RouteGroup[] = [
   { tag: 'Use', description: 'Use credentials without seeing them.', routes: useRoutes },
   { tag: 'Policies', description: 'Grant agents actions on paths, and simulate decisions.', routes: policyRoutes },
   { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
-  { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },
+  { tag: 'Operators', description: 'The people who run the vault, and their roles.', routes: operatorRoutes },
+  {
+    tag: 'Authentication',
+    description: 'Log an agent or an operator in by a challenge and a signature.',
+    routes: sessionRoutes,
+  },
   { tag: 'Leases', description: 'List, read, renew and revoke leases.', routes: leaseRoutes },
   { tag: 'Exposure', description: 'Find out who has seen values, and end everything.', routes: exposureRoutes },
   { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },

@@ -12,6 +12,7 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   audit_tree: 'SELECT, INSERT, UPDATE',
   checkpoints: 'SELECT, INSERT',
   agents: 'SELECT, INSERT, DELETE',
+  operators: 'SELECT, INSERT, DELETE',
   policies: 'SELECT, INSERT, DELETE',
   control_removals: 'SELECT, INSERT, DELETE',
   sessions: 'SELECT, INSERT, DELETE',

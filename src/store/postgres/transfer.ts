@@ -1,6 +1,6 @@
 /** Copies a vault from PostgreSQL, without changing it, or into an empty database. */
 import { StoreError } from '../errors.ts';
-import { AGENTS, POLICIES, TABLES } from '../schema.ts';
+import { AGENTS, OPERATORS, POLICIES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
 import {
@@ -22,6 +22,9 @@ import { insertItems } from './insert-rows.ts';
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNTRANSLATABLE = '22P05';
+
+/** The tables whose rows have the epoch of the batch that wrote them. */
+const WITH_EPOCH: ReadonlySet<string> = new Set([AGENTS, OPERATORS, POLICIES].map(({ name }) => name));
 
 /** Whether the schema exists. Writes nothing. @throws StoreError */
 export async function hasSchema(address: PostgresAddress): Promise<boolean> {
@@ -142,8 +145,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
 
   async insert(table: Table<object>, rows: readonly Row[]): Promise<void> {
     // Nodes read all of these rows at the start; the epoch of the head is safe for later changes.
-    const hasEpoch = table === AGENTS || table === POLICIES;
-    const epoch = hasEpoch ? (this.#metadata.head?.epoch ?? 0) : null;
+    const epoch = WITH_EPOCH.has(table.name) ? (this.#metadata.head?.epoch ?? 0) : null;
     const items = rows.map((row) => table.decode(row));
     await this.run(execute(insertItems(table, items, epoch))).catch((error: unknown) => {
       if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;

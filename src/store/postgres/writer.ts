@@ -9,6 +9,7 @@ import {
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   LEASES,
+  OPERATORS,
   POLICIES,
   SESSIONS,
   SPENT_CHALLENGES,
@@ -87,6 +88,16 @@ export class PostgresBatchWriter implements ChangeTarget {
       case 'removeAgent':
         this.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
         this.write(recordRemoval(epoch, change.id, change.name));
+        return;
+      case 'putOperator':
+        this.write(
+          sql`DELETE FROM operators WHERE id = ${change.operator.id} OR lower(name) = lower(${change.operator.name})`,
+        );
+        this.write(insertItems(OPERATORS, [change.operator], epoch));
+        return;
+      case 'removeOperator':
+        this.write(sql`DELETE FROM operators WHERE name = ${change.name}`);
+        this.write(recordRemoval(epoch, '', change.name));
         return;
       case 'putPolicy':
         this.write(sql`DELETE FROM policies WHERE name = ${change.policy.name}`);

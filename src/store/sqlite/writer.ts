@@ -4,7 +4,7 @@ import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.
 import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { writeChange } from '../changes.ts';
-import { AGENTS, AUDIT_ENTRIES, AUDIT_TREE, LEASES, POLICIES } from '../schema.ts';
+import { AGENTS, AUDIT_ENTRIES, AUDIT_TREE, LEASES, OPERATORS, POLICIES } from '../schema.ts';
 import { sql } from '../statement.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
@@ -123,11 +123,17 @@ export class SqliteBatchWriter {
       case 'putAgent':
         this.#statements.replace(AGENTS, change.agent);
         return;
+      case 'putOperator':
+        this.#statements.replace(OPERATORS, change.operator);
+        return;
       case 'putPolicy':
         this.#statements.replace(POLICIES, change.policy);
         return;
       case 'removeAgent':
         this.#statements.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
+        return;
+      case 'removeOperator':
+        this.#statements.write(sql`DELETE FROM operators WHERE name = ${change.name}`);
         return;
       case 'removePolicy':
         this.#statements.write(sql`DELETE FROM policies WHERE name = ${change.name}`);

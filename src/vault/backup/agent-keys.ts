@@ -3,9 +3,8 @@
  * backup without the root key must not be able to log in as an agent.
  */
 import type { SealedAgentKey } from '../../backup/records.ts';
-import type { PublicKey } from '../../core/agent.ts';
 import type { AssociatedData } from '../../core/credential.ts';
-import type { AgentId, CredentialId, CredentialType } from '../../core/names.ts';
+import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { Secret } from '../../core/secret.ts';
 import { decodeStrictBase64 } from '../../crypto/encoding.ts';

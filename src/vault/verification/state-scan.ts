@@ -2,7 +2,7 @@
  * Checks all state against the log, in steps: each row against the newest entry about it, each newest entry against its
  * row, and, if asked for, each sealed value. SOURCE: docs/formats.md, "State in the log".
  */
-import { SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
+import { OPERATOR_SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
 import { KEYSET_SUBJECT, SUBJECT, type SubjectKind } from '../../core/state.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { unseal } from '../../crypto/sealing.ts';
@@ -117,8 +117,8 @@ function problemOf(kind: SubjectKind, { row, state }: RecordedRow, keys: VaultKe
 }
 
 async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
-  // The rows of ended sessions are removed without an entry.
-  let next: string | null = kind === 'session' ? `session:${clock.now() - SESSION_LIFE_MS}` : `${kind}:`;
+  // The rows of ended sessions are removed without an entry, a day after their end.
+  let next: string | null = kind === 'session' ? `session:${clock.now() - OPERATOR_SESSION_LIFE_MS}` : `${kind}:`;
   while (next !== null) {
     const step = await store.scanSubjects(kind, next, STEP_ROWS);
     const problems = step.missing.map((subject) => ({ subject, problem: 'missing' as const }));

@@ -107,7 +107,7 @@ export class Model extends Records {
         return this.#simulate(command, caller);
       case 'readSession':
         if (caller === 'admin') return unrecorded('NOT_FOUND');
-        return unrecorded('OK', { agentName: nameOf(caller), expiresAt: caller.expiresAt });
+        return unrecorded('OK', { agentName: nameOf(caller), expiresAt: caller.expiresAt, operator: null });
       case 'endSession':
         this.sessions = this.sessions.filter((session) => session !== caller);
         return recorded(
@@ -138,7 +138,7 @@ export class Model extends Records {
     if (!isFresh || provenFor !== agent.id) return say('AUTH_FAILED');
     const session = { token: fresh, agent, expiresAt: now + 60 * 60 * 1000 };
     this.sessions.push(session);
-    return say('OK', { agentName: name, expiresAt: session.expiresAt });
+    return say('OK', { agentName: name, expiresAt: session.expiresAt, operator: null });
   }
 
   #retrieve(command: Of<'retrieve'>, caller: Caller, { now, fresh }: Question): Said {

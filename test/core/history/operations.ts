@@ -1,7 +1,6 @@
 /** Maps a command to its operation of `src/core`. */
-import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
-import type { ActorName, AgentId, TokenHash } from '../../../src/core/names.ts';
+import type { ActorName, AgentId, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
 import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';

@@ -130,6 +130,8 @@ export class Shelf {
         return;
       case 'putAgent':
       case 'removeAgent':
+      case 'putOperator':
+      case 'removeOperator':
       case 'putPolicy':
       case 'removePolicy':
       case 'recordStates':

@@ -1,0 +1,177 @@
+/** The `operator` commands. */
+import { renameSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { OPERATOR_PREFIX, parseOperatorName } from '../../core/names.ts';
+import { parseRoles, ROLES } from '../../core/operator.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS, list, text } from '../flags.ts';
+import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { confirmDestructive } from '../prompt.ts';
+import { userKeyFile } from '../settings/identity.ts';
+import { userDirsOf } from '../settings/resolve.ts';
+import { printNotice } from '../terminal.ts';
+
+const NAME = { name: 'NAME', help: 'name of the operator', count: 'one', completes: 'operator' } as const;
+const COLUMNS = ['name', 'roles', 'description', 'added_at'];
+const ROLE_FLAG = list(
+  'ROLE',
+  'viewer (sees everything but values), approver (answers requests), editor (changes what policies grant it) or admin (everything); can be repeated',
+  { completes: ROLES },
+);
+const PUBLIC_KEY_HELP =
+  'take this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input';
+
+/** The name without the prefix, after its grammar was checked. @throws ApiError */
+function nameOf(given: string): string {
+  return parseOperatorName(given, 'NAME').slice(OPERATOR_PREFIX.length);
+}
+
+const add = defineCommand({
+  name: 'operator add',
+  summary: 'Add an operator with roles and a new key pair made on this machine',
+  about: [
+    'The private key is written to a file that only you can read, by default ~/.config/leasehold/operators/NAME.pem, where --operator NAME finds it. The service receives only the public key.',
+    'An editor may touch only what policies for operator:NAME grant it. Once there is an operator with the role admin, keep the administrator’s token for emergencies: its use leaves an entry.',
+  ],
+  arguments: [{ name: 'NAME', help: 'name of the operator: letters, digits, . _ and -', count: 'one' }],
+  flags: {
+    role: ROLE_FLAG,
+    description: text('TEXT', 'description of the operator'),
+    'new-key': text('FILE', 'write the new private key to this file', 'file'),
+    'public-key': text('FILE', PUBLIC_KEY_HELP, 'file'),
+  },
+  examples: [
+    { line: 'leasehold operator add alice --role admin', does: 'add an operator who may do everything' },
+    {
+      line: 'leasehold operator add bob --role approver --public-key bob.pub',
+      does: 'add an operator whose key is on another machine',
+    },
+  ],
+  async run(invocation, flags, given) {
+    const { terminal, signal } = invocation;
+    const name = nameOf(given);
+    const roles = [...parseRoles(requireRoles(flags.role))];
+    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const key = await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
+    const description = flags.description === null ? {} : { description: flags.description };
+    const body = { name, roles, public_key: key.publicKey, ...description };
+    try {
+      await invocation.output.record(await invocation.connect().operators.add(body, { signal }));
+    } catch (error) {
+      settleKeyFile(terminal, key.file, error);
+      throw error;
+    }
+    if (key.file !== null) {
+      const keyFlag = key.file === usualFile ? '' : ` --key-file ${quoteWord(key.file)}`;
+      printNotice(terminal, `The private key is in ${key.file}. Use it with: leasehold --operator ${name}${keyFlag}`);
+    }
+    if (roles.includes('editor') && !roles.includes('admin')) {
+      const grant = `leasehold policy put ${name}-edits --principal operator:${name} --resource 'PREFIX/*' --action store`;
+      printNotice(terminal, `An editor may touch what policies grant it, such as: ${grant}`);
+    }
+  },
+});
+
+/** @throws UsageError */
+function requireRoles(given: readonly string[]): readonly string[] {
+  if (given.length > 0) return given;
+  throw new UsageError('--role is missing', `The roles are ${ROLES.join(', ')}.`);
+}
+
+const listAll = defineCommand({
+  name: 'operator list',
+  summary: 'List operators',
+  async run(invocation) {
+    const operators = await Array.fromAsync(invocation.connect().operators.listAll(invocation));
+    const rows = operators.map(({ roles, ...operator }) => ({ ...operator, roles: roles.join(', ') }));
+    await invocation.output.records(
+      rows,
+      COLUMNS,
+      'No operators. Add one with: leasehold operator add NAME --role admin',
+    );
+  },
+});
+
+const show = defineCommand({
+  name: 'operator show',
+  summary: 'Show an operator',
+  arguments: [NAME],
+  async run(invocation, _flags, given) {
+    await invocation.output.record(await invocation.connect().operators.read(nameOf(given), invocation));
+  },
+});
+
+const set = defineCommand({
+  name: 'operator set',
+  summary: 'Replace the roles or the description of an operator',
+  about: ['What the operator may do changes with its next request. The last operator with the role admin keeps it.'],
+  arguments: [NAME],
+  flags: { role: ROLE_FLAG, description: text('TEXT', 'description of the operator') },
+  async run(invocation, flags, given) {
+    const name = nameOf(given);
+    const { operators } = invocation.connect();
+    const { signal } = invocation;
+    const known = await operators.read(name, { signal });
+    const roles = flags.role.length === 0 ? known.roles : [...parseRoles(flags.role)];
+    const body = { roles, description: flags.description ?? known.description };
+    await invocation.output.record(await operators.replace(name, body, { signal }));
+  },
+});
+
+const rotate = defineCommand({
+  name: 'operator rotate',
+  summary: "Replace an operator's key and end its sessions",
+  about: [
+    'A new key pair is made on this machine. Its file replaces the former one when the service knows the new key.',
+  ],
+  arguments: [NAME],
+  flags: {
+    'new-key': text(
+      'FILE',
+      'the file of the private key, which is replaced (default: as operator add writes it)',
+      'file',
+    ),
+    'public-key': text('FILE', PUBLIC_KEY_HELP, 'file'),
+  },
+  async run(invocation, flags, given) {
+    const { terminal, signal } = invocation;
+    const name = nameOf(given);
+    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const file = resolve(terminal.workingDirectory, flags['new-key'] ?? usualFile);
+    const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
+    try {
+      const rotated = await invocation.connect().operators.rotate(name, { public_key: key.publicKey }, { signal });
+      // ORDER: the former file stays until the service knows the new key.
+      if (key.file !== null) renameSync(key.file, file);
+      await invocation.output.record(rotated);
+    } catch (error) {
+      settleKeyFile(terminal, key.file, error);
+      throw error;
+    }
+  },
+});
+
+const remove = defineCommand({
+  name: 'operator delete',
+  summary: 'Remove an operator and end its sessions and leases immediately',
+  arguments: [NAME],
+  flags: CONFIRMATION_FLAGS,
+  printsNoRecords: true,
+  async run(invocation, flags, given) {
+    const { terminal, signal } = invocation;
+    const name = nameOf(given);
+    const { operators } = invocation.connect();
+    const describe = async (): Promise<string> => {
+      const { roles } = await operators.read(name, { signal });
+      return `${name} (${roles.join(', ')}): its sessions and leases will end.`;
+    };
+    if (await confirmDestructive(invocation, flags, describe, 'Remove it?')) {
+      await operators.remove(name, { signal });
+      printNotice(terminal, `Removed ${name}.`);
+    }
+  },
+});
+
+export const OPERATOR_COMMANDS: readonly Command[] = [add, listAll, show, set, rotate, remove];

@@ -1,0 +1,49 @@
+/** Calls on operators. SOURCE: docs/operators.md. */
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
+import { decodeOperator } from './decoders.ts';
+import type { Operator, OperatorReplacement, OperatorRequest, OperatorRotation, Page, PageFilter } from './types.ts';
+
+const OPERATORS = '/api/v1/operators';
+const addressOf = (name: string): string => `${OPERATORS}/${toSegment(name, 'name')}`;
+
+/** Names are without the prefix `operator:`. */
+export class Operators {
+  readonly #api: ApiClient;
+
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
+
+  list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Operator>> {
+    return this.#api.page(OPERATORS, filter, decodeOperator, options);
+  }
+
+  listAll(options: ListAllOptions = {}) {
+    return this.#api.pages(OPERATORS, {}, decodeOperator, options);
+  }
+
+  async read(name: string, options: CallOptions = {}): Promise<Operator> {
+    return this.#api.read(addressOf(name), {}, decodeOperator, options);
+  }
+
+  add(body: OperatorRequest, options: CallOptions = {}): Promise<Operator> {
+    return this.#api.post(OPERATORS, body, decodeOperator, options);
+  }
+
+  /** Replaces the roles and the description. */
+  async replace(name: string, body: OperatorReplacement, { signal }: CallOptions = {}): Promise<Operator> {
+    const spec = { method: 'PUT', path: addressOf(name), body, retry: 'if-not-applied', signal } as const;
+    return (await this.#api.ask(spec, decodeOperator)).data;
+  }
+
+  /** Ends the operator's sessions and leases immediately. */
+  async rotate(name: string, body: OperatorRotation, { signal }: CallOptions = {}): Promise<Operator> {
+    const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
+    return (await this.#api.ask(spec, decodeOperator)).data;
+  }
+
+  /** Ends the operator's sessions and leases immediately. */
+  async remove(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#api.remove(addressOf(name), options, 'name');
+  }
+}

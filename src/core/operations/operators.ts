@@ -1,0 +1,117 @@
+/** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
+import { ApiError, invalidRequest } from '../errors.ts';
+import type { BulkRevocation } from '../lease.ts';
+import type { AgentId, OperatorName, PublicKey } from '../names.ts';
+import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
+import { hasRole, type Operator, type Role } from '../operator.ts';
+import { adminOperation, adminRead } from './admin-read.ts';
+
+export interface NewOperator {
+  /** WHY not an id made by the batch: a repeated request must find the one that it made. */
+  readonly id: AgentId;
+  readonly name: OperatorName;
+  readonly description: string;
+  readonly roles: readonly Role[];
+  readonly publicKey: PublicKey;
+}
+
+const NOT_FOUND = 'The operator does not exist.';
+
+export const addOperator = adminOperation('operator.add', (spec, request: NewOperator) =>
+  operation<Operator>({ ...spec, resource: request.name }, ({ state, moment, entry }) => {
+    if (state.control.isOperatorNameTaken(request.name)) {
+      const denied = entry('denied', { reason: 'the name is taken' });
+      const message = 'An operator of this name, or of one that differs only in case, exists already.';
+      return rejected('ALREADY_EXISTS', message, denied);
+    }
+    const operator: Operator = { ...request, addedAt: moment.now, sessionsEndedAt: null };
+    return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
+      { kind: 'putOperator', operator },
+    ]);
+  }),
+);
+
+export interface OperatorChange {
+  readonly description: string;
+  readonly roles: readonly Role[];
+}
+
+/** What an operator may do changes with the next request. */
+export const replaceOperator = adminOperation('operator.replace', (spec, name: OperatorName, change: OperatorChange) =>
+  operation<Operator>({ ...spec, resource: name }, (input) => {
+    const { state, entry } = input;
+    const known = state.control.operatorByName(name);
+    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    const operator: Operator = { ...known, ...change };
+    if (!hasRole(operator, 'admin') && isLastAdmin(input, known)) return keptAdmin(input, 'roles');
+    return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
+      { kind: 'putOperator', operator },
+    ]);
+  }),
+);
+
+/** Logins need the new key. The sessions that the former one opened end, and so do the leases that they got. */
+export const rotateOperatorKey = adminOperation('operator.rotate', (spec, name: OperatorName, publicKey: PublicKey) =>
+  operation<Operator>({ ...spec, resource: name }, ({ state, moment, entry }) => {
+    const known = state.control.operatorByName(name);
+    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    const operator: Operator = { ...known, publicKey, sessionsEndedAt: moment.now };
+    return succeeded(operator, entry('allowed', { reason: 'its sessions and leases ended' }), [
+      { kind: 'putOperator', operator },
+      { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
+    ]);
+  }),
+);
+
+/** The sessions stop working because they name the operator's id; its leases are revoked. */
+export const removeOperator = adminOperation('operator.remove', (spec, name: OperatorName) =>
+  operation<null>({ ...spec, resource: name }, (input) => {
+    const { state, moment, entry } = input;
+    const known = state.control.operatorByName(name);
+    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
+    return succeeded(null, entry('allowed'), [
+      { kind: 'removeOperator', name },
+      { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
+    ]);
+  }),
+);
+
+export const readOperator = adminOperation('operator.read', (spec, name: OperatorName) =>
+  adminRead<Operator>(
+    spec,
+    name,
+    ({ control }) => control.operatorByName(name) ?? new ApiError('NOT_FOUND', NOT_FOUND),
+  ),
+);
+
+/** Sorted by name. */
+export const listOperators = adminOperation('operator.list', (spec) =>
+  adminRead<readonly Operator[]>(spec, '*', ({ control }) => control.operators()),
+);
+
+/** A use of the administrator's token, although operators could do the same. */
+export const recordBreakGlass = adminOperation('operator.break_glass', (spec) =>
+  operation<null>({ ...spec, resource: '*' }, ({ entry }) =>
+    succeeded(null, entry('allowed', { reason: "the administrator's token is in use" })),
+  ),
+);
+
+function endOfLeases({ id }: Operator, { now, seq }: OperationInput['moment']): BulkRevocation {
+  return { agentId: id, credentialId: null, kind: null, revokedAt: now, seq };
+}
+
+function describeRoles({ roles }: Operator): string {
+  return `roles: ${roles.join(', ')}`;
+}
+
+function isLastAdmin({ state }: OperationInput, operator: Operator): boolean {
+  const others = state.control.operators().filter(({ id }) => id !== operator.id);
+  return hasRole(operator, 'admin') && !others.some((other) => hasRole(other, 'admin'));
+}
+
+function keptAdmin({ entry }: OperationInput, field: string): Outcome<never> {
+  const rule = 'this is the last operator with the role admin; give another one the role first';
+  const { code, message } = invalidRequest(field, rule);
+  return rejected(code, message, entry('denied', { reason: 'it is the last operator with the role admin' }));
+}

@@ -1,0 +1,118 @@
+/** Rows of the route table: operators. SOURCE: docs/operators.md. */
+import { OperatorName } from '../../api/fields.ts';
+import { OperatorReplacement, OperatorRequest, OperatorRotation, PageQuery } from '../../api/requests.ts';
+import { Operator } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
+import { parseDescription } from '../../core/agent.ts';
+import { type OperatorName as Name, parseOperatorName } from '../../core/names.ts';
+import { listOperators, readOperator, removeOperator, replaceOperator } from '../../core/operations/operators.ts';
+import { parseRoles } from '../../core/operator.ts';
+import { addOperator, rotateOperatorKey } from '../../vault/operators.ts';
+import { sliceListing } from '../../vault/paging.ts';
+import { toOptionalPage } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { toOperatorResponse } from '../serialize.ts';
+import { streamList } from '../streaming.ts';
+
+const params = { name: OperatorName };
+const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');
+
+export const operatorRoutes: readonly Route[] = [
+  route({
+    id: 'listOperators',
+    method: 'GET',
+    path: '/api/v1/operators',
+    summary: 'List operators.',
+    who: 'admin',
+    adminEvent: 'operator.list',
+    query: PageQuery,
+    data: Type.Array(Operator),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      const operators = await vault.ledger.submit(listOperators(context));
+      return streamList(sliceListing(operators, toOptionalPage(query)), toOperatorResponse);
+    },
+  }),
+  route({
+    id: 'addOperator',
+    method: 'POST',
+    path: '/api/v1/operators',
+    summary: 'Add an operator with its roles and its public key.',
+    who: 'admin',
+    adminEvent: 'operator.add',
+    status: 201,
+    body: OperatorRequest,
+    data: Operator,
+    acceptsIdempotencyKey: true,
+    async handle({ vault, context, body }) {
+      const operator = await addOperator(vault, context, {
+        name: parseOperatorName(body.name),
+        description: parseDescription(body.description ?? ''),
+        roles: parseRoles(body.roles),
+        publicKey: body.public_key,
+      });
+      return { data: toOperatorResponse(operator) };
+    },
+  }),
+  route({
+    id: 'readOperator',
+    method: 'GET',
+    path: '/api/v1/operators/{name}',
+    summary: 'Read an operator.',
+    params,
+    who: 'admin',
+    adminEvent: 'operator.read',
+    data: Operator,
+    async handle({ vault, context, params }) {
+      return { data: toOperatorResponse(await vault.ledger.submit(readOperator(context, nameIn(params)))) };
+    },
+  }),
+  route({
+    id: 'replaceOperator',
+    method: 'PUT',
+    path: '/api/v1/operators/{name}',
+    summary: "Replace an operator's roles and description.",
+    params,
+    who: 'admin',
+    adminEvent: 'operator.replace',
+    body: OperatorReplacement,
+    data: Operator,
+    async handle({ vault, context, params, body }) {
+      const operation = replaceOperator(context, nameIn(params), {
+        description: parseDescription(body.description ?? ''),
+        roles: parseRoles(body.roles),
+      });
+      return { data: toOperatorResponse(await vault.ledger.submit(operation)) };
+    },
+  }),
+  route({
+    id: 'rotateOperatorKey',
+    method: 'POST',
+    path: '/api/v1/operators/{name}/rotate',
+    summary: "Replace an operator's key; its sessions and leases end immediately.",
+    params,
+    who: 'admin',
+    adminEvent: 'operator.rotate',
+    body: OperatorRotation,
+    data: Operator,
+    async handle({ vault, context, params, body }) {
+      const operator = await rotateOperatorKey(vault, context, nameIn(params), body.public_key);
+      return { data: toOperatorResponse(operator) };
+    },
+  }),
+  route({
+    id: 'removeOperator',
+    method: 'DELETE',
+    path: '/api/v1/operators/{name}',
+    summary: 'Remove an operator: its sessions and leases end immediately.',
+    params,
+    who: 'admin',
+    adminEvent: 'operator.remove',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await vault.ledger.submit(removeOperator(context, nameIn(params)));
+      return null;
+    },
+  }),
+];

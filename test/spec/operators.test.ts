@@ -1,0 +1,306 @@
+// Operators: roles, names, keys, and what the log says about them. SOURCE: docs/api.md, "Operators".
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { startUpstream } from '../broker/upstream.ts';
+import { readAgentKey, verifyAs } from '../kit/client.ts';
+import { addOperator, newOperatorKey, type TestOperator } from '../kit/operators.ts';
+import { assertInvalid, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
+import { startTestService } from '../kit/service.ts';
+import { exchange, storeWithTargets } from '../kit/use.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const OPERATORS = '/api/v1/operators';
+const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
+const FIELDS = 'name description roles public_key added_at';
+
+const service = await startTestService({ after });
+const { admin, address, dataDir } = service;
+await admin.post(CREDENTIALS, { path: 'team/key', value: 'a value' });
+await admin.post(CREDENTIALS, { path: 'other/key', value: 'another value' });
+
+let made = 0;
+const newName = () => `name-${++made}`;
+const newBody = (name: string, roles: readonly string[] = ['viewer']) => ({
+  name,
+  roles,
+  public_key: newOperatorKey().publicKey,
+});
+const statusOf = async (answer: Promise<{ status: number }>) => (await answer).status;
+const retrieve = (operator: TestOperator, path = 'team/key') => operator.get(`${CREDENTIALS}/${path}`);
+
+test('a viewer and an approver see everything but values, whatever policies grant them', async () => {
+  for (const role of ['viewer', 'approver']) {
+    const operator = await addOperator(service, newName(), [role], { '*': ALL });
+    for (const path of ['credentials', 'policies', 'agents', 'operators', 'leases', 'audit', 'key/slots']) {
+      assert.equal(await statusOf(operator.get(`/api/v1/${path}`)), 200, path);
+    }
+    assert.equal(await statusOf(operator.get(`${CREDENTIALS}/other/key?view=metadata`)), 200);
+    assertRejected(await retrieve(operator), 'ACCESS_DENIED');
+    assertRejected(await operator.post(CREDENTIALS, { path: 'team/new', value: 'v' }), 'ACCESS_DENIED');
+    assertRejected(await operator.post('/api/v1/agents', { name: newName() }), 'ACCESS_DENIED');
+    assertRejected(await operator.post(OPERATORS, newBody(newName())), 'ACCESS_DENIED');
+  }
+});
+
+test('an editor touches only credentials that policies grant it, and nothing else of the administrator', async () => {
+  const editor = await addOperator(service, newName(), ['editor'], { 'team/*': ['retrieve', 'store'] });
+  assert.equal((await retrieve(editor)).body.data.value, 'a value');
+  assert.equal(await statusOf(editor.post(CREDENTIALS, { path: 'team/new', value: 'v' })), 201);
+  assert.equal(await statusOf(editor.put('/api/v1/targets/team/new', { service: 'openai' })), 200);
+  assertRejected(await editor.delete(`${CREDENTIALS}/team/new`), 'ACCESS_DENIED');
+  assertRejected(await retrieve(editor, 'other/key'), 'ACCESS_DENIED');
+  assertRejected(await retrieve(editor, 'other/none'), 'ACCESS_DENIED');
+  assertRejected(await editor.post(CREDENTIALS, { path: 'other/new', value: 'v' }), 'ACCESS_DENIED');
+  assertRejected(await editor.put('/api/v1/targets/other/key', { service: 'openai' }), 'ACCESS_DENIED');
+  assertRejected(await editor.post(OPERATORS, newBody(newName())), 'ACCESS_DENIED');
+  assertRejected(await editor.post('/api/v1/key/rotate', {}), 'ACCESS_DENIED');
+  assertRejected(await editor.post('/api/v1/panic', {}), 'ACCESS_DENIED');
+});
+
+test('an operator with the role admin may do what the administrator may, without a policy', async () => {
+  const boss = await addOperator(service, newName(), ['admin']);
+  const { body } = await retrieve(boss, 'other/key');
+  assert.equal(body.data.value, 'another value');
+  const lease = (await boss.get(`/api/v1/leases/${body.data.lease_id}`)).body.data;
+  assert.deepEqual([lease.agent_name.startsWith('operator:'), lease.policy_name], [true, 'builtin:admin']);
+  const name = newName();
+  dataOf(await boss.post(OPERATORS, newBody(name)), 201, FIELDS);
+  assert.equal(await statusOf(boss.delete(`${OPERATORS}/${name}`)), 204);
+});
+
+test('--admin-retrieve=deny holds for operators with the role admin too', async (t) => {
+  const other = await startTestService(t, ['--admin-retrieve=deny']);
+  await other.admin.post(CREDENTIALS, { path: 'team/key', value: 'v' });
+  const boss = await addOperator(other, 'boss', ['admin'], { '*': ALL });
+  assertRejected(await retrieve(boss), 'ACCESS_DENIED');
+});
+
+test('roles are a set in a fixed order, and a change holds from the next request on', async () => {
+  const operator = await addOperator(service, newName(), ['editor', 'viewer', 'editor'], { 'team/*': ALL });
+  const name = (await operator.get('/auth/session')).body.data.agent_name.slice('operator:'.length);
+  const path = `${OPERATORS}/${name}`;
+  assert.deepEqual(dataOf(await admin.get(path), 200, FIELDS).roles, ['viewer', 'editor']);
+  assert.equal((await retrieve(operator)).status, 200);
+  assert.deepEqual((await admin.put(path, { roles: ['approver'] })).body.data.roles, ['approver']);
+  assertRejected(await retrieve(operator), 'ACCESS_DENIED');
+  assert.deepEqual((await operator.get('/auth/session')).body.data.roles, ['approver']);
+  assert.equal((await admin.put(path, { roles: ['editor'], description: 'x' })).body.data.description, 'x');
+  assert.equal((await retrieve(operator)).status, 200);
+  for (const roles of [[], ['boss'], ['Admin'], 'admin', [1]]) assertInvalid(await admin.put(path, { roles }), 'roles');
+});
+
+test('the last operator with the role admin cannot be removed or lose the role', async (t) => {
+  const { admin: administrator, address: at } = await startTestService(t);
+  const first = await addOperator({ admin: administrator, address: at }, 'first', ['admin', 'viewer']);
+  for (const client of [administrator, first]) {
+    assertInvalid(await client.delete(`${OPERATORS}/first`), 'name');
+    assertInvalid(await client.put(`${OPERATORS}/first`, { roles: ['viewer', 'editor'] }), 'roles');
+  }
+  assert.equal(await statusOf(first.put(`${OPERATORS}/first`, { roles: ['admin'], description: 'on call' })), 200);
+  await addOperator({ admin: administrator, address: at }, 'second', ['admin']);
+  assert.equal(await statusOf(first.put(`${OPERATORS}/first`, { roles: ['viewer'] })), 200);
+  assertInvalid(await administrator.delete(`${OPERATORS}/second`), 'name');
+  assert.equal(await statusOf(administrator.put(`${OPERATORS}/first`, { roles: ['admin'] })), 200);
+  assert.equal(await statusOf(administrator.delete(`${OPERATORS}/second`)), 204);
+  assert.equal(await statusOf(administrator.put(`${OPERATORS}/first`, { roles: ['admin'] })), 200);
+});
+
+test('of two concurrent removals of the last two operators with the role admin, one succeeds', async (t) => {
+  const other = await startTestService(t);
+  await addOperator(other, 'one', ['admin']);
+  await addOperator(other, 'two', ['admin']);
+  const removals = ['one', 'two'].map((name) => statusOf(other.admin.delete(`${OPERATORS}/${name}`)));
+  assert.deepEqual((await Promise.all(removals)).sort(), [204, 400]);
+});
+
+test('no two operators differ only in case, and names are case-sensitive', async () => {
+  const name = newName();
+  assert.equal(await statusOf(admin.post(OPERATORS, newBody(`${name}-Ann`))), 201);
+  for (const taken of [`${name}-Ann`, `${name}-ann`, `${name}-ANN`]) {
+    assertRejected(await admin.post(OPERATORS, newBody(taken)), 'ALREADY_EXISTS');
+  }
+  for (const call of [admin.get, admin.delete]) assertRejected(await call(`${OPERATORS}/${name}-ann`), 'NOT_FOUND');
+  assertRejected(await admin.put(`${OPERATORS}/${name}-ann`, { roles: ['admin'] }), 'NOT_FOUND');
+  assert.equal(await statusOf(admin.delete(`${OPERATORS}/${name}-Ann`)), 204);
+  assert.equal(await statusOf(admin.post(OPERATORS, newBody(`${name}-ann`))), 201);
+  for (const reserved of ['admin', 'Service', 'operator:x', '']) {
+    assertInvalid(await admin.post(OPERATORS, newBody(reserved)), 'name');
+  }
+});
+
+test('an operator and an agent of the same name have separate keys, policies, sessions and leases', async () => {
+  const name = newName();
+  const agent = await service.agent(name, { 'team/*': ['retrieve'] });
+  const operator = await addOperator(service, name, ['editor']);
+  assert.equal((await agent.get('/auth/session')).body.data.agent_name, name);
+  assert.equal((await operator.get('/auth/session')).body.data.agent_name, `operator:${name}`);
+  assertRejected(await retrieve(operator), 'ACCESS_DENIED');
+  const agentKey = readAgentKey(dataDir, name);
+  assertRejected(await verifyAs(address, `operator:${name}`, agentKey), 'AUTH_FAILED');
+  assertRejected(await verifyAs(address, name, operator.key.privateKey), 'AUTH_FAILED');
+
+  const everyAgent = { principal: 'agent:*', resources: ['*'], actions: ['retrieve'] };
+  await admin.put('/api/v1/policies/every-agent', everyAgent);
+  assertRejected(await retrieve(operator), 'ACCESS_DENIED');
+  await admin.delete('/api/v1/policies/every-agent');
+  await admin.put('/api/v1/policies/of-one', { ...everyAgent, principal: `operator:${name}`, resources: ['other/*'] });
+  assertRejected(await agent.get(`${CREDENTIALS}/other/key`), 'ACCESS_DENIED');
+  const { lease_id } = (await retrieve(operator, 'other/key')).body.data;
+
+  assert.equal(await statusOf(admin.post('/api/v1/leases/revoke', { agent: name })), 200);
+  assert.equal((await operator.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'active');
+  assert.equal(await statusOf(admin.post('/api/v1/panic', { agent: name })), 200);
+  assert.equal(await statusOf(admin.delete(`/api/v1/agents/${name}`)), 204);
+  assert.equal(await statusOf(operator.get('/auth/session')), 200);
+  assert.equal((await operator.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'active');
+  assertRejected(await agent.get('/auth/session'), 'UNAUTHENTICATED');
+  const revoked = await admin.post('/api/v1/leases/revoke', { agent: `operator:${name}` });
+  assert.deepEqual(revoked.body.data, { revoked: 1 });
+});
+
+for (const how of ['rotation', 'removal']) {
+  test(`the ${how} of an operator ends its sessions and leases immediately, and its former key logs in no more`, async () => {
+    const name = newName();
+    const operator = await addOperator(service, name, ['editor'], { 'team/*': ['retrieve'] });
+    const second = service.as(await operator.enter());
+    const { lease_id } = (await retrieve(operator)).body.data;
+    const key = newOperatorKey();
+    const path = `${OPERATORS}/${name}`;
+    if (how === 'rotation') {
+      const rotated = dataOf(await admin.post(`${path}/rotate`, { public_key: key.publicKey }), 200, FIELDS);
+      assert.equal(rotated.public_key, key.publicKey);
+    } else assert.equal(await statusOf(admin.delete(path)), 204);
+    for (const client of [operator, second]) assertRejected(await client.get('/auth/session'), 'UNAUTHENTICATED');
+    assertRejected(await retrieve(operator), 'UNAUTHENTICATED');
+    assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
+    assertRejected(await verifyAs(address, `operator:${name}`, operator.key.privateKey), 'AUTH_FAILED');
+    if (how === 'rotation') {
+      assert.equal(await statusOf(verifyAs(address, `operator:${name}`, key.privateKey)), 200);
+      return;
+    }
+    // Another operator of the name inherits the policies only.
+    await admin.post(OPERATORS, { ...newBody(name, ['editor']), public_key: operator.key.publicKey });
+    assertRejected(await operator.get('/auth/session'), 'UNAUTHENTICATED');
+    assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
+  });
+}
+
+test('a challenge that was issued before an operator was removed and added again cannot be used', async () => {
+  const name = newName();
+  const operator = await addOperator(service, name, ['viewer']);
+  const { sign } = await import('node:crypto');
+  const principal = `operator:${name}`;
+  const { challenge_id, nonce } = (await service.anonymous.post('/auth/challenge', { agent_name: principal })).body
+    .data;
+  await admin.delete(`${OPERATORS}/${name}`);
+  await admin.post(OPERATORS, { ...newBody(name), public_key: operator.key.publicKey });
+  const signature = sign(null, Buffer.from(nonce, 'base64'), operator.key.privateKey).toString('base64');
+  const proof = { challenge_id, agent_name: principal, signature };
+  assertRejected(await service.anonymous.post('/auth/verify', proof), 'AUTH_FAILED');
+});
+
+test('the Idempotency-Key of an operator is its own: repeated for it, and unknown to others and to later ones', async () => {
+  const name = newName();
+  const operator = await addOperator(service, name, ['editor'], { 'team/*': ['store'] });
+  const other = await addOperator(service, newName(), ['editor'], { 'team/*': ['store'] });
+  const key = { 'idempotency-key': randomUUID() };
+  const store = (client: Pick<TestOperator, 'call'>) =>
+    client.call('POST', CREDENTIALS, { path: `team/${name}`, value: 'v' }, key);
+  const versionOf = async (answer: ReturnType<typeof store>) => (await answer).headers.get('leasehold-version');
+  const first = await store(operator);
+  assert.equal(first.status, 201, first.text);
+  assert.equal((await store(operator)).text, first.text);
+  assert.equal(await versionOf(store(other)), '2');
+  assert.equal(await versionOf(store(admin)), '3');
+  // The records of the others did not replace that of the first.
+  const entries = await auditEntriesOf(service, async () => {
+    for (const client of [operator, other, admin]) assert.equal((await store(client)).status, 201);
+  });
+  assert.deepEqual(entries, []);
+  await admin.delete(`${OPERATORS}/${name}`);
+  assertRejected(await store(operator), 'UNAUTHENTICATED');
+  await admin.post(OPERATORS, { ...newBody(name, ['editor']), public_key: operator.key.publicKey });
+  assert.equal(await versionOf(store(service.as(await operator.enter()))), '4');
+});
+
+test('entries and leases name operator:NAME, and the filters of both lists find them', async () => {
+  const name = newName();
+  const principal = `operator:${name}`;
+  const entries = await auditEntriesOf(service, async () => {
+    const operator = await addOperator(service, name, ['editor'], { 'team/*': ['retrieve'] });
+    await retrieve(operator);
+    await retrieve(operator, 'other/key');
+    await operator.post('/auth/session/renew');
+    await admin.put(`${OPERATORS}/${name}`, { roles: ['viewer'] });
+    await admin.post('/api/v1/leases/revoke', { agent: principal });
+    await admin.post(`${OPERATORS}/${name}/rotate`, { public_key: operator.key.publicKey });
+    await service.as(await operator.enter()).delete('/auth/session');
+    await admin.delete(`${OPERATORS}/${name}`);
+  });
+  assert.deepEqual(
+    entries.map((entry) => [entry.event_type, entry.agent_name, entry.resource, entry.result]),
+    [
+      ['operator.add', 'admin', principal, 'allowed'],
+      ['policy.create', 'admin', `policy:of-${name}-0`, 'allowed'],
+      ['auth.verify', principal, principal, 'allowed'],
+      ['credential.retrieve', principal, 'team/key', 'allowed'],
+      ['credential.retrieve', principal, 'other/key', 'denied'],
+      ['session.renew', principal, principal, 'allowed'],
+      ['operator.replace', 'admin', principal, 'allowed'],
+      ['lease.revoke', 'admin', principal, 'allowed'],
+      ['operator.rotate', 'admin', principal, 'allowed'],
+      ['auth.verify', principal, principal, 'allowed'],
+      ['session.end', principal, principal, 'allowed'],
+      ['operator.remove', 'admin', principal, 'allowed'],
+    ],
+  );
+  const denied = entries.find(({ result }) => result === 'denied');
+  assert.equal(denied?.reason, 'no policy grants this operator the action on this path');
+  const found = (await admin.get(`/api/v1/audit?agent=${principal}&order=asc`)).body;
+  const own = entries.filter(({ agent_name }) => agent_name === principal);
+  assert.deepEqual(
+    found.data.map(({ seq }: { seq: number }) => seq),
+    own.map(({ seq }) => seq),
+  );
+  assert.equal((await admin.get(`/api/v1/audit?agent=${name}`)).body.meta.total, 0);
+  const [lease] = (await admin.get(`/api/v1/leases?agent=${principal}`)).body.data;
+  assert.deepEqual([lease.agent_name, lease.path, lease.status], [principal, 'team/key', 'revoked']);
+  const [exposed] = (await admin.get(`/api/v1/exposure?agent=${principal}`)).body.data;
+  assert.equal(exposed.versions[0].seen_by[0].agent_name, principal);
+});
+
+test('neither a base URL nor a use lease is for operators, whatever their role', async (t) => {
+  const upstream = await startUpstream(t, (_request, response) => response.end('reached'));
+  await storeWithTargets(service, 'api/key', upstream);
+  for (const role of ['editor', 'admin']) {
+    const operator = await addOperator(service, newName(), [role], { 'api/*': ALL });
+    const { response, text } = await exchange(address, '/use/api/key/-/a', {
+      authorization: `Bearer ${operator.token}`,
+    });
+    await text();
+    assert.equal(response.statusCode, 401);
+    assertRejected(await operator.post('/api/v1/leases/use', { path: 'api/key' }), 'ACCESS_DENIED');
+    const used = await operator.post('/api/v1/use', {
+      path: 'api/key',
+      method: 'GET',
+      url: `https://127.0.0.1:${upstream.port}/a`,
+    });
+    assert.equal(used.status, role === 'admin' ? 200 : 403, used.text);
+  }
+});
+
+test('without the role, no work of the service precedes the rejection', async () => {
+  const viewer = await addOperator(service, newName(), ['viewer']);
+  const slot = { name: newName(), kind: 'transit', key: 'a-key-that-does-not-exist' };
+  assertRejected(await viewer.post('/api/v1/key/slots', slot), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await viewer.post('/api/v1/backup'), 'ACCESS_DENIED');
+    assertRejected(await viewer.post('/api/v1/key/slots', slot), 'ACCESS_DENIED');
+  });
+  assert.deepEqual(
+    entries.map(({ event_type }) => event_type),
+    ['service.backup', 'key.slot_add'],
+  );
+});
