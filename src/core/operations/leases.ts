@@ -88,7 +88,7 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   );
 }
 
-/** The current holder of the lease; null for one that is no longer registered. */
+/** The current holder of the lease; null for one that was deregistered or removed. */
 function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
   const agent = control.agentById(lease.agentId);

@@ -93,16 +93,22 @@ export class PostgresSource extends Transaction implements TransferSource {
 
   /**
    * WHY a cursor and not a query for each chunk: without statistics of the tables, each query for a chunk of counts
-   * would compute all of them.
+   * would compute all of them. The next chunk is on its way while the caller works on one.
    */
   async *scan(table: Table<object>): AsyncGenerator<readonly Row[]> {
     const cursor = raw(`scan_${table.name}`);
     await this.run(execute(sql`DECLARE ${cursor} NO SCROLL CURSOR FOR ${selectRows(table, this.views)}`));
-    for (let count = CHUNK_ROWS; count === CHUNK_ROWS; ) {
-      const rows = await this.run(fetchRows(sql`FETCH ${raw(String(CHUNK_ROWS))} FROM ${cursor}`));
+    const fetchChunk = (): Promise<readonly Row[]> => {
+      const fetched = this.run(fetchRows(sql`FETCH ${raw(String(CHUNK_ROWS))} FROM ${cursor}`));
+      // A caller that stops early does not wait for it.
+      fetched.catch(() => undefined);
+      return fetched;
+    };
+    for (let next: Promise<readonly Row[]> | null = fetchChunk(); next !== null; ) {
+      const rows: readonly Row[] = await next;
+      next = rows.length === CHUNK_ROWS ? fetchChunk() : null;
       assertNumbers(table, rows);
       if (rows.length > 0) yield rows;
-      count = rows.length;
     }
     await this.run(execute(sql`CLOSE ${cursor}`));
   }
