@@ -176,14 +176,9 @@ function decideOnce<R>(
     remoteAddr: context.remoteAddr,
     ...details,
   });
-  const needed = roleFor(event);
-  if (caller.kind === 'operator' && !hasRole(caller.operator, needed)) {
-    const reason = `only an operator with the role ${needed} may do this`;
-    return rejected(
-      'ACCESS_DENIED',
-      `Only an operator with the role ${needed} may do this.`,
-      entry('denied', { reason }),
-    );
+  if (caller.kind === 'operator' && !hasRole(caller.operator, roleFor(event))) {
+    const reason = `only an operator with the role ${roleFor(event)} may do this`;
+    return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));
   }
   if (requiredRole === 'admin' && caller.kind !== 'admin' && caller.kind !== 'operator') {
     const reason = 'only the administrator may do this';
