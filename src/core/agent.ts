@@ -27,11 +27,13 @@ export interface Agent {
   /** The key before the last rotation, with which logins succeed until `formerKeyUntil`. */
   readonly formerPublicKey?: PublicKey | null;
   readonly formerKeyUntil?: number | null;
+  /** Who registered it or gave it a key; absent for agents from before this was kept. */
+  readonly registeredBy?: readonly ActorName[] | null;
 }
 
 /** Whether a login with the key succeeds at that time. An operator has no former key. */
 export function hasKey(
-  agent: Pick<Agent, 'publicKey' | 'formerPublicKey' | 'formerKeyUntil'>,
+  agent: Pick<Agent, 'formerPublicKey' | 'formerKeyUntil'> & Pick<Operator, 'publicKey'>,
   publicKey: PublicKey,
   now: number,
 ): boolean {

@@ -38,10 +38,22 @@ export const EVENT_TYPES = [
   'operator.replace',
   'operator.rotate',
   'operator.remove',
+  'operator.invite',
+  'operator.passkey_add',
+  'operator.passkey_remove',
   'operator.list',
   'operator.read',
+  'approval.request',
+  'approval.approve',
+  'approval.deny',
+  'approval.withdraw',
+  'approval.timeout',
+  'approval.list',
+  'approval.read',
   'auth.verify',
+  'session.browser',
   'session.end',
+  'session.handoff',
   'session.renew',
   'session.read',
   'lease.list',
@@ -56,6 +68,7 @@ export const EVENT_TYPES = [
   'audit.checkpoint',
   'audit.proof',
   'audit.accept_rollback',
+  'service.read',
   'service.start',
   'service.stop',
   'service.panic',
@@ -81,7 +94,10 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
-  /** A credential path, `policy:<name>`, `agent:<name>`, `operator:<name>`, `lease:<id>`, or `*` for a list. */
+  /**
+   * A credential path, `policy:<name>`, `agent:<name>`, `operator:<name>`, `lease:<id>`, `approval:<id>`, or `*` for a
+   * list.
+   */
   readonly resource: string;
   readonly result: AuditResult;
   readonly policyName: string | null;

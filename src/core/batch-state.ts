@@ -3,6 +3,7 @@
  * changes of each outcome are applied here immediately, so that an operation sees the changes of the earlier ones.
  */
 import type { CallerLookup, Session } from './agent.ts';
+import type { Approval, ApprovalId, ApprovalKey } from './approval.ts';
 import type { Change } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
@@ -30,6 +31,9 @@ export interface ReadSet {
   readonly idempotency?: IdempotencyId;
   /** Loads all key slots. */
   readonly keySlots?: true;
+  readonly approval?: ApprovalId;
+  /** Loads the newest approvals with the key. */
+  readonly approvalKey?: ApprovalKey;
 }
 
 export interface VersionInfo {
@@ -49,6 +53,8 @@ export class LoadedRows {
   readonly usages = new Map<CredentialPath, Usage>();
   readonly spentChallenges = new Set<ChallengeId>();
   readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
+  /** Rows without a valid MAC are left out. */
+  readonly approvals = new Map<ApprovalId, Approval>();
   /** Rows of slots that are not in force, or were altered, are left out. */
   readonly keySlots = new Map<SlotId, KeySlot>();
   keySlotsInForce: readonly SlotId[] = [];
@@ -125,6 +131,17 @@ export class BatchState implements CallerLookup {
     return this.loaded.idempotencyRecords.get(id) ?? null;
   }
 
+  approval(id: ApprovalId): Approval | null {
+    return this.loaded.approvals.get(id) ?? null;
+  }
+
+  /** Newest first. */
+  approvalsOf(key: ApprovalKey): Approval[] {
+    return [...this.loaded.approvals.values()]
+      .filter((approval) => approval.key === key)
+      .sort((a, b) => (a.id < b.id ? 1 : -1));
+  }
+
   /** The slots in force whose rows are missing or altered, so that they could not be sealed a new root key. */
   lostKeySlots(): readonly SlotId[] {
     const { keySlots, keySlotsInForce } = this.loaded;
@@ -188,6 +205,9 @@ export class BatchState implements CallerLookup {
       case 'removeKeySlot':
         loaded.keySlots.delete(change.id);
         return;
+      case 'putApproval':
+        loaded.approvals.set(change.approval.id, change.approval);
+        return;
       case 'editKeyset':
       case 'reseal':
         // The batch holds the keys; a value stays the same.
@@ -195,7 +215,8 @@ export class BatchState implements CallerLookup {
       case 'incrementAccessCount':
       case 'addExposure':
       case 'recordStates':
-        // Access counts and exposures are read from the store, after the batch.
+      case 'addApprovalRequest':
+        // Access counts, exposures and requests are read from the store, after the batch.
         return;
       case 'addLease':
         // No caller knows the new lease's id before this batch is committed, so no operation of the batch reads it.

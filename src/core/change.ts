@@ -2,6 +2,7 @@
  * What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store.
  */
 import type { Agent, Session } from './agent.ts';
+import type { Approval, ApprovalRequest } from './approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
 import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -40,6 +41,8 @@ export type DirectChange =
   | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation }
   /** Adds to the stored exposure of the same version, kind and agent. */
   | { readonly kind: 'addExposure'; readonly exposure: Exposure }
+  /** What the approver reads; it never changes. */
+  | { readonly kind: 'addApprovalRequest'; readonly request: ApprovalRequest }
   | { readonly kind: 'removeKeySlot'; readonly id: SlotId };
 
 export type Change =
@@ -51,6 +54,8 @@ export type Change =
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'putOperator'; readonly operator: Operator }
   | { readonly kind: 'putSession'; readonly session: Session }
+  /** Creates the approval, or replaces it. */
+  | { readonly kind: 'putApproval'; readonly approval: Approval }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** Creates or replaces the credential's targets and placement. */

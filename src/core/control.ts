@@ -1,8 +1,10 @@
 /** The control state: agents, operators and policies, held in memory and compiled for deciding. */
 import type { Agent } from './agent.ts';
 import type { Change } from './change.ts';
+import { type IdentityClaims, isBoundTo, isNamedBy } from './identity.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
 import { hasRole, type Operator } from './operator.ts';
+import type { PasskeyId } from './passkey.ts';
 import type { Policy } from './policy.ts';
 import { PolicyIndex } from './policy-index.ts';
 
@@ -47,6 +49,21 @@ export class ControlState {
   /** There are few operators. */
   operatorById(id: AgentId): Operator | null {
     return this.#operators.values().find((operator) => operator.id === id) ?? null;
+  }
+
+  /** The operator that registered the passkey. */
+  operatorByPasskey(id: PasskeyId): Operator | null {
+    return this.#operators.values().find(({ passkeys }) => passkeys?.some((passkey) => passkey.id === id)) ?? null;
+  }
+
+  /** The operator with the identity that a provider vouches for. */
+  operatorByIdentity(claims: IdentityClaims): Operator | null {
+    const operators = [...this.#operators.values()];
+    return (
+      operators.find(({ identity }) => isBoundTo(identity, claims)) ??
+      operators.find(({ identity }) => isNamedBy(identity, claims)) ??
+      null
+    );
   }
 
   operatorByName(name: OperatorName): Operator | null {

@@ -3,6 +3,7 @@
  * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
  * SOURCE: docs/decisions.md, "Policies".
  */
+import { combineRules, describeLimit } from './approval-rule.ts';
 import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { matches, type Pattern } from './pattern.ts';
@@ -38,30 +39,45 @@ export function decide(policies: PolicyIndex, name: PrincipalName, action: strin
   return { allowed: false, denial: 'no_path' };
 }
 
+interface Question {
+  readonly policies: PolicyIndex;
+  readonly agent: PrincipalName;
+  readonly isRegistered: boolean;
+  readonly action: string;
+  readonly path: CredentialPath;
+}
+
 /** Explains the decision in a sentence. Scans all patterns of the agent, so a retrieval never calls it. */
-export function explain(
-  decision: Decision,
-  question: {
-    policies: PolicyIndex;
-    agent: PrincipalName;
-    isRegistered: boolean;
-    action: string;
-    path: CredentialPath;
-  },
-): string {
+export function explain(decision: Decision, question: Question): string {
+  const { policies, agent, action, path } = question;
+  return explainWith(decision, question, () => nearestPattern(policies.grantedPatterns(agent, action as Action), path));
+}
+
+/** The same with another search for the nearest pattern. */
+export function explainWith(decision: Decision, question: Question, findNearest: () => Pattern | null): string {
   const { policies, agent, isRegistered, action, path } = question;
   const unregistered = isOperatorName(agent) ? ' The operator does not exist.' : ' The agent is not registered.';
   const unregisteredNote = isRegistered ? '' : unregistered;
   if (decision.allowed) {
     const policy = policies.get(decision.policyName);
     const matchedPattern = policy?.resources.find((pattern) => matches(pattern, path));
-    return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; it is the most restrictive policy that matches.${unregisteredNote}`;
+    return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; it is the most restrictive policy that matches.${approvalNote(question)}${unregisteredNote}`;
   }
-  const nearest =
-    decision.denial === 'no_path' ? nearestPattern(policies.grantedPatterns(agent, action as Action), path) : null;
+  const nearest = decision.denial === 'no_path' ? findNearest() : null;
   const near = nearest === null ? '' : `; the nearest pattern is ${nearest}`;
   const sentence = `${denialReason(decision.denial, agent)}${near}.`;
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${unregisteredNote}`;
+}
+
+/** Empty if no approval is needed. */
+function approvalNote({ policies, agent, action, path }: Parameters<typeof explain>[1]): string {
+  if (!isAction(action)) return '';
+  const demanding = policies.findApprovalPolicies(agent, action, path);
+  const terms = combineRules(demanding);
+  if (terms === null) return '';
+  const names = terms.policyNames.length === 1 ? 'policy' : 'policies';
+  const operators = terms.quorum === 1 ? '1 operator' : `${terms.quorum} operators`;
+  return ` An approval is needed: ${names} ${terms.policyNames.join(', ')}, ${describeLimit(terms)}, by ${operators}.`;
 }
 
 /** The pattern with the longest common prefix with the path; among equals the first in code-point order. */

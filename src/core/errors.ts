@@ -25,6 +25,12 @@ export const API_ERROR_CODES = [
   'INTERNAL_ERROR',
   'INTEGRITY_FAILURE',
   'UPSTREAM_FAILED',
+  'APPROVAL_PENDING',
+  'APPROVAL_DENIED',
+  'APPROVAL_TIMED_OUT',
+  'APPROVAL_WITHDRAWN',
+  'APPROVAL_ENDED',
+  'NO_APPROVER',
   'VAULT_LOCKED',
   'UNAVAILABLE',
 ] as const;
@@ -35,22 +41,44 @@ export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 export interface ErrorInfo {
   readonly code: ApiErrorCode;
   readonly message: string;
+  /** Of the codes about an approval that exists. */
+  readonly approvalId?: string | null;
 }
 
-/** An error with a code of the list. Only `RATE_LIMITED` and `UNAVAILABLE` have `retryAfterSeconds`. */
+/**
+ * An error with a code of the list. Only `RATE_LIMITED`, `UNAVAILABLE` and `APPROVAL_PENDING` have `retryAfterSeconds`.
+ */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly retryAfterSeconds: number | null;
+  readonly approvalId: string | null;
 
-  constructor(code: ApiErrorCode, message: string, retryAfterSeconds: number | null = null) {
+  constructor(
+    code: ApiErrorCode,
+    message: string,
+    retryAfterSeconds: number | null = null,
+    approvalId: string | null = null,
+  ) {
     super(message);
     this.name = 'ApiError';
     this.code = code;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.approvalId = approvalId;
   }
 }
 
 /** An error that names the field and the rule. */
 export function invalidRequest(field: string, rule: string): ApiError {
   return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
+}
+
+/** The rule that `parse` reports; null when it succeeds. */
+export function ruleBroken(parse: () => unknown): string | null {
+  try {
+    parse();
+    return null;
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
 }

@@ -86,8 +86,9 @@ export function rejected(
   message: string,
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
+  approvalId: string | null = null,
 ): Outcome<never> {
-  return { response: { error: { code, message } }, entry, changes };
+  return { response: { error: { code, message, approvalId } }, entry, changes };
 }
 
 /** The optional fields of an entry. */

@@ -4,7 +4,9 @@
  */
 import type { EventType } from './audit.ts';
 import { invalidRequest } from './errors.ts';
+import type { ProviderIdentity } from './identity.ts';
 import type { AgentId, OperatorName, PublicKey } from './names.ts';
+import type { Passkey } from './passkey.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -16,7 +18,12 @@ export interface Operator {
   readonly description: string;
   /** At least one, in the order of `ROLES`. */
   readonly roles: readonly Role[];
-  readonly publicKey: PublicKey;
+  /** Null if the operator does not log in with a key. */
+  readonly publicKey: PublicKey | null;
+  /** At least one; null if the operator has none. */
+  readonly passkeys: readonly Passkey[] | null;
+  /** At a provider of OpenID Connect; null if the operator does not sign in there. */
+  readonly identity: ProviderIdentity | null;
   readonly addedAt: number;
   /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
   readonly sessionsEndedAt: number | null;
@@ -35,6 +42,7 @@ export function parseRoles(texts: readonly string[]): readonly Role[] {
 
 /** The events that operators without the role admin may cause, by the role that they need. */
 const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
+  'approval.list': 'viewer',
   'agent.list': 'viewer',
   'agent.read': 'viewer',
   'audit.checkpoint': 'viewer',
@@ -48,14 +56,24 @@ const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
   'lease.list': 'viewer',
   'lease.read': 'viewer',
   'operator.list': 'viewer',
+  // Its own; those of others need the role admin.
+  'operator.passkey_add': 'viewer',
+  'operator.passkey_remove': 'viewer',
   'operator.read': 'viewer',
   'policy.list': 'viewer',
   'policy.read': 'viewer',
   'policy.simulate': 'viewer',
+  'service.read': 'viewer',
+  'session.browser': 'viewer',
   'session.end': 'viewer',
+  'session.handoff': 'viewer',
   'session.read': 'viewer',
   'session.renew': 'viewer',
   'target.read': 'viewer',
+  'approval.approve': 'approver',
+  'approval.deny': 'approver',
+  'approval.read': 'approver',
+  'approval.withdraw': 'approver',
   'agent.deregister': 'editor',
   'agent.panic': 'editor',
   'agent.register': 'editor',

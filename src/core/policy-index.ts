@@ -5,15 +5,17 @@
  */
 import type { PolicyName, PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type PathRange, type Pattern, unionOf } from './pattern.ts';
+import { matches, type PathRange, type Pattern, unionOf } from './pattern.ts';
 import { LengthMultiset, PatternIndex, stricterOf } from './pattern-index.ts';
-import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
+import { type Action, type Policy, type Principal, principalMatches, principalOf } from './policy.ts';
 
 const MAX_CACHED_NAMES = 10_000;
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
+  /** Those with a rule about approvals. */
+  readonly #withApproval = new Map<PolicyName, Policy>();
   /** The lengths of the principals with `*`, without it. */
   readonly #prefixLengths = new LengthMultiset();
   /** Caches `#findGrants`. It is cleared when a principal is added or removed. */
@@ -36,6 +38,7 @@ export class PolicyIndex {
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
+    if (policy.approval != null) this.#withApproval.set(policy.name, policy);
     const actions = this.#principal(policy.principal);
     for (const action of policy.actions) {
       const grants = actions.get(action) ?? new PatternIndex();
@@ -48,6 +51,7 @@ export class PolicyIndex {
     const policy = this.#byName.get(name);
     if (policy === undefined) return;
     this.#byName.delete(name);
+    this.#withApproval.delete(name);
     const actions = this.#byPrincipal.get(policy.principal);
     if (actions === undefined) return;
     for (const action of policy.actions) {
@@ -65,6 +69,17 @@ export class PolicyIndex {
       found = stricterOf(found, actions.get(action)?.mostRestrictive(path) ?? null);
     }
     return found;
+  }
+
+  /** Every policy that grants the action and demands an approval for it. */
+  findApprovalPolicies(name: PrincipalName, action: Action, path: CredentialPath): readonly Policy[] {
+    if (this.#withApproval.size === 0) return [];
+    return [...this.#withApproval.values()].filter(
+      ({ approval, principal, resources }) =>
+        approval?.for === action &&
+        principalMatches(principal, name) &&
+        resources.some((pattern) => matches(pattern, path)),
+    );
   }
 
   /** Every pattern that some policy grants the agent or operator for the action. */

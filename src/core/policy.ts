@@ -2,6 +2,7 @@
  * Policies: they grant agents actions on paths, with a maximum TTL.
  * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
  */
+import { type ApprovalFields, type ApprovalRule, parseApprovalRule } from './approval-rule.ts';
 import { invalidRequest } from './errors.ts';
 import {
   AGENT_NAME_PART,
@@ -41,6 +42,8 @@ export interface Policy {
   readonly maxTtlSeconds: TtlSeconds;
   /** On uses. Null if the policy does not limit them. */
   readonly limits: PolicyLimits | null;
+  /** Null if nothing needs a person's approval. */
+  readonly approval: ApprovalRule | null;
   /** Milliseconds since 1970. A replaced policy keeps it. */
   readonly createdAt: number;
 }
@@ -81,8 +84,9 @@ export function parsePolicy(fields: {
   actions: readonly string[];
   maxTtlSeconds?: number | undefined;
   limits?: LimitFields | undefined;
+  approval?: ApprovalFields | undefined;
 }): PolicyDraft {
-  const { resources, actions, maxTtlSeconds, limits } = fields;
+  const { resources, actions, maxTtlSeconds, limits, approval } = fields;
   const name = parsePolicyName(fields.name);
   const principal = parsePrincipal(fields.principal);
   if (resources.length < 1 || resources.length > MAX_RESOURCES) {
@@ -103,6 +107,7 @@ export function parsePolicy(fields: {
     actions: [...new Set(knownActions)],
     maxTtlSeconds: maxTtlSeconds === undefined ? DEFAULT_TTL_SECONDS : parseTtl(maxTtlSeconds, 'max_ttl'),
     limits: limits === undefined ? null : parseLimits(limits),
+    approval: approval === undefined ? null : parseApprovalRule(approval, knownActions),
   };
 }
 

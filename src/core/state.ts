@@ -4,6 +4,7 @@
  * "State in the log".
  */
 import type { Agent, Session } from './agent.ts';
+import type { Approval } from './approval.ts';
 import type { Credential } from './credential.ts';
 import type { Operator } from './operator.ts';
 import type { Policy } from './policy.ts';
@@ -29,6 +30,7 @@ export const SUBJECT = {
   policy: ({ name }: Pick<Policy, 'name'>): string => `policy:${name}`,
   credential: ({ path }: Pick<Credential, 'path'>): string => `credential:${path}`,
   targets: ({ path }: Pick<Usage, 'path'>): string => `targets:${path}`,
+  approval: ({ id }: Pick<Approval, 'id'>): string => `approval:${id}`,
   session: ({ issuedAt, tokenHash }: Pick<Session, 'issuedAt' | 'tokenHash'>): string =>
     `session:${issuedAt}:${tokenHash}`,
 };

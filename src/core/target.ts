@@ -238,7 +238,7 @@ export function nearestTarget(
   return null;
 }
 
-export function originOf({ scheme, host, port }: Pick<Target, 'scheme' | 'host' | 'port'>): string {
+export function originOf({ scheme, host, port }: Pick<Target | UpstreamUrl, 'scheme' | 'host' | 'port'>): string {
   const isDefault = port === (scheme === 'https' ? 443 : 80);
   return `${scheme}://${host}${isDefault ? '' : `:${port}`}`;
 }

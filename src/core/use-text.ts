@@ -11,12 +11,12 @@ export const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 /** Latin-1, as HTTP/1.1 sends it, without control characters. */
 export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]{0,16384}$/;
 
-/** @throws INVALID_REQUEST */
-export function parsePurpose(text: string): string {
+/** @throws INVALID_REQUEST naming `field` */
+export function parsePurpose(text: string, field = 'purpose'): string {
   // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
   const isTooLong = text.length > 2 * MAX_PURPOSE_LENGTH || [...text].length > MAX_PURPOSE_LENGTH;
   if (text === '' || isTooLong || !text.isWellFormed() || !PURPOSE.test(text)) {
-    throw invalidRequest('purpose', `must be 1 to ${MAX_PURPOSE_LENGTH} characters without control characters`);
+    throw invalidRequest(field, `must be 1 to ${MAX_PURPOSE_LENGTH} characters without control characters`);
   }
   return text;
 }

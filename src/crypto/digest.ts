@@ -1,5 +1,5 @@
-/** SHA-256 over bytes that come in parts. */
-import { createHash } from 'node:crypto';
+/** SHA-256 of texts, and of bytes that come in parts. */
+import { createHash, hash } from 'node:crypto';
 
 export class Sha256 {
   readonly #hash = createHash('sha256');
@@ -12,4 +12,8 @@ export class Sha256 {
   hex(): string {
     return this.#hash.digest('hex');
   }
+}
+
+export function sha256Base64(text: string): string {
+  return hash('sha256', text, 'base64');
 }

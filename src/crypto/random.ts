@@ -19,3 +19,6 @@ export function requestIds(): () => string {
 export function newRootKey(): Uint8Array {
   return randomBytes(32);
 }
+
+/** 16 bytes as base64url. */
+export const newNonce = (): string => randomBytes(16).toString('base64url');

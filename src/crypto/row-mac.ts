@@ -16,6 +16,8 @@ export type RowKind =
   | 'session'
   | 'credential'
   | 'targets'
+  | 'approval'
+  | 'approval-key'
   | 'reply'
   | 'idempotency'
   | 'request'

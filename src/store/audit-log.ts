@@ -1,8 +1,8 @@
 /** Reads the audit log and its head record. */
 import { type AuditEntry, hasState, hasUse } from '../core/audit.ts';
+import { AUDIT_ENTRIES } from './audit-tables.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, Matches } from './queries.ts';
-import { AUDIT_ENTRIES } from './schema.ts';
 import { and, type Procedure, type Row, raw, sql } from './statement.ts';
 import type { Head, LastEntry } from './store.ts';
 import { scanUntilDeadline } from './time-slice.ts';

@@ -1,6 +1,6 @@
 /** The stored nodes of the Merkle tree, and its checkpoints. */
 import { parseNumbered } from './audit-log.ts';
-import { CHECKPOINTS, type StoredCheckpoint } from './schema.ts';
+import { CHECKPOINTS, type StoredCheckpoint } from './audit-tables.ts';
 import { type Procedure, type Statement, sql } from './statement.ts';
 import type { StoredTreeNode } from './store.ts';
 

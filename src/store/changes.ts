@@ -1,5 +1,6 @@
 /** Writes the changes that all stores write in the same way. */
 
+import { APPROVAL_REQUESTS, APPROVALS } from './approval-tables.ts';
 import { addExposure } from './exposures.ts';
 import { KEY_SLOTS } from './key-tables.ts';
 import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
@@ -21,6 +22,8 @@ type SharedKind =
   | 'saveIdempotencyRecord'
   | 'putUsage'
   | 'removeUsage'
+  | 'putApproval'
+  | 'addApprovalRequest'
   | 'renewLease'
   | 'revokeLease'
   | 'revokeMatching'
@@ -56,6 +59,13 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       return;
     case 'removeUsage':
       target.write(sql`DELETE FROM usages WHERE path = ${change.path}`);
+      return;
+    case 'putApproval':
+      target.write(sql`DELETE FROM approvals WHERE id = ${change.approval.id}`);
+      target.insert(APPROVALS, change.approval);
+      return;
+    case 'addApprovalRequest':
+      target.insert(APPROVAL_REQUESTS, change.request);
       return;
     case 'renewLease':
       target.write(sql`UPDATE leases SET expires_at = ${change.expiresAt}, policy_name = ${change.policyName}

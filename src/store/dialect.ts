@@ -22,6 +22,10 @@ export interface Dialect {
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
   /** The condition that the column `resource` matches a glob. */
   matchesGlob(glob: string): Statement;
+  /** The condition that the column contains the text, which is in lower case, in any case. */
+  contains(column: string, text: string): Statement;
+  /** Selects the `name` of each connected program; null if only this one can be. */
+  readonly connectedPrograms: Statement | null;
   /**
    * The newest values that are in the rows of their credentials, of ids from the first to the second; null if all
    * values are in `credential_versions`.

@@ -1,4 +1,5 @@
 /** Queries on the lists and the log of a store, and the results of their steps. */
+import type { ApprovalStatus } from '../core/approval.ts';
 import type { BulkRevocation, LeaseStatus } from '../core/lease.ts';
 import type { ActorName, AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -37,6 +38,20 @@ export interface CredentialCursor {
 export const FIRST_CREDENTIAL: CredentialCursor = { range: 0, after: '' };
 /** Leases are listed newest first; the cursor is the sequence number of the last one read. */
 export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
+
+/** Of those that one key covers, the newest that a decision reads. */
+export const MAX_APPROVALS_OF_KEY = 16;
+
+export interface ApprovalQuery {
+  readonly agentId: AgentId | null;
+  readonly agentName: string | null;
+  readonly status: ApprovalStatus | null;
+  /** Milliseconds; decides which ones have timed out. */
+  readonly now: number;
+}
+
+/** Approvals are listed newest first; the cursor is the id of the last one read, and greater than any at first. */
+export const NEWEST_APPROVAL = '~';
 
 /** The rows of a step, and the cursor of the next one: null at the end of the list. */
 export interface ListStep<Row, Cursor> {

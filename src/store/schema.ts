@@ -3,7 +3,6 @@
  * between stores come from here. The migrations define the same columns, and others that only one store has.
  */
 import type { Agent, Session } from '../core/agent.ts';
-import type { AuditEntry } from '../core/audit.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
 import type { Exposure } from '../core/exposure.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
@@ -12,59 +11,11 @@ import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
+import { APPROVAL_REQUESTS, APPROVALS } from './approval-tables.ts';
+import { AUDIT_ENTRIES, AUDIT_TREE, CHECKPOINTS } from './audit-tables.ts';
 import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
-import type { Authenticated, StoredTreeNode } from './store.ts';
+import type { Authenticated } from './store.ts';
 import { Table } from './table.ts';
-
-export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
-  seq: 'number',
-  id: 'text',
-  timestamp: 'text',
-  event_type: 'text',
-  agent_name: 'text',
-  resource: 'text',
-  action: 'text',
-  result: 'text',
-  policy_name: 'text',
-  lease_id: 'text',
-  reason: 'text',
-  request_id: 'text',
-  remote_addr: 'text',
-  hmac: 'text',
-  method: 'text',
-  host: 'text',
-  target_path: 'text',
-  status: 'number',
-  bytes_in: 'number',
-  bytes_out: 'number',
-  redactions: 'number',
-  ended: 'text',
-  subject: 'text',
-  state: 'text',
-});
-
-export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'position'], {
-  level: 'number',
-  position: 'number',
-  hash: 'text',
-});
-
-/** A signed note about the first `size` entries. */
-export interface StoredCheckpoint {
-  /** Of the signing key. */
-  readonly generation: number;
-  readonly size: number;
-  /** Milliseconds since 1970. */
-  readonly signedAt: number;
-  readonly note: string;
-}
-
-export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generation', 'size'], {
-  generation: 'number',
-  size: 'number',
-  signedAt: 'number',
-  note: 'text',
-});
 
 export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
   id: 'text',
@@ -75,6 +26,7 @@ export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
   sessionsEndedAt: 'number',
   formerPublicKey: 'text',
   formerKeyUntil: 'number',
+  registeredBy: 'list',
   mac: 'text',
 });
 
@@ -84,6 +36,8 @@ export const OPERATORS = new Table<Authenticated<Operator>>('operators', ['id'],
   description: 'text',
   roles: 'list',
   publicKey: 'text',
+  passkeys: 'json',
+  identity: 'json',
   addedAt: 'number',
   sessionsEndedAt: 'number',
   mac: 'text',
@@ -96,6 +50,7 @@ export const POLICIES = new Table<Authenticated<Policy>>('policies', ['name'], {
   actions: 'list',
   maxTtlSeconds: 'number',
   limits: 'json',
+  approval: 'json',
   createdAt: 'number',
   mac: 'text',
 });
@@ -237,6 +192,8 @@ export const TABLES: readonly Table<object>[] = [
   ACCESS_COUNTS,
   LEASES,
   USAGES,
+  APPROVALS,
+  APPROVAL_REQUESTS,
   BULK_REVOCATIONS,
   EXPOSURES,
   EXPOSURE_PROGRESS,

@@ -10,6 +10,7 @@ import type { InitialKeys } from '../core/keyset.ts';
 import type { AgentId, CredentialId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead, readMacs } from './audit-log.ts';
+import type { StoredCheckpoint } from './audit-tables.ts';
 import { readNewestCheckpoint, readTreeNodes } from './audit-tree.ts';
 import { countCredentials, listCredentials } from './credential-lists.ts';
 import {
@@ -20,11 +21,10 @@ import {
   readExposureProgress,
 } from './exposures.ts';
 import { countActiveLeases, countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
+import { OverviewReads } from './overview-reads.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
 import { listOldSeals, type SealedCursor } from './reseals.ts';
-import type { StoredCheckpoint } from './schema.ts';
 import { countOpenSessions, listSessions, type SessionCursor } from './session-lists.ts';
-import { StateReads } from './state-reads.ts';
 import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
 import type { StoreMeasures } from './store-measures.ts';
 import type { StreamLog } from './stream-log.ts';
@@ -41,7 +41,7 @@ import {
   readUsage,
 } from './vault-metadata.ts';
 
-export abstract class SqlStore extends StateReads {
+export abstract class SqlStore extends OverviewReads {
   /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   abstract readonly isMultiWriter: boolean;
   /** For `openLogReader` in a thread. */

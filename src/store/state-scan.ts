@@ -1,5 +1,6 @@
 /** Walks through the rows that answer to the log, and through what the log records, in steps. */
 import { REMOVED, type SubjectKind } from '../core/state.ts';
+import { APPROVALS } from './approval-tables.ts';
 import type { ListStep } from './queries.ts';
 import { newestState } from './recorded-states.ts';
 import { AGENTS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
@@ -35,6 +36,8 @@ const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
         OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = usages.path AND c.id <> usages.credential_id)
       THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || usages.path"))} END`,
   },
+  // Entries have an id too.
+  approval: recorded(APPROVALS, 'id', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),
   // Times of this century have 13 digits.
   session: recorded(
     SESSIONS,

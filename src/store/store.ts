@@ -1,5 +1,6 @@
 /** The data that crosses the storage port. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { Approval } from '../core/approval.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
@@ -42,7 +43,8 @@ export interface LoadedFromStore {
   readonly spentChallenges: readonly ChallengeId[];
   readonly usages: readonly Authenticated<Usage>[];
   readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
-  /** What the newest entry with each subject records, for the credentials, usages and sessions above. */
+  readonly approvals: readonly Authenticated<Approval>[];
+  /** What the newest entry with each subject records, for the credentials, usages, sessions and approvals above. */
   readonly states: ReadonlyMap<string, string>;
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }
@@ -54,6 +56,8 @@ export type StoredChange =
   | { readonly kind: 'putOperator'; readonly operator: Authenticated<Operator> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
+  /** Creates the row, or replaces it. */
+  | { readonly kind: 'putApproval'; readonly approval: Authenticated<Approval> }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Creates the row, or replaces the one of the path. */
@@ -158,6 +162,8 @@ export type LogLocation =
 
 /** For a day, an ended session is told apart from an unknown one. */
 export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;
+/** Ended approvals are listed for a week. */
+export const ENDED_APPROVAL_RETENTION_MS = 7 * 24 * 3600 * 1000;
 /** A bulk revocation must outlive every lease that it applies to. */
 export const BULK_REVOCATION_TTL_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 

@@ -1,6 +1,11 @@
 /** Deletes rows that ended long ago, bounded in rows and time. Each deletion finds its rows by an index. */
 import { type Procedure, raw, type Statement, sql } from './statement.ts';
-import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from './store.ts';
+import {
+  BULK_REVOCATION_TTL_MS,
+  ENDED_APPROVAL_RETENTION_MS,
+  ENDED_SESSION_RETENTION_MS,
+  type SweepResult,
+} from './store.ts';
 
 /** Deletes up to `limit` rows of a kind. Returns the number of rows; null if none is due. */
 export type Removal = (now: number, limit: number) => Procedure<number | null>;
@@ -61,5 +66,7 @@ const REMOVALS: readonly Removal[] = [
   removeExpired('sessions', 'token_hash', ENDED_SESSION_RETENTION_MS),
   removeExpired('spent_challenges', 'id', 0),
   removeExpired('idempotency_records', 'id', 0),
+  removeExpired('approvals', 'id', ENDED_APPROVAL_RETENTION_MS),
+  removeExpired('approval_requests', 'id', ENDED_APPROVAL_RETENTION_MS),
   removeBulkRevocations,
 ];

@@ -48,7 +48,9 @@ export class Table<T> {
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
     return this.columns.map(({ property, type }) =>
-      type === 'list' || type === 'json' ? JSON.stringify(properties[property]) : (properties[property] ?? null),
+      type === 'list' || type === 'json'
+        ? JSON.stringify(properties[property] ?? null)
+        : (properties[property] ?? null),
     );
   }
 }
@@ -66,9 +68,10 @@ const DECODE: Readonly<Record<ColumnType, (value: unknown) => unknown>> = {
 };
 
 /** Invalid JSON means an altered row, whose MAC does not match either. */
-function toList(json: string): string[] {
+function toList(json: string): string[] | null {
   try {
     const list: unknown = JSON.parse(json);
+    if (list === null) return null;
     return Array.isArray(list) ? list.map(String) : [];
   } catch {
     return [];

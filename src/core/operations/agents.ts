@@ -1,7 +1,7 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import type { Agent } from '../agent.ts';
+import { type Agent, actorName } from '../agent.ts';
 import { ApiError } from '../errors.ts';
-import type { AgentId, AgentName, PublicKey } from '../names.ts';
+import type { ActorName, AgentId, AgentName, PublicKey } from '../names.ts';
 import { operation, rejected, succeeded } from '../operation.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
 import { agentBeyondReach } from './reach.ts';
@@ -30,6 +30,7 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       sessionsEndedAt: null,
       formerPublicKey: null,
       formerKeyUntil: null,
+      registeredBy: [actorName(input.caller)],
     };
     return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
   }),
@@ -43,6 +44,10 @@ export const findAgentToRotate = adminOperation('agent.rotate', (spec, name: Age
     return agentBeyondReach(input, name) ?? succeeded(known, null);
   }),
 );
+
+function withName(names: readonly ActorName[], name: ActorName): readonly ActorName[] {
+  return names.includes(name) ? names : [...names, name];
+}
 
 /** Longest time for which both keys of an agent are valid. */
 export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
@@ -66,7 +71,9 @@ export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentN
     const formerPublicKey = isNew ? known.publicKey : (known.formerPublicKey ?? null);
     const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
     const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
-    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil };
+    // WHY all of them: sessions that a former key opened stay, and so do logins with it for a time.
+    const registeredBy = isNew ? withName(known.registeredBy ?? [], actorName(input.caller)) : known.registeredBy;
+    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy: registeredBy ?? null };
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
     const reason = `the former key is valid for ${validSeconds} seconds`;
     return succeeded(agent, entry('allowed', { reason }), [{ kind: 'putAgent', agent }]);

@@ -52,3 +52,10 @@ export const NOOP: Operation<null> = {
   requester: { kind: 'service' },
   decide: () => succeeded(null, null),
 };
+
+const MAX_REASON_LENGTH = 2000;
+
+/** For the entry of a start; null without warnings. */
+export function warningsAsReason(warnings: readonly string[]): string | null {
+  return warnings.length === 0 ? null : warnings.join(' ').slice(0, MAX_REASON_LENGTH);
+}

@@ -1,5 +1,7 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
+import type { ControlState } from '../control.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import { isSameEmail, type ProviderIdentity } from '../identity.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
 import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
@@ -12,7 +14,8 @@ export interface NewOperator {
   readonly name: OperatorName;
   readonly description: string;
   readonly roles: readonly Role[];
-  readonly publicKey: PublicKey;
+  readonly publicKey: PublicKey | null;
+  readonly identity: ProviderIdentity | null;
 }
 
 const NOT_FOUND = 'The operator does not exist.';
@@ -24,7 +27,10 @@ export const addOperator = adminOperation('operator.add', (spec, request: NewOpe
       const message = 'An operator of this name, or of one that differs only in case, exists already.';
       return rejected('ALREADY_EXISTS', message, denied);
     }
-    const operator: Operator = { ...request, addedAt: moment.now, sessionsEndedAt: null };
+    const isTaken = isIdentityTaken(state.control, request.identity);
+    if (isTaken)
+      return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
+    const operator: Operator = { ...request, passkeys: null, addedAt: moment.now, sessionsEndedAt: null };
     return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
       { kind: 'putOperator', operator },
     ]);
@@ -34,18 +40,26 @@ export const addOperator = adminOperation('operator.add', (spec, request: NewOpe
 export interface OperatorChange {
   readonly description: string;
   readonly roles: readonly Role[];
+  /** Absent: it stays. */
+  readonly identity?: ProviderIdentity | null;
 }
 
-/** What an operator may do changes with the next request. */
+/** What an operator may do changes with the next request. Another identity ends its sessions and leases. */
 export const replaceOperator = adminOperation('operator.replace', (spec, name: OperatorName, change: OperatorChange) =>
   operation<Operator>({ ...spec, resource: name }, (input) => {
-    const { state, entry } = input;
+    const { state, moment, entry } = input;
     const known = state.control.operatorByName(name);
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
-    const operator: Operator = { ...known, ...change };
+    const isOther = change.identity !== undefined && !isSameIdentity(change.identity, known.identity);
+    const operator: Operator = { ...known, ...change, ...(isOther ? { sessionsEndedAt: moment.now } : {}) };
     if (!hasRole(operator, 'admin') && isLastAdmin(input, known)) return keptAdmin(input, 'roles');
+    const rejection = rejectLastSignIn(input, known, operator, 'identity');
+    if (rejection !== null) return rejection;
+    if (change.identity !== undefined && isIdentityTaken(state.control, change.identity, known))
+      return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
     return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
       { kind: 'putOperator', operator },
+      ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
     ]);
   }),
 );
@@ -97,21 +111,48 @@ export const recordBreakGlass = adminOperation('operator.break_glass', (spec) =>
   ),
 );
 
+const IDENTITY_TAKEN = 'Another operator has this identity.';
+
+function isSameIdentity(one: ProviderIdentity | null, other: ProviderIdentity | null): boolean {
+  return one?.issuer === other?.issuer && one?.subject === other?.subject && one?.email === other?.email;
+}
+
+function isIdentityTaken(control: ControlState, identity: ProviderIdentity | null, except?: Operator): boolean {
+  if (identity === null) return false;
+  const isSame = (one: string | null, other: string | null): boolean =>
+    one !== null && other !== null && isSameEmail(one, other);
+  return control.operators().some(({ id, identity: other }) => {
+    if (id === except?.id || other === null || other.issuer !== identity.issuer) return false;
+    return (identity.subject !== null && identity.subject === other.subject) || isSame(identity.email, other.email);
+  });
+}
+
 function endOfLeases({ id }: Operator, { now, seq }: OperationInput['moment']): BulkRevocation {
   return { agentId: id, credentialId: null, kind: null, revokedAt: now, seq };
 }
 
-function describeRoles({ roles }: Operator): string {
-  return `roles: ${roles.join(', ')}`;
+function describeRoles({ roles, identity }: Operator): string {
+  const named = identity === null ? '' : `; signs in as ${identity.subject ?? identity.email} of ${identity.issuer}`;
+  return `roles: ${roles.join(', ')}${named}`;
 }
 
+function canSignIn({ publicKey, passkeys, identity }: Operator): boolean {
+  return publicKey !== null || identity !== null || (passkeys ?? []).length > 0;
+}
+
+/** Whether without it no admin is left, or none that can sign in. */
 function isLastAdmin({ state }: OperationInput, operator: Operator): boolean {
-  const others = state.control.operators().filter(({ id }) => id !== operator.id);
-  return hasRole(operator, 'admin') && !others.some((other) => hasRole(other, 'admin'));
+  const others = state.control.operators().filter((other) => other.id !== operator.id && hasRole(other, 'admin'));
+  return hasRole(operator, 'admin') && !others.some((other) => canSignIn(other) || !canSignIn(operator));
+}
+
+/** The rejection of a change after which no admin could sign in; null if the change keeps one. */
+export function rejectLastSignIn(input: OperationInput, known: Operator, changed: Operator, field: string) {
+  return !canSignIn(changed) && canSignIn(known) && isLastAdmin(input, known) ? keptAdmin(input, field) : null;
 }
 
 function keptAdmin({ entry }: OperationInput, field: string): Outcome<never> {
-  const rule = 'this is the last operator with the role admin; give another one the role first';
+  const rule = 'this is the last operator with the role admin that can sign in; let another one sign in first';
   const { code, message } = invalidRequest(field, rule);
   return rejected(code, message, entry('denied', { reason: 'it is the last operator with the role admin' }));
 }

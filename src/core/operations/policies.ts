@@ -17,7 +17,7 @@ import type { UseRequest } from '../target.ts';
 import { decideTarget } from '../use-decision.ts';
 import { access } from './access.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
-import { beyondReach } from './reach.ts';
+import { beyondReach, liftsApproval } from './reach.ts';
 
 export const createPolicy = adminOperation('policy.create', (spec, draft: PolicyDraft) =>
   operation<Policy>({ ...spec, resource: `policy:${draft.name}` }, (input) => {
@@ -39,7 +39,9 @@ export const replacePolicy = adminOperation('policy.replace', (spec, draft: Poli
   return operation<Policy>({ ...spec, resource: `policy:${draft.name}`, targetExists }, (input) => {
     const { state, moment, entry } = input;
     const before = state.control.policies.get(draft.name);
-    const beyond = beyondReach(input, before === null ? [draft] : [before, draft]);
+    const beyond =
+      beyondReach(input, before === null ? [draft] : [before, draft]) ??
+      (before === null ? null : liftsApproval(input, before));
     if (beyond !== null) return beyond;
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
@@ -51,7 +53,7 @@ export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyN
     const { state, entry } = input;
     const policy = state.control.policies.get(name);
     if (policy === null) return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
-    const beyond = beyondReach(input, [policy]);
+    const beyond = beyondReach(input, [policy]) ?? liftsApproval(input, policy);
     if (beyond !== null) return beyond;
     return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
   }),

@@ -20,6 +20,7 @@ import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
 import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
+import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -92,14 +93,21 @@ export function unsealVersion<R>(
   };
 }
 
+/** As operators read it; null for the newest one. */
+export function nameVersion({ version }: RetrieveRequest): string | null {
+  return version == null ? null : `version ${version}`;
+}
+
+/** Replies `Undecided` where a policy demands an approval that the request does not have. */
 export function retrieve(
   context: Context,
   request: RetrieveRequest,
   types: CredentialTypes,
-): Operation<RetrievalResult> {
+  ask: ApprovalAsk | null = null,
+): Operation<RetrievalResult | Undecided> {
   const { path } = request;
-  const keys = { credential: path, version: request.version ?? ('newest' as const) };
-  return operation(
+  const keys = { credential: path, version: request.version ?? ('newest' as const), ...approvalReads(ask) };
+  return operation<RetrievalResult | Undecided>(
     { context, event: 'credential.retrieve', resource: path, requiredRole: 'authenticated', reads: keys },
     (input) => {
       const { caller, state, moment, entry } = input;
@@ -109,6 +117,16 @@ export function retrieve(
       const found = findVersion(input, path, request.version, policyName);
       if ('response' in found) return found;
       const { credential, version } = found;
+      const subject = {
+        action: 'retrieve' as const,
+        path,
+        policyName,
+        usage: null,
+        request: null,
+        purpose: nameVersion(request),
+      };
+      const approval = requireApproval(input, subject, ask);
+      if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const leaseId = moment.newId() as LeaseId;
       const expiresAt = moment.now + ttlSeconds * 1000;
@@ -131,8 +149,9 @@ export function retrieve(
         response: {
           unseal: unsealVersion(input, found, policyName, types, (value) => ({ path, value, leaseId, expiresAt })),
         },
-        entry: entry('allowed', { policyName, leaseId }),
+        entry: entry('allowed', { policyName, leaseId, reason: approval.reason }),
         changes: [
+          ...approval.changes,
           { kind: 'addLease', lease },
           { kind: 'incrementAccessCount', credentialId: credential.id },
         ],

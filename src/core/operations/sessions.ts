@@ -46,7 +46,7 @@ export interface CurrentSession {
   readonly operator: { readonly roles: readonly Role[]; readonly endsAt: number } | null;
 }
 
-function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session): CurrentSession {
+export function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session): CurrentSession {
   const operator = 'roles' in holder ? { roles: holder.roles, endsAt: endsAt ?? expiresAt } : null;
   return { agentName: holder.name, expiresAt, operator };
 }
@@ -54,10 +54,16 @@ function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session): Cu
 const holderOf = (caller: SessionCaller): Agent | Operator =>
   caller.kind === 'operator' ? caller.operator : caller.agent;
 
-function newSession(tokenHash: TokenHash, { id, name }: Agent | Operator, now: number): Session {
+/** `endsAt`: the latest end of an operator's session. */
+export function newSession(
+  tokenHash: TokenHash,
+  { id, name }: Agent | Operator,
+  now: number,
+  endsAt = now + OPERATOR_SESSION_LIFE_MS,
+): Session {
   const session = { tokenHash, agentId: id, issuedAt: now };
   if (!isOperatorName(name)) return { ...session, expiresAt: now + SESSION_LIFE_MS };
-  return { ...session, expiresAt: now + OPERATOR_IDLE_MS, endsAt: now + OPERATOR_SESSION_LIFE_MS };
+  return { ...session, expiresAt: Math.min(now + OPERATOR_IDLE_MS, endsAt), endsAt };
 }
 
 /** All failures return the same error; only the audit log records the reason. */
@@ -122,6 +128,37 @@ export function openSession(
       return succeeded(toCurrent(agent, session), entry, [...consume, { kind: 'putSession', session }]);
     },
   };
+}
+
+/**
+ * Whether the caller's token may be that of a browser's session: an operator's or the administrator's. Null for the
+ * administrator; only a rejection is recorded.
+ */
+export function readBrowserSession(context: Context): Operation<CurrentSession | null> {
+  return operation<CurrentSession | null>(
+    { context, event: 'session.browser', resource: '*', requiredRole: 'admin' },
+    ({ caller }) => succeeded('session' in caller ? toCurrent(holderOf(caller), caller.session) : null, null),
+  );
+}
+
+/**
+ * Whether the caller may hand its session over to a browser: an operator may, with its whole token. WHY not a browser:
+ * a script that got into the page could otherwise take the session out of it. Only a rejection is recorded.
+ */
+export function readHandoffSession(context: Context, isBrowser: boolean): Operation<CurrentSession> {
+  return operation<CurrentSession>(
+    { context, event: 'session.handoff', resource: '*', requiredRole: 'admin' },
+    ({ caller, entry }) => {
+      if (isBrowser) {
+        const reason = 'the session is that of a browser';
+        return rejected('ACCESS_DENIED', "A browser's session cannot be handed over.", entry('denied', { reason }));
+      }
+      if (caller.kind === 'operator') return succeeded(toCurrent(caller.operator, caller.session), null);
+      const message =
+        "Only an operator's session can be handed over. Paste the administrator's token into the console.";
+      return rejected('ACCESS_DENIED', message, entry('denied', { reason: 'the caller is not an operator' }));
+    },
+  );
 }
 
 const NO_SESSION = 'This token is not that of a session.';

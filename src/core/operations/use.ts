@@ -3,30 +3,20 @@
  * result has the same entry id and follows when the response has ended.
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
-import { type Authentication, actorName, identify } from '../agent.ts';
-import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import { actorName } from '../agent.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { Change } from '../change.ts';
 import type { CredentialTypes } from '../credential-types.ts';
-import { ApiError } from '../errors.ts';
-import { type Lease, statusOf } from '../lease.ts';
+import type { Lease } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
-import {
-  type Context,
-  callerReads,
-  type Operation,
-  type OperationInput,
-  type Outcome,
-  operation,
-  rejected,
-  succeeded,
-} from '../operation.ts';
+import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
 import type { Placement, Target, UseRequest } from '../target.ts';
 import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
 import { access, accessDenied } from './access.ts';
+import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 import { findVersion, unsealVersion } from './retrieve.ts';
 import { newLease, noTargets } from './use-leases.ts';
 
@@ -55,16 +45,24 @@ export interface StartedUse {
   readonly value: Secret;
 }
 
-/** Decides one use. A session gets a lease for it; a lease's token uses that lease. */
-export function startUse(context: Context, order: UseOrder, types: CredentialTypes): Operation<StartedUse> {
+/**
+ * Decides one use. A session gets a lease for it; a lease's token uses that lease. Replies `Undecided` where a policy
+ * demands an approval that the request does not have.
+ */
+export function startUse(
+  context: Context,
+  order: UseOrder,
+  types: CredentialTypes,
+  ask: ApprovalAsk | null = null,
+): Operation<StartedUse | Undecided> {
   const { path } = order;
-  return operation(
+  return operation<StartedUse | Undecided>(
     {
       context,
       event: 'credential.use',
       resource: path,
       requiredRole: 'use',
-      reads: { credential: path, version: 'newest', usage: true },
+      reads: { credential: path, version: 'newest', usage: true, ...approvalReads(ask) },
     },
     (plain) => {
       const stored = plain.state.credential(path);
@@ -94,6 +92,9 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
       if (own !== null && own.path !== path) {
         return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
       }
+      const subject = { action: 'use' as const, path, policyName, usage, request, purpose: order.purpose };
+      const approval = requireApproval(input, subject, ask);
+      if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
       const lease = own ?? newLease(input, credential.id, path, version.version, policyName, ttlSeconds, null);
       const { id: leaseId, expiresAt } = lease;
@@ -115,11 +116,18 @@ export function startUse(context: Context, order: UseOrder, types: CredentialTyp
         response: {
           unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
         },
-        entry: entry('allowed', { policyName, leaseId, reason: order.purpose }),
-        changes: [own === null ? { kind: 'addLease', lease } : useOfToken(lease, version.version, moment.now)],
+        entry: entry('allowed', { policyName, leaseId, reason: withApproval(order.purpose, approval.reason) }),
+        changes: [
+          ...approval.changes,
+          own === null ? { kind: 'addLease', lease } : useOfToken(lease, version.version, moment.now),
+        ],
       };
     },
   );
+}
+
+function withApproval(purpose: string | null, approved: string | null): string | null {
+  return purpose === null || approved === null ? (purpose ?? approved) : `${purpose}; ${approved}`;
 }
 
 /** A use with the token of a lease adds no lease, from which it could be counted. */
@@ -158,84 +166,3 @@ function deniedByTargets(
 }
 
 const TOO_SHORT = 'the value is too short to be redacted from responses';
-
-/** A use whose response has not ended. */
-export interface RunningUse {
-  readonly leaseId: LeaseId;
-  readonly path: CredentialPath;
-  readonly request: UseRequest;
-  readonly authentication: Authentication;
-}
-
-/**
- * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
- * go on while its caller, its lease and its targets are what they were, and a policy still grants it.
- */
-export function checkUse({
-  leaseId,
-  path,
-  request,
-  authentication,
-}: RunningUse): Operation<'revoked' | 'expired' | null> {
-  return {
-    reads: {
-      lease: leaseId,
-      credential: path,
-      usage: true,
-      ...callerReads(authentication),
-    },
-    requester: { kind: 'service' },
-    decide(known, { now }) {
-      const lease = known.lease(leaseId);
-      const status = lease === null ? 'revoked' : statusOf(lease, now);
-      if (status !== 'active') return succeeded(status, null);
-      const caller = identify(known, authentication, now);
-      if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
-      const credential = known.credential(path);
-      const usage = credential === null ? null : known.usage(credential);
-      const isAllowed =
-        access(known, caller, 'use', path).allowed && usage !== null && decideTarget(usage, request).allowed;
-      return succeeded(isAllowed ? null : 'revoked', null);
-    },
-  };
-}
-
-export interface EndedUse {
-  readonly started: Pick<StartedUse, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>;
-  readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
-  readonly result: Pick<UseFields, 'status' | 'bytes_in' | 'bytes_out' | 'redactions' | 'ended'>;
-  /** Whether the lease was issued for this use only, which ends it. */
-  readonly endsLease: boolean;
-}
-
-/** Records how a use ended. Nothing is decided: the upstream's answer has been passed on already. */
-export function endUse({ started, context, result, endsLease }: EndedUse): Operation<null> {
-  const { entryId, leaseId, path, agentName, policyName } = started;
-  const auditResult: AuditResult = result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed';
-  const eventType: EventType = 'credential.use_result';
-  return {
-    reads: { lease: leaseId },
-    requester: { kind: 'service' },
-    decide: (known, { now }) => {
-      const lease = known.lease(leaseId);
-      const isActive = lease !== null && statusOf(lease, now) === 'active';
-      return succeeded(
-        null,
-        {
-          eventType,
-          agentName,
-          resource: path,
-          result: auditResult,
-          policyName,
-          leaseId,
-          reason: null,
-          requestId: context.requestId,
-          remoteAddr: context.remoteAddr,
-          completes: entryId,
-          use: result,
-        },
-        endsLease && isActive ? [{ kind: 'revokeLease', id: leaseId, revokedAt: now }] : [],
-      );
-    },
-  };
-}

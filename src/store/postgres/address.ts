@@ -40,6 +40,7 @@ const PARAMETERS = [
   'connect_timeout',
 ] as const;
 const DEFAULT_PORT = 5432;
+export const DEFAULT_APPLICATION_NAME = 'leasehold';
 
 /** @throws UsageError */
 export function parseAddress(url: string): PostgresAddress {
@@ -65,7 +66,7 @@ export function parseAddress(url: string): PostgresAddress {
     sslMode,
     rootCertificates: readRoots(parameters.get('sslrootcert')),
     sessionAttributes: attributes === 'any' ? 'any' : 'read-write',
-    applicationName: parameters.get('application_name') ?? 'leasehold',
+    applicationName: parameters.get('application_name') ?? DEFAULT_APPLICATION_NAME,
   };
 }
 

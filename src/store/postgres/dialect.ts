@@ -27,6 +27,10 @@ export const POSTGRES_DIALECT: Dialect = {
   },
   newestValues: null,
   matchesGlob: (glob) => sql`resource LIKE ${toLike(glob)}`,
+  contains: (column, text) => sql`strpos(lower(${raw(column)}), ${text}) > 0`,
+  // WHY this role only: the server shows no other's names.
+  connectedPrograms: sql`SELECT DISTINCT application_name AS name FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND application_name LIKE 'leasehold %'`,
   // A count is the stored count plus the retrievals since.
   *selectCredentials(where, limit) {
     const rows = yield sql`

@@ -2,7 +2,9 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
 import { SUBJECT } from '../../core/state.ts';
+import { APPROVALS } from '../approval-tables.ts';
 import { KEY_SLOTS } from '../key-tables.ts';
+import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { newestState, toStates } from '../recorded-states.ts';
 import { CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import { type Row, raw, type Statement } from '../statement.ts';
@@ -34,6 +36,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     challenges,
     idempotencyRecords,
     keySlots,
+    approvals,
     states,
   ] = await Promise.all([
     loadCredentials(connection, reads),
@@ -45,6 +48,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     find('challenge', raw('id'), 'spent_challenges WHERE id'),
     find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
     reads.some((read) => read.keySlots) ? connection.query`SELECT ${KEY_SLOTS.list} FROM key_slots` : [],
+    loadApprovals(connection, reads),
     loadStates(connection, reads),
   ]);
   const byId = new Map(credentials.map((row) => [row['id'], row]));
@@ -59,7 +63,11 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
     usages: usages.map((row) => USAGES.decode(row)),
     idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
-    states: new Map(toStates(states)),
+    approvals: approvals.map((row) => APPROVALS.decode(row)),
+    states: new Map([
+      ...toStates(states),
+      ...toStates(approvals.map(({ id, state }) => ({ subject: `approval:${id}`, state }))),
+    ]),
     keySlots: keySlots.map((row) => KEY_SLOTS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
@@ -88,6 +96,18 @@ async function loadUsages(connection: Connection, reads: readonly ReadSet[]): Pr
   const paths = new Set(reads.flatMap(({ credential, usage }) => (usage && credential ? [credential] : [])));
   if (paths.size === 0) return [];
   return connection.query`SELECT ${USAGES.list} FROM usages WHERE path = ANY(${textArray(paths)}::text[])`;
+}
+
+/** Each with what the log records about it. */
+async function loadApprovals(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
+  const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
+  const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
+  if (ids.size === 0 && keys.size === 0) return [];
+  return connection.query`SELECT ${APPROVALS.list}, ${newestState(raw("'approval:' || approvals.id"))} AS state FROM approvals
+    WHERE id = ANY(${textArray(ids)}::text[]) OR id IN (
+      SELECT found.id FROM unnest(${textArray(keys)}::text[]) AS wanted (key)
+      CROSS JOIN LATERAL (SELECT id FROM approvals WHERE key = wanted.key COLLATE "C"
+        ORDER BY id DESC LIMIT ${raw(String(MAX_APPROVALS_OF_KEY))}) AS found)`;
 }
 
 /** The newest states of what the other statements load. */

@@ -25,6 +25,8 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   leases: 'SELECT, INSERT, UPDATE, DELETE',
   effective_leases: 'SELECT',
   usages: 'SELECT, INSERT, DELETE',
+  approvals: 'SELECT, INSERT, DELETE',
+  approval_requests: 'SELECT, INSERT, DELETE',
   bulk_revocations: 'SELECT, INSERT, DELETE',
   exposures: 'SELECT, INSERT, UPDATE',
   exposure_progress: 'SELECT, INSERT, UPDATE',

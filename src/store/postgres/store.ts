@@ -2,11 +2,11 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
+import type { StoredCheckpoint } from '../audit-tables.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
 import { StoreError } from '../errors.ts';
 import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
-import type { StoredCheckpoint } from '../schema.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, SweepResult, WriteSet } from '../store.ts';

@@ -1,7 +1,7 @@
 /** The SQL that only SQLite needs. */
 import { type Dialect, numberIn, toCounted } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
-import { sql } from '../statement.ts';
+import { raw, sql } from '../statement.ts';
 import type { AccessCounts } from './access-counts.ts';
 import { findLeaseChunk } from './lease-blocks.ts';
 
@@ -23,6 +23,8 @@ export const sqliteDialect = (counts: AccessCounts): Dialect => ({
     sql`SELECT id AS credential_id, version, type, newest_sealed AS sealed FROM credentials
       WHERE id >= ${from} AND id <= ${through} AND newest_sealed IS NOT NULL`,
   matchesGlob: (glob) => sql`glob_matches(${glob}, resource)`,
+  contains: (column, text) => sql`instr(lower(${raw(column)}), ${text}) > 0`,
+  connectedPrograms: null,
   *selectCredentials(where, limit) {
     const rows =
       yield sql`SELECT ${CREDENTIALS.list}, count_id FROM credentials WHERE ${where} ORDER BY path LIMIT ${limit}`;

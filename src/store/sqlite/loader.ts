@@ -5,7 +5,9 @@ import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { SUBJECT } from '../../core/state.ts';
+import { APPROVALS } from '../approval-tables.ts';
 import { KEY_SLOTS } from '../key-tables.ts';
+import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
@@ -43,6 +45,8 @@ export class RowLoader {
   readonly #idempotencyRecord: StatementSync;
   readonly #state: StatementSync;
   readonly #keySlots: StatementSync;
+  readonly #approval: StatementSync;
+  readonly #approvalsOfKey: StatementSync;
 
   constructor(database: DatabaseSync, cache: CredentialCache) {
     this.#database = database;
@@ -59,6 +63,10 @@ export class RowLoader {
     this.#state = database.prepare('SELECT state FROM audit_entries WHERE subject = ? ORDER BY seq DESC LIMIT 1');
     this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
     this.#keySlots = database.prepare('SELECT * FROM key_slots');
+    this.#approval = database.prepare('SELECT * FROM approvals WHERE id = ?');
+    this.#approvalsOfKey = database.prepare(
+      `SELECT * FROM approvals WHERE key = ? ORDER BY id DESC LIMIT ${MAX_APPROVALS_OF_KEY}`,
+    );
   }
 
   /** Loads each row once. */
@@ -86,6 +94,7 @@ export class RowLoader {
       spentChallenges: [],
       usages: [],
       idempotencyRecords: [],
+      approvals: [],
       keySlots: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
@@ -127,10 +136,24 @@ export class RowLoader {
         if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
       }
     }
+    this.#loadApprovals(reads, found, states);
     const countIds = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
       if (credential !== null) countIds.set(credential.credential.id, credential.countId);
     return { found, countIds };
+  }
+
+  #loadApprovals(reads: readonly ReadSet[], found: Mutable<LoadedFromStore>, states: Map<string, string>): void {
+    const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
+    const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
+    const rows = [...ids].flatMap((id) => readAll(this.#approval, id));
+    for (const key of keys) rows.push(...readAll(this.#approvalsOfKey, key));
+    for (const row of rows) {
+      const approval = APPROVALS.decode(row);
+      if (states.has(SUBJECT.approval(approval))) continue;
+      found.approvals.push(approval);
+      this.#loadState(SUBJECT.approval(approval), states);
+    }
   }
 
   #loadCredential(

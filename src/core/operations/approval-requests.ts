@@ -1,0 +1,249 @@
+/**
+ * The part of a decision that waits for people: whether a request that policies allow needs an approval, has one, or
+ * asks for one. A grant is used in the same batch as the request that it lets pass. SOURCE: docs/approvals.md.
+ */
+import { actorId, actorName } from '../agent.ts';
+import {
+  type Approval,
+  type ApprovalId,
+  type ApprovalKey,
+  type ApprovalRequest,
+  approvalStatus,
+  basisText,
+  countApprovers,
+  ENDED_NOTICE_MS,
+  isGrant,
+} from '../approval.ts';
+import { type ApprovalTerms, type ApprovedAction, combineRules } from '../approval-rule.ts';
+import type { EntryDraft } from '../audit.ts';
+import type { ReadSet } from '../batch-state.ts';
+import type { Change } from '../change.ts';
+import type { ErrorInfo } from '../errors.ts';
+import type { AgentId, PolicyName, TokenHash } from '../names.ts';
+import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { Policy } from '../policy.ts';
+import { originOf, type Usage, type UseRequest } from '../target.ts';
+
+/** What a caller has prepared after it learned that an approval is needed. */
+export interface ApprovalAsk {
+  /** Of the approval that is added if none exists. */
+  readonly id: ApprovalId;
+  readonly nonce: string;
+  readonly key: ApprovalKey;
+  /** What `key` was computed for. */
+  readonly needed: NeededApproval;
+  readonly sealedRequest: Uint8Array;
+  /** The approval that the caller waits for already. */
+  readonly awaited: ApprovalId | null;
+  /** Base64 of the SHA-256. */
+  digestOf(text: string): string;
+}
+
+export function approvalReads(ask: ApprovalAsk | null): Pick<ReadSet, 'approvalKey'> {
+  return ask === null ? {} : { approvalKey: ask.key };
+}
+
+export interface NeededApproval {
+  readonly approval: 'needed';
+  readonly agentId: AgentId;
+  readonly terms: ApprovalTerms;
+  /** Null for a retrieval. */
+  readonly request: UseRequest | null;
+}
+
+/** Instead of the operation's reply. */
+export type Undecided =
+  | NeededApproval
+  | { readonly approval: 'pending'; readonly id: ApprovalId; readonly answerBy: number };
+
+export function isUndecided<R extends object>(reply: R | Undecided): reply is Undecided {
+  return 'approval' in reply;
+}
+
+export interface ApprovedSubject {
+  readonly action: ApprovedAction;
+  readonly path: CredentialPath;
+  readonly policyName: string;
+  readonly usage: Usage | null;
+  /** Null for a retrieval. */
+  readonly request: UseRequest | null;
+  readonly purpose: string | null;
+}
+
+/** A request that may pass. */
+export interface Passed {
+  /** Who approved it; null if it needed no approval. */
+  readonly reason: string | null;
+  readonly changes: readonly Change[];
+}
+
+const NOT_NEEDED: Passed = { reason: null, changes: [] };
+
+export function requireApproval(
+  input: OperationInput,
+  subject: ApprovedSubject,
+  ask: ApprovalAsk | null,
+): Passed | Outcome<Undecided> {
+  const { caller, state } = input;
+  if (caller.kind === 'admin') return NOT_NEEDED;
+  const { policies } = state.control;
+  const { action, path, policyName } = subject;
+  const deciding = policies.get(policyName as PolicyName);
+  // A role decided, and no policy.
+  if (deciding === null) return NOT_NEEDED;
+  const name = caller.kind === 'operator' ? caller.operator.name : caller.agent.name;
+  const demanding = policies.findApprovalPolicies(name, action, path);
+  const terms = combineRules(demanding);
+  if (terms === null) return NOT_NEEDED;
+  const needed: NeededApproval = { approval: 'needed', agentId: actorId(caller), terms, request: subject.request };
+  if (ask === null || JSON.stringify(ask.needed) !== JSON.stringify(needed)) {
+    return succeeded<Undecided>(needed, null);
+  }
+  return decideApproval(input, subject, ask, [...demanding, deciding]);
+}
+
+function decideApproval(
+  input: OperationInput,
+  subject: ApprovedSubject,
+  ask: ApprovalAsk,
+  policies: readonly Policy[],
+): Passed | Outcome<Undecided> {
+  const { caller, state, moment } = input;
+  const { now } = moment;
+  const holder = caller.kind === 'operator' ? caller.operator : caller.kind === 'admin' ? null : caller.agent;
+  const basis = ask.digestOf(basisText(policies, subject.usage, holder));
+  const tokenHash = tokenHashOf(input);
+  const known = state.approvalsOf(ask.key).filter(({ agentId }) => agentId === actorId(caller));
+  const grant = known.find((approval) => isGrant(approval, basis, tokenHash, now));
+  if (grant !== undefined) return pass(grant);
+  const [current] = known.filter((approval) => approval.basis === basis || approval.id === ask.awaited);
+  if (current !== undefined) {
+    const status = approvalStatus(current, now);
+    if (status === 'pending') return pending(current);
+    const error = errorOf(current, status, now);
+    if (error !== null) return refuse(input, subject, current, error);
+  }
+  // Another request needs another id, nonce and sealed text.
+  if (ask.awaited === ask.id || known.some(({ id }) => id === ask.id)) return succeeded<Undecided>(ask.needed, null);
+  return askForApproval(input, subject, ask, { basis, tokenHash });
+}
+
+function tokenHashOf({ caller }: OperationInput): TokenHash {
+  if (caller.kind === 'admin') return '' as TokenHash;
+  return caller.kind === 'lease' ? (caller.lease.tokenHash ?? ('' as TokenHash)) : caller.session.tokenHash;
+}
+
+function pending({ id, answerBy }: Approval, entry: EntryDraft | null = null, changes: readonly Change[] = []) {
+  return succeeded<Undecided>({ approval: 'pending', id, answerBy }, entry, changes);
+}
+
+function pass(grant: Approval): Passed {
+  const { usesLeft, approvers, id } = grant;
+  const names = approvers.map(({ operator }) => operator).join(', ');
+  const used: Approval = { ...grant, usesLeft: usesLeft === null ? null : usesLeft - 1 };
+  return {
+    reason: `approved by ${names} (approval:${id})`,
+    // A grant that is not counted stays as it is.
+    changes: usesLeft === null ? [] : [{ kind: 'putApproval', approval: used }],
+  };
+}
+
+type ApprovalError = ErrorInfo & { readonly reason: string };
+
+/** Null if it ended so long ago that the request asks again. */
+function errorOf(approval: Approval, status: Approval['status'], now: number): ApprovalError | null {
+  const { answerBy, endedAt, endedBy, reason } = approval;
+  const why = reason === null ? '' : `: ${reason}`;
+  if (status === 'denied' && now < answerBy) {
+    return {
+      code: 'APPROVAL_DENIED',
+      reason: `denied by ${endedBy}`,
+      message: `The approval was denied by ${endedBy}${why}. Do not send the request again.`,
+    };
+  }
+  if (status === 'timed_out' && now < answerBy + ENDED_NOTICE_MS) {
+    return {
+      code: 'APPROVAL_TIMED_OUT',
+      reason: 'no answer came in time',
+      message:
+        'The approval timed out: no operator answered in the time that the policy gives. This is not a refusal; ask again later.',
+    };
+  }
+  if (status === 'withdrawn' && now < (endedAt ?? 0) + ENDED_NOTICE_MS) {
+    return {
+      code: 'APPROVAL_WITHDRAWN',
+      reason: `withdrawn by ${endedBy}`,
+      message: `The request for approval was withdrawn by ${endedBy}${why}. This is not a refusal; a later request asks again.`,
+    };
+  }
+  return null;
+}
+
+function refuse(
+  { entry }: OperationInput,
+  { policyName }: ApprovedSubject,
+  approval: Approval,
+  { code, reason, message }: ApprovalError,
+): Outcome<never> {
+  const denied = entry('denied', { policyName, reason: `${reason} (approval:${approval.id})` });
+  return rejected(code, message, denied, [], approval.id);
+}
+
+function askForApproval(
+  { caller, state, moment, entry }: OperationInput,
+  { action, path, policyName, request, purpose }: ApprovedSubject,
+  { id, nonce, key, needed: { terms }, sealedRequest }: ApprovalAsk,
+  { basis, tokenHash }: Pick<Approval, 'basis' | 'tokenHash'>,
+): Outcome<Undecided> {
+  const { now } = moment;
+  const agentName = actorName(caller);
+  const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
+  if (countApprovers(state.control.operators(), { agentName, terms }, agent) < terms.quorum) {
+    const reason = 'fewer operators can approve this than the policy demands';
+    const how = 'Ask an administrator to add operators with the role approver.';
+    const message = `The request needs the approval of ${terms.quorum}, and fewer operators can give it. ${how}`;
+    return rejected('NO_APPROVER', message, entry('denied', { policyName, reason }));
+  }
+  const answerBy = now + terms.timeoutSeconds * 1000;
+  const approval: Approval = {
+    id,
+    nonce,
+    agentId: actorId(caller),
+    agentName,
+    tokenHash,
+    action,
+    path,
+    key,
+    basis,
+    terms,
+    method: request?.method ?? null,
+    host: request === null ? null : originOf(request.url),
+    targetPath: request?.url.path ?? null,
+    purpose,
+    status: 'pending',
+    requestedAt: now,
+    answerBy,
+    approvers: [],
+    endedBy: null,
+    endedAt: null,
+    reason: null,
+    usesLeft: null,
+    grantEndsAt: null,
+    expiresAt: answerBy + ENDED_NOTICE_MS,
+  };
+  const asked: EntryDraft = {
+    ...entry('allowed', {
+      policyName,
+      resource: `approval:${id}`,
+      reason: `asks for an approval to ${action} ${path}`,
+    }),
+    eventType: 'approval.request',
+  };
+  const grantMs = Math.max(terms.seconds * 1000, ENDED_NOTICE_MS);
+  const sealed: ApprovalRequest = { id, expiresAt: answerBy + grantMs, sealed: sealedRequest };
+  return pending(approval, asked, [
+    { kind: 'putApproval', approval },
+    { kind: 'addApprovalRequest', request: sealed },
+  ]);
+}

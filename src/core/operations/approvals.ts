@@ -1,0 +1,243 @@
+/** Answers, withdraws, reads and ends approvals. SOURCE: docs/approvals.md. */
+import { actorId, actorName, type Caller } from '../agent.ts';
+import {
+  type Approval,
+  type ApprovalId,
+  approvalStatus,
+  basisText,
+  countsToken,
+  isOwnRequest,
+  votesOf,
+} from '../approval.ts';
+import type { EntryDraft, EventType } from '../audit.ts';
+import type { BatchState } from '../batch-state.ts';
+import type { Change } from '../change.ts';
+import { decide } from '../decision.ts';
+import { type ActorName, type AgentId, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
+import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+
+/** An approval, and the path of its credential, with whose targets it is loaded. */
+export interface ApprovalPlace {
+  readonly id: ApprovalId;
+  readonly path: CredentialPath;
+}
+
+export interface Answer {
+  readonly isApproved: boolean;
+  /** Of the approval as the operator was shown it. */
+  readonly nonce: string;
+  /** For the agent; null if the operator gave none. */
+  readonly reason: string | null;
+}
+
+type DigestOf = (text: string) => string;
+
+const NOT_FOUND = 'The approval does not exist.';
+
+function readsOf({ id, path }: ApprovalPlace) {
+  return { approval: id, credential: path, usage: true as const };
+}
+
+/** Adds an operator's approval, which grants the request once enough agree, or denies the request. */
+export function answerApproval(
+  context: Context,
+  place: ApprovalPlace,
+  { isApproved, nonce, reason }: Answer,
+  digestOf: DigestOf,
+): Operation<Approval> {
+  const event: EventType = isApproved ? 'approval.approve' : 'approval.deny';
+  const resource = `approval:${place.id}`;
+  return operation<Approval>({ context, event, resource, requiredRole: 'admin', reads: readsOf(place) }, (input) => {
+    const { caller, state, moment, entry } = input;
+    const approval = state.approval(place.id);
+    if (approval === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    const name = actorName(caller);
+    const { policyNames } = approval.terms;
+    const policyName = policyNames[0] ?? null;
+    const denied = (why: string) => entry('denied', { policyName, reason: why });
+    if (nonce !== approval.nonce) {
+      return rejected('INVALID_REQUEST', 'nonce: must be that of the approval', denied('the nonce is another one'));
+    }
+    if (isOwnRequest(name, approval, state.control.agentById(approval.agentId))) {
+      const why = 'an operator may not answer its own request, or that of an agent that it registered';
+      return rejected('ACCESS_DENIED', `Access denied: ${why}.`, denied(why));
+    }
+    if (caller.kind === 'admin' && isApproved && !countsToken(approval, state.control.operators())) {
+      const why = 'where several operators have to approve, the administrator’s token is not one of them';
+      return rejected('ACCESS_DENIED', `Access denied: ${why}.`, denied(why));
+    }
+    const status = approvalStatus(approval, moment.now);
+    if (status !== 'pending') return ended(approval, status, denied(`it is ${status} already`));
+    const voided = whyVoid(state, approval, digestOf);
+    if (voided !== null) {
+      const withdrawn = end(approval, 'withdrawn', SERVICE, voided, moment.now);
+      const draft = { ...entry('allowed', { policyName, reason: voided }), eventType: 'approval.withdraw' as const };
+      const message = `The approval was withdrawn: ${voided}. The agent has to ask again.`;
+      return rejected('APPROVAL_ENDED', message, draft, [{ kind: 'putApproval', approval: withdrawn }], approval.id);
+    }
+    if (!isApproved) {
+      const ended = end(approval, 'denied', name, reason, moment.now);
+      return succeeded(ended, entry('allowed', { policyName, reason }), [{ kind: 'putApproval', approval: ended }]);
+    }
+    if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller))) {
+      const message = 'You have approved this already; another operator has to approve it too.';
+      return rejected('ALREADY_EXISTS', message, denied('the operator has approved it already'));
+    }
+    const agent = state.control.agentById(approval.agentId);
+    const counted = { ...approval, approvers: votesOf(approval, state.control.operators(), agent) };
+    const answered = approve(counted, { operator: name, operatorId: actorId(caller), at: moment.now });
+    const lacking = answered.terms.quorum - answered.approvers.length;
+    const why = lacking > 0 ? `${lacking} more must approve it` : reason;
+    return succeeded(answered, entry('allowed', { policyName, reason: why }), [
+      { kind: 'putApproval', approval: answered },
+    ]);
+  });
+}
+
+function approve(approval: Approval, vote: Approval['approvers'][number]): Approval {
+  const { terms, expiresAt } = approval;
+  const { operator, at: now } = vote;
+  const approvers = [...approval.approvers, vote];
+  if (approvers.length < terms.quorum) return { ...approval, approvers };
+  const grantEndsAt = now + terms.seconds * 1000;
+  return {
+    ...approval,
+    status: 'approved',
+    approvers,
+    endedBy: operator,
+    endedAt: now,
+    usesLeft: terms.uses,
+    grantEndsAt,
+    expiresAt: Math.max(expiresAt, grantEndsAt),
+  };
+}
+
+function end(
+  approval: Approval,
+  status: 'denied' | 'timed_out' | 'withdrawn',
+  endedBy: ActorName,
+  reason: string | null,
+  now: number,
+): Approval {
+  return { ...approval, status, endedBy, endedAt: now, reason, usesLeft: null, grantEndsAt: null };
+}
+
+function ended({ id }: Approval, status: string, entry: EntryDraft) {
+  const message = `The approval is ${status.replace('_', ' ')} already.`;
+  return rejected('APPROVAL_ENDED', message, entry, [], id);
+}
+
+/** By the agent that asked, or by an operator, who also ends a grant this way. */
+export function withdrawApproval(context: Context, place: ApprovalPlace): Operation<Approval> {
+  const resource = `approval:${place.id}`;
+  return operation<Approval>(
+    { context, event: 'approval.withdraw', resource, requiredRole: 'authenticated', reads: readsOf(place) },
+    ({ caller, state, moment, entry }) => {
+      const approval = state.approval(place.id);
+      if (approval === null || !maySee(caller, approval.agentId)) {
+        return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+      }
+      const status = approvalStatus(approval, moment.now);
+      const isLive = status === 'approved' && moment.now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0;
+      if (status !== 'pending' && !isLive)
+        return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
+      const withdrawn = end(approval, 'withdrawn', actorName(caller), null, moment.now);
+      return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
+        { kind: 'putApproval', approval: withdrawn },
+      ]);
+    },
+  );
+}
+
+/** Agents see what they asked for. */
+function maySee(caller: Caller, agentId: AgentId): boolean {
+  return caller.kind === 'admin' || caller.kind === 'operator' || actorId(caller) === agentId;
+}
+
+/** Not recorded, as other reads of an operator. */
+export function readApproval(context: Context, place: ApprovalPlace): Operation<{ approval: Approval; now: number }> {
+  return operation(
+    {
+      context,
+      event: 'approval.read',
+      resource: `approval:${place.id}`,
+      requiredRole: 'authenticated',
+      reads: { approval: place.id },
+    },
+    ({ caller, state, moment }) => {
+      const approval = state.approval(place.id);
+      if (approval === null || !maySee(caller, approval.agentId)) return rejected('NOT_FOUND', NOT_FOUND, null);
+      return succeeded({ approval, now: moment.now }, null);
+    },
+  );
+}
+
+/** Whose approvals the caller may list; null for all. */
+export function listApprovals(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
+  return operation(
+    { context, event: 'approval.list', resource: '*', requiredRole: 'authenticated' },
+    ({ caller, moment }) => {
+      const agentId = caller.kind === 'agent' || caller.kind === 'lease' ? actorId(caller) : null;
+      return succeeded({ agentId, now: moment.now }, null);
+    },
+  );
+}
+
+/**
+ * Records that an approval timed out, or lost what it relied on. The service runs it: until then the time and the
+ * comparison at each use decide the same.
+ */
+export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
+  return {
+    reads: readsOf(place),
+    requester: { kind: 'service' },
+    decide(state, { now }) {
+      const approval = state.approval(place.id);
+      if (approval === null || (approval.status !== 'pending' && approval.status !== 'approved')) {
+        return succeeded(null, null);
+      }
+      const isPending = approval.status === 'pending';
+      if (isPending && now >= approval.answerBy) {
+        return settled(approval, 'approval.timeout', end(approval, 'timed_out', SERVICE, null, now));
+      }
+      const voided = whyVoid(state, approval, digestOf);
+      const isLive = isPending || (now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0);
+      if (voided === null || !isLive) return succeeded(null, null);
+      return settled(approval, 'approval.withdraw', end(approval, 'withdrawn', SERVICE, voided, now));
+    },
+  };
+}
+
+function settled(before: Approval, eventType: EventType, approval: Approval) {
+  const entry: EntryDraft = {
+    eventType,
+    agentName: before.agentName,
+    resource: `approval:${before.id}`,
+    result: 'allowed',
+    policyName: before.terms.policyNames[0] ?? null,
+    leaseId: null,
+    reason: approval.reason ?? 'no answer came in time',
+    requestId: null,
+    remoteAddr: null,
+  };
+  const changes: readonly Change[] = [{ kind: 'putApproval', approval }];
+  return succeeded(null, entry, changes);
+}
+
+/** Why the answer would be about something else by now; null if it would not. */
+function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): string | null {
+  const { control } = state;
+  const { agentId, agentName, action, path, basis } = approval;
+  const holder = control.agentById(agentId) ?? control.operatorById(agentId);
+  if (holder === null) return 'the agent was deregistered';
+  const name: PrincipalName = isOperatorName(agentName) ? agentName : holder.name;
+  const demanding = control.policies.findApprovalPolicies(name, action, path);
+  const decision = decide(control.policies, name, action, path);
+  if (!decision.allowed) return 'no policy grants the request any more';
+  const credential = state.credential(path);
+  const usage = credential === null ? null : state.usage(credential);
+  const deciding = control.policies.get(decision.policyName) ?? [];
+  const now = digestOf(basisText(demanding.concat(deciding), action === 'use' ? usage : null, holder));
+  return now === basis ? null : 'its policies, its targets or the key of the agent changed';
+}

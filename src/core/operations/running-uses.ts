@@ -1,0 +1,96 @@
+/**
+ * Uses whose upstream response has not ended: whether they may go on, and how they ended.
+ * SOURCE: docs/decisions.md, "Brokered use".
+ */
+import { type Authentication, identify } from '../agent.ts';
+import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import { ApiError } from '../errors.ts';
+import { statusOf } from '../lease.ts';
+import type { LeaseId } from '../names.ts';
+import { type Context, callerReads, type Operation, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { UseRequest } from '../target.ts';
+import { decideTarget } from '../use-decision.ts';
+import { access } from './access.ts';
+import type { StartedUse } from './use.ts';
+
+/** A use whose response has not ended. */
+export interface RunningUse {
+  readonly leaseId: LeaseId;
+  readonly path: CredentialPath;
+  readonly request: UseRequest;
+  readonly authentication: Authentication;
+}
+
+/**
+ * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
+ * go on while its caller, its lease and its targets are what they were, and a policy still grants it.
+ */
+export function checkUse({
+  leaseId,
+  path,
+  request,
+  authentication,
+}: RunningUse): Operation<'revoked' | 'expired' | null> {
+  return {
+    reads: {
+      lease: leaseId,
+      credential: path,
+      usage: true,
+      ...callerReads(authentication),
+    },
+    requester: { kind: 'service' },
+    decide(known, { now }) {
+      const lease = known.lease(leaseId);
+      const status = lease === null ? 'revoked' : statusOf(lease, now);
+      if (status !== 'active') return succeeded(status, null);
+      const caller = identify(known, authentication, now);
+      if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
+      const credential = known.credential(path);
+      const usage = credential === null ? null : known.usage(credential);
+      const isAllowed =
+        access(known, caller, 'use', path).allowed && usage !== null && decideTarget(usage, request).allowed;
+      return succeeded(isAllowed ? null : 'revoked', null);
+    },
+  };
+}
+
+export interface EndedUse {
+  readonly started: Pick<StartedUse, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>;
+  readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
+  readonly result: Pick<UseFields, 'status' | 'bytes_in' | 'bytes_out' | 'redactions' | 'ended'>;
+  /** Whether the lease was issued for this use only, which ends it. */
+  readonly endsLease: boolean;
+}
+
+/** Records how a use ended. Nothing is decided: the upstream's answer has been passed on already. */
+export function endUse({ started, context, result, endsLease }: EndedUse): Operation<null> {
+  const { entryId, leaseId, path, agentName, policyName } = started;
+  const auditResult: AuditResult = result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed';
+  const eventType: EventType = 'credential.use_result';
+  return {
+    reads: { lease: leaseId },
+    requester: { kind: 'service' },
+    decide: (known, { now }) => {
+      const lease = known.lease(leaseId);
+      const isActive = lease !== null && statusOf(lease, now) === 'active';
+      return succeeded(
+        null,
+        {
+          eventType,
+          agentName,
+          resource: path,
+          result: auditResult,
+          policyName,
+          leaseId,
+          reason: null,
+          requestId: context.requestId,
+          remoteAddr: context.remoteAddr,
+          completes: entryId,
+          use: result,
+        },
+        endsLease && isActive ? [{ kind: 'revokeLease', id: leaseId, revokedAt: now }] : [],
+      );
+    },
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * Sign-ins of operators in a browser: by passkey, by a provider's identity, and by the one-time code of a session.
+ * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
+ */
+import { identifySession } from '../agent.ts';
+import type { EntryDraft } from '../audit.ts';
+import type { BatchState, ReadSet } from '../batch-state.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
+import type { IdentityClaims } from '../identity.ts';
+import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
+import { type Context, type Operation, type Outcome, rejected, succeeded } from '../operation.ts';
+import type { Operator } from '../operator.ts';
+import type { PasskeyId } from '../passkey.ts';
+import { type CurrentSession, newSession, toCurrent } from './sessions.ts';
+
+/** For a person who has to find a phone or a security key. */
+export const PASSKEY_CHALLENGE_LIFE_MS = 5 * 60_000;
+/** For a person who types a password and a second factor at the provider. */
+export const OIDC_STATE_LIFE_MS = 10 * 60_000;
+export const HANDOFF_LIFE_MS = 60_000;
+
+/** Of codes and states, which the service or a provider makes. SOURCE: RFC 6749, appendix A.11. */
+export const SIGN_IN_CODE = /^[\x20-\x7e]{1,4096}$/;
+
+/** @throws INVALID_REQUEST naming `field` and the rule */
+export function parseSignInCode(text: string, field: string): string {
+  if (SIGN_IN_CODE.test(text)) return text;
+  throw invalidRequest(field, 'must be 1 to 4096 visible ASCII characters or spaces');
+}
+
+export type Origin = Pick<Context, 'requestId' | 'remoteAddr'>;
+
+/** All failures return the same error; only the audit log records the reason. */
+export function signInFailed(): ApiError {
+  return new ApiError(
+    'AUTH_FAILED',
+    'Sign-in failed: it is not known here, or it took too long or was used before. Start again.',
+  );
+}
+
+interface Attempt {
+  readonly challengeId: ChallengeId;
+  readonly expiresAt: number;
+  /** Of the new session, hashed; used only on success. */
+  readonly tokenHash: TokenHash;
+  /** Whether a late or repeated attempt is recorded. WHY not of a code: it can be sent any number of times. */
+  readonly recordsLate?: boolean;
+}
+
+/** Who signs in, and why that fails or how it succeeds, which the entry says. */
+type Verdict =
+  | { readonly operator: Operator | null; readonly failure: string }
+  | { readonly operator: Operator; readonly by: string; readonly changed?: Operator; readonly endsAt?: number };
+
+/**
+ * Opens a session. Consumes the challenge in every case. Recorded only for an operator that exists: unauthenticated
+ * callers must not grow the log.
+ */
+function signIn(
+  { requestId, remoteAddr }: Origin,
+  { challengeId, expiresAt, tokenHash, recordsLate = true }: Attempt,
+  reads: ReadSet,
+  decide: (known: BatchState, now: number) => Verdict,
+): Operation<CurrentSession> {
+  return {
+    reads: { ...reads, challenge: challengeId },
+    requester: { kind: 'unauthenticated', remoteAddr },
+    decide(known, { now }): Outcome<CurrentSession> {
+      const isExpired = now >= expiresAt;
+      const isConsumed = known.loaded.spentChallenges.has(challengeId);
+      const verdict = decide(known, now);
+      const { operator } = verdict;
+      const late = isExpired ? 'the sign-in has expired' : isConsumed ? 'the sign-in was used already' : null;
+      const failure = late ?? ('failure' in verdict ? verdict.failure : null);
+      const entry = (result: 'allowed' | 'denied', reason: string): EntryDraft | null =>
+        operator === null || (late !== null && !recordsLate)
+          ? null
+          : {
+              eventType: 'auth.verify',
+              agentName: operator.name,
+              resource: operator.name,
+              result,
+              policyName: null,
+              leaseId: null,
+              reason,
+              requestId,
+              remoteAddr,
+            };
+      const consume = late === null ? [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt }] : [];
+      if (failure !== null || 'failure' in verdict) {
+        const { code, message } = signInFailed();
+        return rejected(code, message, entry('denied', failure ?? ''), consume);
+      }
+      const session = newSession(tokenHash, verdict.operator, now, verdict.endsAt);
+      return succeeded(toCurrent(verdict.operator, session), entry('allowed', verdict.by), [
+        ...consume,
+        ...(verdict.changed === undefined ? [] : [{ kind: 'putOperator' as const, operator: verdict.changed }]),
+        { kind: 'putSession', session },
+      ]);
+    },
+  };
+}
+
+/** An assertion whose signature was already checked. */
+export interface PasskeySignIn extends Attempt {
+  /** Null for a passkey that no operator has. */
+  readonly verifiedAgainst: { readonly operatorId: AgentId; readonly publicKey: string } | null;
+  readonly passkeyId: PasskeyId;
+  /** Why the assertion is not valid; null if it is. */
+  readonly failure: string | null;
+  /** The authenticator's count of signatures. */
+  readonly counter: number;
+}
+
+export function signInByPasskey(origin: Origin, request: PasskeySignIn): Operation<CurrentSession> {
+  const { verifiedAgainst, passkeyId, counter } = request;
+  return signIn(origin, request, {}, ({ control }) => {
+    const operator = verifiedAgainst === null ? null : control.operatorById(verifiedAgainst.operatorId);
+    const passkey = operator?.passkeys?.find(({ id }) => id === passkeyId);
+    if (operator === null || passkey === undefined || passkey.publicKey !== verifiedAgainst?.publicKey)
+      return { operator, failure: 'the operator does not have the passkey any more' };
+    if (request.failure !== null) return { operator, failure: request.failure };
+    if ((counter > 0 || passkey.counter > 0) && counter <= passkey.counter) {
+      const failure = `the counter of the passkey ${passkey.label} went backwards: it may have been copied`;
+      return { operator, failure };
+    }
+    const by = `by the passkey ${passkey.label}`;
+    if (counter === 0) return { operator, by };
+    const passkeys = operator.passkeys?.map((each) => (each === passkey ? { ...each, counter } : each)) ?? null;
+    return { operator, by, changed: { ...operator, passkeys } };
+  });
+}
+
+/** `claims`: null if the provider did not vouch for anyone. */
+export function signInByIdentity(
+  origin: Origin,
+  request: Attempt & { readonly claims: IdentityClaims | null },
+): Operation<CurrentSession> {
+  const { claims } = request;
+  return signIn(origin, request, {}, ({ control }) => {
+    const operator = claims === null ? null : control.operatorByIdentity(claims);
+    const identity = operator?.identity ?? null;
+    if (claims === null || operator === null || identity === null) return { operator, failure: 'it is not known' };
+    const by = 'by the identity provider';
+    if (identity.subject !== null) return { operator, by };
+    if (!claims.isEmailVerified)
+      return { operator, failure: 'the identity provider has not verified the e-mail address' };
+    const bound = { ...operator, identity: { ...identity, subject: claims.subject } };
+    return { operator, by: `${by}, which is bound to its subject now`, changed: bound };
+  });
+}
+
+/** `parent`: the session that issued the code. The new one ends when that would have ended. */
+export function signInByHandoff(
+  origin: Origin,
+  request: Attempt & { readonly parent: TokenHash },
+): Operation<CurrentSession> {
+  return signIn(origin, { ...request, recordsLate: false }, { session: request.parent }, (known, now) => {
+    const parent = identifySession(known.session(request.parent), known, now);
+    if (parent instanceof ApiError || parent.kind !== 'operator')
+      return { operator: null, failure: 'the session that issued the code has ended' };
+    const { operator, session } = parent;
+    return { operator, by: 'by a one-time code of a session', endsAt: session.endsAt ?? session.expiresAt };
+  });
+}
