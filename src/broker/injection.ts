@@ -121,6 +121,12 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
 /** WHY underscores: CGI, WSGI and others read `x_api_key` as `x-api-key`. */
 const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
+/** Whether the header is never sent upstream as the caller wrote it. */
+export function isNeverForwarded(name: string): boolean {
+  const plain = plainName(name);
+  return REMOVED.has(plain) || REMOVED_PREFIXES.some((prefix) => plain.startsWith(prefix));
+}
+
 function removalRule({ headers, placement, isUpgrade }: Order): (name: string) => boolean {
   const named = headers
     .filter(([name]) => plainName(name) === 'connection')

@@ -1,5 +1,6 @@
 /** MACs on the rows on which decisions depend: added when a row is stored, checked when it is read. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { Approval } from '../core/approval.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Operator } from '../core/operator.ts';
@@ -24,6 +25,38 @@ function authenticatedRows<Row>(kind: RowKind, fieldsOf: (row: Row) => RowFields
   };
 }
 
+/** All but the id, in the order of the MAC. */
+const APPROVAL_COLUMNS = [
+  'nonce',
+  'agentId',
+  'agentName',
+  'tokenHash',
+  'action',
+  'path',
+  'key',
+  'basis',
+  'terms',
+  'method',
+  'host',
+  'targetPath',
+  'purpose',
+  'status',
+  'requestedAt',
+  'answerBy',
+  'approvers',
+  'endedBy',
+  'endedAt',
+  'reason',
+  'usesLeft',
+  'grantEndsAt',
+  'expiresAt',
+] as const satisfies readonly (keyof Approval)[];
+
+/** The columns that came later, up to the last one that is set, so that earlier rows keep their bytes. */
+function laterFields(fields: readonly (string | number)[]): readonly (string | number)[] {
+  return fields.slice(0, fields.findLastIndex((field) => field !== '') + 1);
+}
+
 export const AUTHENTICATED_ROWS = {
   agent: authenticatedRows('agent', (agent: Agent) => [
     agent.id,
@@ -31,18 +64,25 @@ export const AUTHENTICATED_ROWS = {
     agent.description,
     agent.publicKey,
     agent.registeredAt,
-    // Agents whose sessions were never ended keep the bytes that they had before this column existed.
-    ...(agent.sessionsEndedAt == null && agent.formerPublicKey == null ? [] : [agent.sessionsEndedAt ?? '']),
-    ...(agent.formerPublicKey == null ? [] : [agent.formerPublicKey, agent.formerKeyUntil ?? 0]),
+    ...laterFields([
+      agent.sessionsEndedAt ?? '',
+      agent.formerPublicKey == null ? '' : agent.formerPublicKey,
+      agent.formerPublicKey == null ? '' : (agent.formerKeyUntil ?? 0),
+      agent.registeredBy == null || agent.registeredBy.length === 0 ? '' : JSON.stringify(agent.registeredBy),
+    ]),
   ]),
   operator: authenticatedRows('operator', (operator: Operator) => [
     operator.id,
     operator.name,
     operator.description,
     operator.roles,
-    operator.publicKey,
+    operator.publicKey ?? '',
     operator.addedAt,
     operator.sessionsEndedAt ?? '',
+    // Operators with a key alone keep the bytes that they had before these columns existed.
+    ...(operator.passkeys == null && operator.identity == null
+      ? []
+      : [JSON.stringify(operator.passkeys), JSON.stringify(operator.identity)]),
   ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,
@@ -51,8 +91,10 @@ export const AUTHENTICATED_ROWS = {
     policy.actions,
     policy.maxTtlSeconds,
     policy.createdAt,
-    // Rows from before limits existed keep their MAC, and their replies have no such property.
-    ...(policy.limits == null ? [] : [JSON.stringify(policy.limits)]),
+    ...laterFields([
+      policy.limits == null ? '' : JSON.stringify(policy.limits),
+      policy.approval == null ? '' : JSON.stringify(policy.approval),
+    ]),
   ]),
   session: authenticatedRows('session', (session: Session) => [
     session.tokenHash,
@@ -79,6 +121,10 @@ export const AUTHENTICATED_ROWS = {
     JSON.stringify(usage.placement),
     usage.updatedAt,
   ]),
+  approval: authenticatedRows('approval', (approval: Approval) => [
+    approval.id,
+    JSON.stringify(APPROVAL_COLUMNS.map((column) => approval[column])),
+  ]),
   reply: authenticatedRows('reply', (record: IdempotencyRecord) => [
     record.id,
     record.agentId,
@@ -95,6 +141,7 @@ const ROWS_BY_SUBJECT = {
   credential: AUTHENTICATED_ROWS.credential,
   targets: AUTHENTICATED_ROWS.usage,
   session: AUTHENTICATED_ROWS.session,
+  approval: AUTHENTICATED_ROWS.approval,
 } satisfies Readonly<Record<SubjectKind, unknown>>;
 
 /** Whether the MAC of a row of the kind is valid. */

@@ -5,7 +5,7 @@
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { changesControlState } from '../core/change.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, type ErrorInfo } from '../core/errors.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
@@ -118,7 +118,7 @@ export function decideBatch(
     }
     results.push(
       'error' in outcome.response
-        ? { kind: 'error', error: new ApiError(outcome.response.error.code, outcome.response.error.message) }
+        ? { kind: 'error', error: toApiError(outcome.response.error) }
         : { kind: 'reply', reply: outcome.response.reply },
     );
   }
@@ -130,6 +130,10 @@ export function decideBatch(
   const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
   const treeNodes = toStoredNodes(completed);
   return { results, entries, changes, head, tree, treeNodes, accesses, summaries, keys };
+}
+
+function toApiError({ code, message, approvalId }: ErrorInfo): ApiError {
+  return new ApiError(code, message, null, approvalId ?? null);
 }
 
 const NOTHING: UnsealedOutcome = { response: { reply: null }, entry: null, changes: [] };

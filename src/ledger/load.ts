@@ -57,6 +57,10 @@ export function populate(
     if (!isRecorded(SUBJECT.targets(usage), usage)) continue;
     if (AUTHENTICATED_ROWS.usage.isAuthentic(keys.row, usage)) loaded.usages.set(usage.path, usage);
   }
+  for (const approval of found.approvals) {
+    if (!isRecorded(SUBJECT.approval(approval), approval)) continue;
+    if (AUTHENTICATED_ROWS.approval.isAuthentic(keys.row, approval)) loaded.approvals.set(approval.id, approval);
+  }
   for (const slot of found.keySlots) if (keys.isSlotAuthentic(slot)) loaded.keySlots.set(slot.id, toKeySlot(slot));
   loaded.keySlotsInForce = keys.slotIds;
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);

@@ -22,6 +22,8 @@ export function toStored(
       return { kind: 'putPolicy', policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, change.policy) };
     case 'putSession':
       return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
+    case 'putApproval':
+      return { kind: 'putApproval', approval: AUTHENTICATED_ROWS.approval.withMac(keys.row, change.approval) };
     case 'putCredential':
       return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
     case 'putUsage':
@@ -90,6 +92,8 @@ function recordedState(change: StoredChange): RecordedState | null {
       return { subject: SUBJECT.credential(change), state: REMOVED };
     case 'putUsage':
       return { subject: SUBJECT.targets(change.usage), state: change.usage.mac };
+    case 'putApproval':
+      return { subject: SUBJECT.approval(change.approval), state: change.approval.mac };
     case 'removeUsage':
       return { subject: SUBJECT.targets(change), state: REMOVED };
     default:

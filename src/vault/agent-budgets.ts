@@ -38,7 +38,10 @@ class HourlyBudget {
     this.#rejections = rejections;
   }
 
-  /** Runs the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
+  /**
+   * Runs the work and charges the amount, unless the work fails for another reason than that it waits.
+   * @throws RATE_LIMITED with the seconds to wait
+   */
   async charge<T>(agent: PrincipalName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
     const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
@@ -50,7 +53,9 @@ class HourlyBudget {
     try {
       return await work();
     } catch (error) {
-      bucket.tokens += amount;
+      // A request that waits for an approval has added a row.
+      const isHeld = error instanceof ApiError && error.code === 'APPROVAL_PENDING';
+      if (!isHeld) bucket.tokens += amount;
       throw error;
     }
   }

@@ -11,11 +11,24 @@ import { type PageRequest, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 import { scanEntries } from './verification/scan-entries.ts';
 
-export interface EntryQuery extends AuditFilter {
+/** The entries to select, in addition to a filter. */
+export interface EntryBounds {
   /** Timestamps in the log's format, inclusive. */
   readonly since: string | null;
   readonly until: string | null;
+  /** Sequence numbers, exclusive. */
+  readonly after: number;
+  readonly before: number | null;
+}
+
+export interface EntryQuery extends AuditFilter, EntryBounds {
   readonly order: 'asc' | 'desc';
+}
+
+/** Sequence numbers, both inclusive. */
+export interface SeqRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 export async function listEntries(
@@ -24,17 +37,21 @@ export async function listEntries(
   query: EntryQuery,
   page: PageRequest,
 ): Promise<{ entries: AuditEntry[]; total: number }> {
-  const { store } = vault;
   await vault.ledger.submit(listAudit(context));
+  const range = await findRange(vault, query);
+  if (range === null) return { entries: [], total: 0 };
+  return isUnfiltered(query) ? readUnfilteredPage(vault, range, query, page) : readMatches(vault, range, query, page);
+}
+
+/** Null if no entry is in it. */
+export async function findRange({ store }: Vault, query: EntryBounds): Promise<SeqRange | null> {
   const { last } = await store.readHead();
-  const from = query.since === null ? 1 : await store.findSeqAt(query.since);
+  const first = query.since === null ? 1 : await store.findSeqAt(query.since);
   const afterUntil = query.until === null ? null : nextMillisecond(query.until);
   const behind = afterUntil === null ? null : await store.findSeqAt(afterUntil);
-  const to = behind === null ? (last?.seq ?? 0) : behind - 1;
-  if (from === null || from > to) return { entries: [], total: 0 };
-  return isUnfiltered(query)
-    ? readUnfilteredPage(vault, from, to, query, page)
-    : readMatches(vault, from, to, query, page);
+  const from = Math.max(first ?? Number.MAX_SAFE_INTEGER, query.after + 1);
+  const to = Math.min(behind === null ? (last?.seq ?? 0) : behind - 1, (query.before ?? Number.MAX_SAFE_INTEGER) - 1);
+  return from > to ? null : { from, to };
 }
 
 function isUnfiltered(filter: AuditFilter): boolean {
@@ -43,7 +60,7 @@ function isUnfiltered(filter: AuditFilter): boolean {
 }
 
 /** Without a filter, sequence numbers determine the page and the total. */
-async function readUnfilteredPage(vault: Vault, from: number, to: number, { order }: EntryQuery, page: PageRequest) {
+async function readUnfilteredPage(vault: Vault, { from, to }: SeqRange, { order }: EntryQuery, page: PageRequest) {
   const total = to - from + 1;
   const count = Math.max(0, Math.min(page.limit, total - page.offset));
   const first = order === 'asc' ? from + page.offset : to - page.offset - count + 1;
@@ -51,24 +68,53 @@ async function readUnfilteredPage(vault: Vault, from: number, to: number, { orde
   return { entries: order === 'asc' ? entries : entries.reverse(), total };
 }
 
-/** Scans the whole range in steps, because the total is needed, and reads only the entries of the page. */
-async function readMatches(vault: Vault, from: number, to: number, query: EntryQuery, page: PageRequest) {
+/** Finds all matches, because the total is needed, and reads only the entries of the page. */
+async function readMatches(vault: Vault, range: SeqRange, query: EntryQuery, page: PageRequest) {
+  const { offset, limit } = page;
   const wanted: number[] = [];
   let total = 0;
-  let place: number | null = query.order === 'asc' ? from : to;
-  while (place !== null) {
-    await yieldToEventLoop();
-    const [low, high]: [number, number] = query.order === 'asc' ? [place, to] : [from, place];
-    const { seqs, next } = await vault.store.matchEntries(query, low, high, query.order);
-    for (const seq of seqs) {
-      if (total >= page.offset && wanted.length < page.limit) wanted.push(seq);
-      total += 1;
-    }
-    place = next;
-  }
+  const add = (seq: number): void => {
+    if (total >= offset && wanted.length < limit) wanted.push(seq);
+    total += 1;
+  };
+  await visitMatches(vault, range, query, add);
   const entries: AuditEntry[] = [];
   for (const seq of wanted) entries.push(...(await vault.store.readEntries(seq, seq, 1)));
   return { entries, total };
+}
+
+/** Visits the matching entries in order: those in memory by their columns, the others in the database. */
+async function visitMatches(
+  vault: Vault,
+  { from, to }: SeqRange,
+  query: EntryQuery,
+  add: (seq: number) => void,
+): Promise<void> {
+  const { logColumns } = vault;
+  const covered = await logColumns.cover(from, to, Number.POSITIVE_INFINITY);
+  const inMemory = () =>
+    logColumns.visit({ from: covered, to, order: query.order }, query, (_kind, _at, seq) => add(seq));
+  const inDatabase = () => scanMatches(vault, { from, to: covered - 1 }, query, add);
+  for (const part of query.order === 'asc' ? [inDatabase, inMemory] : [inMemory, inDatabase]) await part();
+}
+
+/** Scans the range in steps. */
+async function scanMatches(
+  { store }: Vault,
+  { from, to }: SeqRange,
+  query: EntryQuery,
+  add: (seq: number) => void,
+): Promise<void> {
+  const { order, agentName, resource, action, eventType, result } = query;
+  const filter: AuditFilter = { agentName, resource, action, eventType, result };
+  let place: number | null = from > to ? null : order === 'asc' ? from : to;
+  while (place !== null) {
+    await yieldToEventLoop();
+    const [low, high]: [number, number] = order === 'asc' ? [place, to] : [from, place];
+    const { seqs, next } = await store.matchEntries(filter, low, high, order);
+    for (const seq of seqs) add(seq);
+    place = next;
+  }
 }
 
 /** The entries up to the current last one, oldest first, in steps; and the current head record. */

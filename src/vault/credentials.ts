@@ -11,16 +11,28 @@ import type { CredentialPath } from '../core/path.ts';
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
+import type { UseCall } from './held-requests.ts';
+import { heldRetrieval } from './held-requests.ts';
 import { type Listing, type PageRequest, readListing } from './paging.ts';
-import type { OngoingUse, UseCall } from './uses.ts';
+import type { OngoingUse } from './uses.ts';
 import type { Vault } from './vault.ts';
 
 /** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */
 const ROWS_BYTES = 1024;
 
-export function retrieveCredential(vault: Vault, context: Context, request: RetrieveRequest): Promise<RetrievalResult> {
-  const { ledger, budgets, clock } = vault;
-  const work = () => ledger.submit(retrieve(context, request, CREDENTIAL_TYPES));
+export function retrieveCredential(
+  vault: Vault,
+  context: Context,
+  request: RetrieveRequest,
+  disconnectSignal?: () => AbortSignal,
+): Promise<RetrievalResult> {
+  const { approvals, budgets, clock } = vault;
+  const work = () =>
+    approvals.resolve<RetrievalResult>(
+      (ask) => retrieve(context, request, CREDENTIAL_TYPES, ask),
+      async () => heldRetrieval(request),
+      disconnectSignal,
+    );
   return withBudget(budgets.leases, context, 1, clock.now(), work);
 }
 

@@ -2,7 +2,7 @@
  * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
  * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
-import { ApiError } from '../core/errors.ts';
+import { ApiError, type ApiErrorCode } from '../core/errors.ts';
 import { Tally } from '../core/measures.ts';
 import type { PrincipalName } from '../core/names.ts';
 import type { Clock } from '../ledger/clock.ts';
@@ -22,10 +22,35 @@ export class LoginThrottle {
   #settled = Promise.withResolvers<void>();
 
   /**
+   * Admits an attempt and runs it: charged if it ends with AUTH_FAILED, or with another of `charged`. `agent`: null
+   * while it is not known who signs in. @throws RATE_LIMITED
+   */
+  async run<R>(
+    agent: PrincipalName | null,
+    remoteAddr: string | null,
+    clock: Clock,
+    attempt: () => Promise<R>,
+    charged: readonly ApiErrorCode[] = ['AUTH_FAILED'],
+  ): Promise<R> {
+    const settle = await this.admit(agent, remoteAddr, clock);
+    try {
+      const result = await attempt();
+      settle(false);
+      this.attempts.add('ok');
+      return result;
+    } catch (error) {
+      const code = error instanceof ApiError ? error.code : null;
+      settle(code !== null && charged.includes(code));
+      this.attempts.add(code === 'AUTH_FAILED' ? 'failed' : 'error');
+      throw error;
+    }
+  }
+
+  /**
    * Admits an attempt. If the attempts in progress may exhaust the limit, it waits for them first, so that any number
    * of concurrent successful logins is admitted. @throws RATE_LIMITED with the seconds to wait
    */
-  async admit(agent: PrincipalName, remoteAddr: string | null, clock: Clock): Promise<Settle> {
+  async admit(agent: PrincipalName | null, remoteAddr: string | null, clock: Clock): Promise<Settle> {
     for (;;) {
       const settle = this.tryAdmit(agent, remoteAddr, clock.now());
       if (settle !== null) return settle;
@@ -34,13 +59,13 @@ export class LoginThrottle {
   }
 
   /** Null if the result depends on the attempts in progress. @throws RATE_LIMITED */
-  tryAdmit(agent: PrincipalName, remoteAddr: string | null, now: number): Settle | null {
+  tryAdmit(agent: PrincipalName | null, remoteAddr: string | null, now: number): Settle | null {
     const address = addressPrefix(remoteAddr ?? 'local');
     const ofAddress = this.#byAddress.at(address, now);
     if (ofAddress.tokens < 1) throw this.#limited(this.#byAddress.waitSeconds(ofAddress));
-    const ofAgent = this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
-    if (ofAgent.tokens < 1) throw this.#limited(this.#byAgent.waitSeconds(ofAgent));
-    const buckets = [ofAddress, ofAgent];
+    const ofAgent = agent === null ? null : this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
+    if (ofAgent !== null && ofAgent.tokens < 1) throw this.#limited(this.#byAgent.waitSeconds(ofAgent));
+    const buckets = ofAgent === null ? [ofAddress] : [ofAddress, ofAgent];
     if (buckets.some(({ tokens, reserved }) => tokens - reserved < 1)) return null;
     for (const bucket of buckets) bucket.reserved += 1;
     return (hasFailed) => this.#settle(buckets, hasFailed);

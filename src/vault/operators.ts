@@ -1,4 +1,6 @@
 /** Adds operators and rotates their keys, which the service never makes. SOURCE: docs/api.md, "Operators". */
+import { invalidRequest } from '../core/errors.ts';
+import { type ProviderIdentity, parseEmail, parseSubject } from '../core/identity.ts';
 import type { AgentId, OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { addOperator as add, rotateOperatorKey as rotate } from '../core/operations/operators.ts';
@@ -11,14 +13,31 @@ export interface OperatorDraft {
   readonly name: OperatorName;
   readonly description: string;
   readonly roles: readonly Role[];
-  /** Base64. */
-  readonly publicKey: string;
+  /** Base64; null for an operator that logs in otherwise. */
+  readonly publicKey: string | null;
+  readonly identity: IdentityDraft | null;
+}
+
+/** The identity as a request names it: one of the two. */
+export interface IdentityDraft {
+  readonly subject?: string;
+  readonly email?: string;
+}
+
+/** At the provider of the configuration. @throws INVALID_REQUEST */
+export function toIdentity({ oidc }: Vault, { subject, email }: IdentityDraft): ProviderIdentity {
+  if (oidc === null) throw invalidRequest('identity', 'needs a provider: start the service with --oidc-issuer');
+  if ((subject === undefined) === (email === undefined))
+    throw invalidRequest('identity', 'must have either subject or email');
+  const named = subject === undefined ? null : parseSubject(subject);
+  return { issuer: oidc.issuer, subject: named, email: email === undefined ? null : parseEmail(email) };
 }
 
 /** @throws INVALID_REQUEST for a key that is not usable */
-export async function addOperator({ ledger }: Vault, context: Context, draft: OperatorDraft): Promise<Operator> {
-  const publicKey = parsePublicKey(draft.publicKey);
-  return ledger.submit(add(context, { ...draft, id: newId() as AgentId, publicKey }));
+export async function addOperator(vault: Vault, context: Context, draft: OperatorDraft): Promise<Operator> {
+  const publicKey = draft.publicKey === null ? null : parsePublicKey(draft.publicKey);
+  const identity = draft.identity === null ? null : toIdentity(vault, draft.identity);
+  return vault.ledger.submit(add(context, { ...draft, id: newId() as AgentId, publicKey, identity }));
 }
 
 /** @throws INVALID_REQUEST for a key that is not usable */

@@ -1,5 +1,5 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
-import { ApiError, invalidRequest } from '../core/errors.ts';
+import { invalidRequest } from '../core/errors.ts';
 import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
@@ -56,18 +56,8 @@ export async function login(
   const challenge = decodeChallengeId(keys.challenge, signed.challengeId);
   // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
   if (challenge === null) throw authFailed();
-  const settle = await loginThrottle.admit(agentName, origin.remoteAddr, clock);
-  try {
-    const loggedIn = await verifyChallenge(vault, origin, signed, challenge);
-    settle(false);
-    loginThrottle.attempts.add('ok');
-    return loggedIn;
-  } catch (error) {
-    const hasFailed = error instanceof ApiError && error.code === 'AUTH_FAILED';
-    settle(hasFailed);
-    loginThrottle.attempts.add(hasFailed ? 'failed' : 'error');
-    throw error;
-  }
+  const verify = () => verifyChallenge(vault, origin, signed, challenge);
+  return loginThrottle.run(agentName, origin.remoteAddr, clock, verify);
 }
 
 async function verifyChallenge(

@@ -11,26 +11,13 @@ import { USE_ENDS, type UseEnd } from '../core/audit.ts';
 import { Tally } from '../core/measures.ts';
 import type { ActorName, EntryId } from '../core/names.ts';
 import type { Context, Operation } from '../core/operation.ts';
-import { checkUse, endUse, type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
-import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
+import { checkUse, endUse } from '../core/operations/running-uses.ts';
+import type { StartedUse } from '../core/operations/use.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { StoredChange } from '../store/store.ts';
+import type { ApprovalHolds } from './approval-holds.ts';
+import { type UseCall, UseDecisions } from './held-requests.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
-
-/** A request with its body, as the caller sent it. */
-export interface UseCall {
-  readonly order: UseOrder;
-  readonly headers: HeaderPairs;
-  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
-  openBody(): Readable | null;
-  /** In bytes; null if it is not known. */
-  readonly bodyLength: number | null;
-  readonly isUpgrade: boolean;
-  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
-  readonly baseUrl: string | null;
-  /** Cuts the use, because the client has disconnected. */
-  readonly signal?: AbortSignal;
-}
 
 /** A use whose head has arrived. */
 export interface OngoingUse {
@@ -79,6 +66,7 @@ export class Uses {
   readonly #ledger: Ledger;
   readonly #broker: BrokerClient;
   readonly #limits: UseLimits;
+  readonly #decisions: UseDecisions;
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
@@ -87,10 +75,11 @@ export class Uses {
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits) {
+  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits, approvals: ApprovalHolds) {
     this.#ledger = ledger;
     this.#broker = broker;
     this.#limits = limits;
+    this.#decisions = new UseDecisions(approvals);
   }
 
   get runningCount(): number {
@@ -98,11 +87,10 @@ export class Uses {
   }
 
   /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
-  async start(context: Context, call: UseCall): Promise<OngoingUse> {
-    const { order } = call;
-    const admission = await this.#limits.admit(context, order.path);
-    const started = await this.#ledger
-      .submit(startUse(context, order, CREDENTIAL_TYPES))
+  async start(context: Context, requested: UseCall): Promise<OngoingUse> {
+    const admission = await this.#limits.admit(context, requested.order.path);
+    const { started, call, release } = await this.#decisions
+      .decide(context, requested)
       .catch((error: unknown): never => {
         admission.cancel();
         throw error;
@@ -122,7 +110,10 @@ export class Uses {
     if (signal?.aborted === true) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(toOrder(call, started), call.openBody(), running.cut.signal);
-    running.ended = use.result.then((result) => this.#end(running, result));
+    running.ended = use.result.then((result) => {
+      release();
+      this.#end(running, result);
+    });
     const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
     return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
   }

@@ -11,9 +11,14 @@ import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
+import type { ApprovalHolds } from './approval-holds.ts';
+import type { AttentionReader } from './attention/attention.ts';
 import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
+import type { LogColumns } from './log-columns.ts';
 import type { LoginThrottle } from './login-throttle.ts';
+import type { NodeFacts } from './node-facts.ts';
+import type { OidcClient } from './oidc-client.ts';
 import type { Resealing } from './resealing.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
 import type { SlotSecrets } from './slot-secrets.ts';
@@ -32,9 +37,15 @@ export interface Vault {
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   readonly checkpoints: Checkpoints;
+  readonly logColumns: LogColumns;
+  readonly node: NodeFacts;
+  readonly attention: AttentionReader;
   readonly uses: Uses;
+  readonly approvals: ApprovalHolds;
   readonly slotSecrets: SlotSecrets;
   readonly access: VaultAccess;
+  /** Null without a provider of OpenID Connect. */
+  readonly oidc: OidcClient | null;
   readonly resealing: Resealing;
   /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;

@@ -10,6 +10,7 @@ import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Store } from '../../store/sql-store.ts';
 import type { RecordedRow } from '../../store/state-scan.ts';
+import { ENDED_APPROVAL_RETENTION_MS } from '../../store/store.ts';
 import type { ScannedCredential } from '../../store/value-scan.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
@@ -117,14 +118,22 @@ function problemOf(kind: SubjectKind, { row, state }: RecordedRow, keys: VaultKe
 }
 
 async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
-  // The rows of ended sessions are removed without an entry, a day after their end.
-  let next: string | null = kind === 'session' ? `session:${clock.now() - OPERATOR_SESSION_LIFE_MS}` : `${kind}:`;
+  let next: string | null = firstSubject(kind, clock.now());
   while (next !== null) {
     const step = await store.scanSubjects(kind, next, STEP_ROWS);
     const problems = step.missing.map((subject) => ({ subject, problem: 'missing' as const }));
     yield { checked: step.checked, problems };
     next = step.next;
   }
+}
+
+/** The rows of sessions and approvals are removed without an entry, long after they began. */
+function firstSubject(kind: SubjectKind, now: number): string {
+  if (kind === 'session') return `session:${now - OPERATOR_SESSION_LIFE_MS}`;
+  if (kind !== 'approval') return `${kind}:`;
+  // The first 48 bits of a UUIDv7 are its time.
+  const time = (now - ENDED_APPROVAL_RETENTION_MS).toString(16).padStart(12, '0');
+  return `approval:${time.slice(0, 8)}-${time.slice(8)}`;
 }
 
 async function* checkValues({ store, keys }: ScanParts): AsyncGenerator<Step> {

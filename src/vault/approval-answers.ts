@@ -1,0 +1,82 @@
+/** Lists and reads approvals, and records the answers of operators. SOURCE: docs/approvals.md. */
+import type { Approval, ApprovalId, ApprovalStatus } from '../core/approval.ts';
+import type { ActorName } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import {
+  type Answer,
+  type ApprovalPlace,
+  answerApproval,
+  listApprovals as list,
+  readApproval as read,
+  withdrawApproval,
+} from '../core/operations/approvals.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { unsealApprovalRequest } from '../crypto/approval-request.ts';
+import { sha256Base64 } from '../crypto/digest.ts';
+import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
+import { NEWEST_APPROVAL } from '../store/queries.ts';
+import type { ShownCall } from './held-requests.ts';
+import { type Listing, type PageRequest, readListing } from './paging.ts';
+import type { Vault } from './vault.ts';
+
+export interface ApprovalFilter {
+  readonly agentName: ActorName | null;
+  readonly status: ApprovalStatus | null;
+}
+
+/** Newest first; those of the agent, or all for an operator. Rows that were altered outside Leasehold are left out. */
+export async function listApprovals(
+  vault: Vault,
+  context: Context,
+  filter: ApprovalFilter,
+  page: PageRequest | null,
+): Promise<Listing<Approval> & { now: number }> {
+  const { store, keys, ledger } = vault;
+  const { agentId, now } = await ledger.submit(list(context));
+  const query = { ...filter, agentId, now };
+  const listing = await readListing(page, {
+    start: NEWEST_APPROVAL,
+    async list(beforeId, limit) {
+      const { rows, next } = await store.listApprovals(query, beforeId, limit);
+      return { rows: rows.filter((row) => isRowAuthentic('approval', keys.row, row)), next };
+    },
+    count: (beforeId, atMost) => store.countApprovals(query, beforeId, atMost),
+  });
+  return { ...listing, now };
+}
+
+export interface ReadApproval {
+  readonly approval: Approval;
+  readonly request: ShownCall | null;
+  readonly now: number;
+}
+
+/** With the request; null for a retrieval, or if it is not readable any more. @throws NOT_FOUND */
+export async function readApproval(vault: Vault, context: Context, id: ApprovalId): Promise<ReadApproval> {
+  const { store, keys, ledger } = vault;
+  const { approval, now } = await ledger.submit(read(context, await findPlace(vault, id)));
+  const sealed = approval.action === 'use' ? await store.readApprovalRequest(id) : null;
+  const text = sealed === null ? null : unsealApprovalRequest(keys.row, id, sealed);
+  return { approval, request: text === null ? null : (JSON.parse(text) as ShownCall), now };
+}
+
+/** @throws NOT_FOUND, ACCESS_DENIED, APPROVAL_ENDED, ALREADY_EXISTS, INVALID_REQUEST */
+export async function answer(
+  vault: Vault,
+  context: Context,
+  id: ApprovalId,
+  given: Answer,
+): Promise<{ approval: Approval; now: number }> {
+  const operation = answerApproval(context, await findPlace(vault, id), given, sha256Base64);
+  return { approval: await vault.ledger.submit(operation), now: vault.clock.now() };
+}
+
+/** @throws NOT_FOUND, APPROVAL_ENDED */
+export async function withdraw(vault: Vault, context: Context, id: ApprovalId): Promise<void> {
+  await vault.ledger.submit(withdrawApproval(context, await findPlace(vault, id)));
+}
+
+/** An id without a row gets a path without a credential, so that the decision rejects and records it. */
+async function findPlace({ store }: Vault, id: ApprovalId): Promise<ApprovalPlace> {
+  return (await store.findApproval(id)) ?? { id, path: '-' as CredentialPath };
+}

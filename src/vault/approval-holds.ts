@@ -1,0 +1,221 @@
+/**
+ * Holds requests that wait for people. A request that needs an approval is recorded, and waits without a byte sent
+ * until it is answered or the hold ends; then its caller is told to send it again. SOURCE: docs/approvals.md.
+ * INVARIANT: only a decision of the ledger lets a request pass; a wake-up makes it decide again, and nothing else.
+ */
+import { type ApprovalId, type ApprovalKey, coveredParts } from '../core/approval.ts';
+import type { ApprovedAction } from '../core/approval-rule.ts';
+import { ApiError } from '../core/errors.ts';
+import type { AgentId } from '../core/names.ts';
+import type { Operation } from '../core/operation.ts';
+import {
+  type ApprovalAsk,
+  isUndecided,
+  type NeededApproval,
+  type Undecided,
+} from '../core/operations/approval-requests.ts';
+import type { CredentialPath } from '../core/path.ts';
+import type { UseRequest } from '../core/target.ts';
+import { sealApprovalRequest } from '../crypto/approval-request.ts';
+import { sha256Base64 } from '../crypto/digest.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { newId, newNonce } from '../crypto/random.ts';
+import { rowMac } from '../crypto/row-mac.ts';
+import type { Clock } from '../ledger/clock.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { NEWEST_APPROVAL } from '../store/queries.ts';
+import type { Store } from '../store/sql-store.ts';
+import type { StoredChange } from '../store/store.ts';
+import { ApprovalSettlement } from './approval-settlement.ts';
+
+/** What the operators are shown, and what the approval is bound to. */
+export interface HeldRequest {
+  readonly action: ApprovedAction;
+  readonly path: CredentialPath;
+  /** That a retrieval names; null for the newest one, and for a use. */
+  readonly version: string | null;
+  /** Of the whole body, and of what tells how it is read; empty for a retrieval. */
+  readonly bodyDigest: string;
+  /** As JSON. */
+  shown(request: UseRequest | null): string;
+}
+
+export interface ApprovalHoldParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly clock: Clock;
+  readonly onFailure: (error: unknown) => void;
+  readonly holdMs: number;
+}
+
+/** How long a request is held: less than the 30 s after which many clients give up. SDKs send it again after a 503. */
+export const APPROVAL_HOLD_MS = 25_000;
+const RETRY_AFTER_SECONDS = 1;
+/** How often a node with waiting requests reads which ones were answered. */
+const POLL_INTERVAL_MS = 50;
+/** Operators could not read more of one agent. */
+const MAX_PENDING_OF_AGENT = 200;
+/** Terms that change while a request prepares for them. */
+const MAX_TRIES = 3;
+
+const NEVER_ABORTED = new AbortController().signal;
+
+export class ApprovalHolds {
+  readonly #parts: ApprovalHoldParts;
+  readonly #waiting = new Map<ApprovalId, Set<() => void>>();
+  #poll: NodeJS.Timeout | null = null;
+  #isPolling = false;
+  readonly #settlement: ApprovalSettlement;
+  #isStopped = false;
+
+  constructor(parts: ApprovalHoldParts) {
+    this.#parts = parts;
+    this.#settlement = new ApprovalSettlement(parts);
+  }
+
+  /** Requests that are held now. */
+  get heldCount(): number {
+    return this.#waiting.values().reduce((count, { size }) => count + size, 0);
+  }
+
+  /**
+   * Resolves to the reply of the operation once no approval is lacking. `prepare` is called if one is.
+   * @throws APPROVAL_PENDING when the hold ends without an answer; the decision's error
+   */
+  async resolve<R extends object>(
+    attempt: (ask: ApprovalAsk | null) => Operation<R | Undecided>,
+    prepare: () => Promise<HeldRequest>,
+    disconnectSignal: () => AbortSignal = () => NEVER_ABORTED,
+  ): Promise<R> {
+    const { ledger } = this.#parts;
+    let reply = await ledger.submit(attempt(null));
+    if (!isUndecided(reply)) return reply;
+    const signal = disconnectSignal();
+    if (reply.approval === 'needed') await this.#assertFewWait(reply.agentId);
+    const request = await prepare();
+    const endsAt = performance.now() + this.#parts.holdMs;
+    // Terms that change meanwhile are prepared for again.
+    for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
+      const ask = this.#ask(reply, request);
+      reply = await ledger.submit(attempt(ask));
+      while (isUndecided(reply) && reply.approval === 'pending') {
+        const { id } = reply;
+        if (!(await this.#wait(reply, endsAt, signal))) throw stillPending(id);
+        reply = await ledger.submit(attempt({ ...ask, awaited: id }));
+      }
+      if (!isUndecided(reply)) return reply;
+    }
+    throw changing();
+  }
+
+  /** @throws RATE_LIMITED */
+  async #assertFewWait(agentId: AgentId): Promise<void> {
+    const { store, clock } = this.#parts;
+    const query = { agentId, agentName: null, status: 'pending' as const, now: clock.now() };
+    const { count } = await store.countApprovals(query, NEWEST_APPROVAL, MAX_PENDING_OF_AGENT);
+    if (count < MAX_PENDING_OF_AGENT) return;
+    const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
+    throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);
+  }
+
+  #ask(needed: NeededApproval, { action, path, version, bodyDigest, shown }: HeldRequest): ApprovalAsk {
+    const { keys } = this.#parts;
+    const { agentId, terms, request } = needed;
+    const id = newId() as ApprovalId;
+    const retrieved = version === null ? null : { version };
+    const covered = request === null ? retrieved : { use: request, bodyDigest };
+    return {
+      id,
+      nonce: newNonce(),
+      key: rowMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
+      needed,
+      sealedRequest: sealApprovalRequest(keys.row, id, shown(request)),
+      awaited: null,
+      digestOf: sha256Base64,
+    };
+  }
+
+  /** Resolves when the approval may have been answered, or has timed out; false when the hold has ended. */
+  async #wait(
+    { id, answerBy }: Extract<Undecided, { approval: 'pending' }>,
+    endsAt: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const untilEnd = endsAt - performance.now();
+    if (untilEnd <= 0 || signal.aborted || this.#isStopped) return false;
+    const untilTimeout = answerBy - this.#parts.clock.now();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const wake = (): void => resolve(!this.#isStopped);
+    const abort = (): void => resolve(false);
+    const timer = setTimeout(() => resolve(untilTimeout <= untilEnd), Math.max(0, Math.min(untilEnd, untilTimeout)));
+    signal.addEventListener('abort', abort, { once: true });
+    const others = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, others.add(wake));
+    this.#startPolling();
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      others.delete(wake);
+      if (others.size === 0) this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#stopPolling();
+    }
+  }
+
+  /** Wakes the requests that a commit of this node answers. */
+  committed(changes: readonly StoredChange[]): void {
+    this.#settlement.committed(changes);
+    for (const change of changes) {
+      if (change.kind === 'putApproval' && change.approval.status !== 'pending') this.#wake(change.approval.id);
+    }
+  }
+
+  #wake(id: ApprovalId): void {
+    for (const wake of this.#waiting.get(id) ?? []) wake();
+  }
+
+  #startPolling(): void {
+    this.#poll ??= setInterval(() => void this.#pollAnswers(), POLL_INTERVAL_MS);
+  }
+
+  #stopPolling(): void {
+    if (this.#poll !== null) clearInterval(this.#poll);
+    this.#poll = null;
+  }
+
+  /**
+   * Finds the answers that other nodes recorded, or this one between a decision and its wait. A read that fails is
+   * repeated by the next interval.
+   */
+  async #pollAnswers(): Promise<void> {
+    if (this.#isPolling || this.#waiting.size === 0) return;
+    this.#isPolling = true;
+    try {
+      for (const id of await this.#parts.store.findAnswered([...this.#waiting.keys()])) this.#wake(id);
+    } catch (error) {
+      this.#parts.onFailure(error);
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  /** Ends every hold: the callers are told to send their requests again. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopPolling();
+    for (const id of [...this.#waiting.keys()]) this.#wake(id);
+    await this.#settlement.stop();
+  }
+}
+
+function stillPending(id: ApprovalId): ApiError {
+  const message =
+    "This request needs a person's approval, and none has answered yet. This is not a refusal: send the same request again to go on waiting.";
+  return new ApiError('APPROVAL_PENDING', message, RETRY_AFTER_SECONDS, id);
+}
+
+function changing(): ApiError {
+  return new ApiError('UNAVAILABLE', 'The policies about this request are changing. Try again in a second.', 1);
+}

@@ -1,0 +1,93 @@
+/**
+ * Records what the time and changes decide about approvals: requests that timed out, and what relied on something that
+ * changed. Until then the time and the comparison at each use decide the same. SOURCE: docs/approvals.md.
+ */
+import { settleApproval } from '../core/operations/approvals.ts';
+import { sha256Base64 } from '../crypto/digest.ts';
+import type { Clock } from '../ledger/clock.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Store } from '../store/sql-store.ts';
+import type { StoredChange } from '../store/store.ts';
+
+const SETTLE_INTERVAL_MS = 1000;
+const SETTLE_ROWS = 64;
+
+/** Changes after which an approval may rely on something else. */
+const VOIDING: ReadonlySet<StoredChange['kind']> = new Set([
+  'putPolicy',
+  'removePolicy',
+  'putUsage',
+  'removeUsage',
+  'removeCredential',
+  'putAgent',
+  'removeAgent',
+  'putOperator',
+  'removeOperator',
+]);
+
+export interface ApprovalSettlementParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class ApprovalSettlement {
+  readonly #parts: ApprovalSettlementParts;
+  readonly #timer: NodeJS.Timeout;
+  /** After a start too, because a change may have been the last act of the former process. */
+  #mustReview = true;
+  #settled: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(parts: ApprovalSettlementParts) {
+    this.#parts = parts;
+    this.#timer = setInterval(() => this.#settleSoon(), SETTLE_INTERVAL_MS).unref();
+  }
+
+  committed(changes: readonly StoredChange[]): void {
+    if (changes.some(({ kind }) => VOIDING.has(kind))) this.#mustReview = true;
+  }
+
+  #settleSoon(): void {
+    const { ledger } = this.#parts;
+    if (this.#isStopped || ledger.state !== 'ok') return;
+    this.#settled = this.#settled.then(() => this.#settle()).catch((error: unknown) => this.#parts.onFailure(error));
+  }
+
+  /** Records what the time and the latest changes decided about approvals. */
+  async #settle(): Promise<void> {
+    const { store, clock, ledger } = this.#parts;
+    for (const place of await store.findTimedOut(clock.now(), SETTLE_ROWS)) {
+      if (this.#isStopped) return;
+      await ledger.submit(settleApproval(place, sha256Base64));
+    }
+    if (!this.#mustReview) return;
+    this.#mustReview = false;
+    await this.#review().catch((error: unknown) => {
+      this.#mustReview = true;
+      throw error;
+    });
+  }
+
+  /** Withdraws what relied on something that changed. */
+  async #review(): Promise<void> {
+    const { store, clock, ledger } = this.#parts;
+    let after = '';
+    for (;;) {
+      const places = await store.findLiveApprovals(clock.now(), after, SETTLE_ROWS);
+      if (this.#isStopped) return;
+      await Promise.all(places.map((place) => ledger.submit(settleApproval(place, sha256Base64))));
+      const last = places.at(-1);
+      if (last === undefined || places.length < SETTLE_ROWS) return;
+      after = last.id;
+    }
+  }
+
+  /** Resolves when nothing is being recorded any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#settled;
+  }
+}

@@ -1,0 +1,97 @@
+/** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
+import { AccessReasons } from '../core/access-reasons.ts';
+import { decide } from '../core/decision.ts';
+import type { AgentName } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import { readMatrix as authorize } from '../core/operations/overview.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
+import { ACTIONS } from '../core/policy.ts';
+import { FIRST_CREDENTIAL } from '../store/queries.ts';
+import { type PageRequest, readListing, yieldToEventLoop } from './paging.ts';
+import type { Vault } from './vault.ts';
+
+const SLICE_MS = 2;
+
+export interface MatrixRequest {
+  readonly agents: PageRequest;
+  /** Only agents whose names begin with it; empty for all. */
+  readonly agentPrefix: string;
+  readonly paths: PageRequest;
+  /** Only this path and those below it; null for all. */
+  readonly prefix: CredentialPath | null;
+}
+
+interface MatrixDecision {
+  readonly allowed: boolean;
+  readonly policyName: string | null;
+  readonly reason: string;
+}
+
+export interface AccessMatrix {
+  readonly agents: readonly AgentName[];
+  readonly agentsTotal: number;
+  readonly paths: readonly CredentialPath[];
+  readonly pathsTotal: number;
+  /** Each different one once. */
+  readonly decisions: readonly MatrixDecision[];
+  /** By agent, path and action: an index of `decisions`. */
+  readonly cells: readonly (readonly (readonly number[])[])[];
+}
+
+export async function readMatrix(vault: Vault, context: Context, request: MatrixRequest): Promise<AccessMatrix> {
+  await vault.ledger.submit(authorize(context));
+  const names = vault.ledger.memory.control.agents().map(({ name }) => name);
+  const all = names.filter((name) => name.startsWith(request.agentPrefix));
+  const agents = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
+  const { paths, total } = await readPaths(vault, request);
+  const { decisions, cells } = await decideCells(vault, agents, paths);
+  return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
+}
+
+async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest) {
+  const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
+  const query = { ranges, type: null };
+  const listing = await readListing(page, {
+    start: FIRST_CREDENTIAL,
+    list: (from, limit) => store.listCredentials(query, from, limit),
+    count: (from, atMost) => store.countCredentials(query, from, atMost),
+  });
+  const paths: CredentialPath[] = [];
+  for await (const rows of listing.rows) paths.push(...rows.map(({ path }) => path));
+  return { paths, total: listing.meta?.total ?? paths.length };
+}
+
+/** In slices, so that other requests are served between them. */
+async function decideCells({ ledger }: Vault, agents: readonly AgentName[], paths: readonly CredentialPath[]) {
+  const decisions: MatrixDecision[] = [];
+  const indexes = new Map<string, number>();
+  const toIndex = (allowed: boolean, policyName: string | null, reason: string): number => {
+    // The reason of a permission names its policy.
+    const known = indexes.get(reason);
+    if (known !== undefined) return known;
+    indexes.set(reason, decisions.length);
+    return decisions.push({ allowed, policyName, reason }) - 1;
+  };
+  const cells: number[][][] = [];
+  let sliceEndsAt = performance.now() + SLICE_MS;
+  for (const agent of agents) {
+    const { policies } = ledger.memory.control;
+    const reasons = new AccessReasons(policies, agent);
+    const row: number[][] = [];
+    for (const path of paths) {
+      row.push(
+        ACTIONS.map((action) => {
+          const decision = decide(policies, agent, action, path);
+          const reason = reasons.explain(decision, action, path);
+          return toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason);
+        }),
+      );
+      if (performance.now() < sliceEndsAt) continue;
+      await yieldToEventLoop();
+      sliceEndsAt = performance.now() + SLICE_MS;
+    }
+    cells.push(row);
+  }
+  return { decisions, cells };
+}

@@ -1,0 +1,42 @@
+/** The nodes of the vault: this one, and on a shared database the others that are connected to it. */
+import type { Context } from '../core/operation.ts';
+import { readOverview } from '../core/operations/overview.ts';
+import type { VaultNode } from './node-facts.ts';
+import type { Vault } from './vault.ts';
+
+export interface SeenNode extends VaultNode {
+  /** Null for another node: only the node itself knows it. */
+  readonly status: string | null;
+  readonly newestSeq: number | null;
+  readonly isSelf: boolean;
+  readonly seenAt: number;
+}
+
+/** The name under which a node connects to the database. At most 63 bytes, to which PostgreSQL cuts names. */
+export function connectionName({ name, version, startedAt }: VaultNode): string {
+  return `leasehold ${version} ${startedAt.toString(36)} ${name.replaceAll(/[^\x21-\x7e]/g, '?')}`.slice(0, 63);
+}
+
+/** This node first, then the others by name. */
+export async function listNodes(vault: Vault, context: Context): Promise<SeenNode[]> {
+  await vault.ledger.submit(readOverview(context));
+  const { node, store, clock, ledger } = vault;
+  const seenAt = clock.now();
+  const newestSeq = ledger.memory.lastSeenEntry?.seq ?? 0;
+  const own: SeenNode = { ...node.self, status: node.status(), newestSeq, isSelf: true, seenAt };
+  const ownName = connectionName(node.self);
+  const programs = await store.readConnectedPrograms();
+  const others = programs.flatMap((name) => {
+    const other = name === ownName ? null : parseConnectionName(name);
+    return other === null ? [] : [{ ...other, status: null, newestSeq: null, isSelf: false, seenAt }];
+  });
+  return [own, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+/** Null for a name that no node has. */
+function parseConnectionName(text: string): VaultNode | null {
+  const [, version, startedAt, name] = /^leasehold (\S{1,32}) ([0-9a-z]{1,11}) (\S{1,63})$/.exec(text) ?? [];
+  if (version === undefined || startedAt === undefined || name === undefined) return null;
+  const at = Number.parseInt(startedAt, 36);
+  return at > 8.64e15 ? null : { version, name, startedAt: at };
+}

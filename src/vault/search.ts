@@ -1,0 +1,80 @@
+/** Searches the names of credentials, agents, policies and operators. */
+import type { Context } from '../core/operation.ts';
+import { readOverview } from '../core/operations/overview.ts';
+import { yieldToEventLoop } from './paging.ts';
+import type { Vault } from './vault.ts';
+
+const SEARCH_TIMEOUT_MS = 250;
+/** Of each kind. */
+const MAX_MATCHES = 1000;
+
+type FoundKind = 'credential' | 'agent' | 'policy' | 'operator';
+
+interface Found {
+  readonly kind: FoundKind;
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface FoundNames {
+  readonly isComplete: boolean;
+  readonly results: readonly Found[];
+}
+
+/** Equal names first, then those that begin with the text, then the others; each by name. */
+export async function search(vault: Vault, context: Context, text: string, limit: number): Promise<FoundNames> {
+  await vault.ledger.submit(readOverview(context));
+  const wanted = text.toLowerCase();
+  const named = searchNames(vault, wanted);
+  const stored = await searchCredentials(vault, wanted);
+  const ranked = [...named.found, ...stored.found]
+    .map((found) => ({ found, rank: rankOf(found.name.toLowerCase(), wanted) }))
+    .sort((a, b) => a.rank - b.rank || compare(a.found.name, b.found.name));
+  const isComplete = named.isComplete && stored.isComplete;
+  return { isComplete, results: ranked.slice(0, limit).map(({ found }) => found) };
+}
+
+const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
+
+function rankOf(name: string, wanted: string): number {
+  if (name === wanted) return 0;
+  return name.startsWith(wanted) ? 1 : 2;
+}
+
+interface Matches {
+  readonly found: readonly Found[];
+  readonly isComplete: boolean;
+}
+
+/** Those that the node has in memory. */
+function searchNames({ ledger }: Vault, wanted: string): Matches {
+  const { control } = ledger.memory;
+  const found: Found[] = [];
+  let isComplete = true;
+  const add = (kind: FoundKind, rows: readonly { readonly name: string; readonly description: string }[]): void => {
+    const matching = rows.filter(({ name }) => name.toLowerCase().includes(wanted));
+    isComplete &&= matching.length <= MAX_MATCHES;
+    for (const { name, description } of matching.slice(0, MAX_MATCHES)) found.push({ kind, name, description });
+  };
+  add('agent', control.agents());
+  add(
+    'policy',
+    control.policies.all().map(({ name, principal }) => ({ name, description: principal })),
+  );
+  add('operator', control.operators());
+  return { found, isComplete };
+}
+
+async function searchCredentials({ store }: Vault, wanted: string): Promise<Matches> {
+  const endsAt = performance.now() + SEARCH_TIMEOUT_MS;
+  const found: Found[] = [];
+  // No path has U+0000, and PostgreSQL cannot receive it.
+  let from: string | null = wanted.includes('\0') ? null : '';
+  while (from !== null && found.length < MAX_MATCHES && performance.now() < endsAt) {
+    await yieldToEventLoop();
+    const step: Awaited<ReturnType<typeof store.searchCredentials>> = await store.searchCredentials(wanted, from);
+    for (const { path, description } of step.rows) found.push({ kind: 'credential', name: path, description });
+    from = step.next;
+  }
+  return { found, isComplete: from === null };
+}
