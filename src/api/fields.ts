@@ -4,12 +4,21 @@
  */
 import type { TObjectOptions, TProperties, TSchema, TSchemaOptions, TStringOptions } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
+import {
+  APPROVAL_EXTENTS,
+  APPROVAL_SCOPE,
+  APPROVED_ACTIONS,
+  MAX_APPROVAL_TIMEOUT_SECONDS,
+  MAX_QUORUM,
+} from '../core/approval-rule.ts';
 import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, PRINCIPAL_NAME, UUID } from '../core/names.ts';
+import { SIGN_IN_CODE } from '../core/operations/sign-in.ts';
 import { ROLES } from '../core/operator.ts';
+import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID } from '../core/passkey.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
 import { MAX_LIMIT } from '../core/policy-limits.ts';
@@ -37,6 +46,12 @@ const MAX_WHOLE = 999_999_999_999_999;
 /** An integer of at least `least`. */
 export const whole = (least: number, options: TSchemaOptions = {}) =>
   Type.Integer({ minimum: least, maximum: MAX_WHOLE, ...options });
+
+/** The query parameters of a page. */
+export const paging = {
+  limit: Type.Optional(whole(1, { description: 'The maximum number of entries; values over 1000 count as 1000.' })),
+  offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
+};
 
 const text = (grammar: RegExp | string, minLength: number, maxLength: number, options: TStringOptions = {}) =>
   Type.String({
@@ -80,6 +95,12 @@ export const PrincipalName = text(PRINCIPAL_NAME, 1, 72, {
 export const ActorName = text(ACTOR_NAME, 1, 72);
 export const Role = word(ROLES, { title: 'Role' });
 export const Roles = Type.Array(Role, { minItems: 1, maxItems: ROLES.length });
+export const PasskeyId = text(PASSKEY_ID, 1, 1364, { description: 'Base64url, as the authenticator made it.' });
+export const PasskeyLabel = text(LABEL, 1, MAX_LABEL_LENGTH, { description: 'Without control characters.' });
+/** Of a code or a state. */
+export const SignInCode = text(SIGN_IN_CODE, 1, 4096);
+/** Base64url of bytes that the browser or the service made. */
+export const Base64url = text('^[A-Za-z0-9_-]*$', 0, 32_768);
 export const PolicyName = text(POLICY_NAME, 1, 128);
 export const Principal = text(PRINCIPAL, 7, 73, {
   description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
@@ -124,6 +145,37 @@ export const Limits = object(
     concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
   },
   { minProperties: 1, title: 'Limits', description: 'On the uses of each agent.' },
+);
+const approval = {
+  for: word(APPROVED_ACTIONS, { description: "One of the policy's actions." }),
+  each: word(APPROVAL_EXTENTS, {
+    description: 'What one approval covers: `request` by default; only that for `retrieve`.',
+  }),
+  scope: text(APPROVAL_SCOPE, 4, 16, {
+    description: '`once` by default, `session`, `<n> uses` or `<n> seconds`; only `once` for `retrieve`.',
+  }),
+  quorum: Type.Integer({
+    minimum: 1,
+    maximum: MAX_QUORUM,
+    description: 'How many operators must approve; by default 1.',
+  }),
+  timeout: Type.Integer({
+    minimum: 1,
+    maximum: MAX_APPROVAL_TIMEOUT_SECONDS,
+    description: 'For how many seconds a request waits for an answer; 300 by default.',
+  }),
+};
+export const PolicyApproval = object(approval, { title: 'Approval', description: 'People must approve the action.' });
+/** As a request writes it: all but the action may be left out. */
+export const ApprovalFields = object(
+  {
+    for: approval.for,
+    each: Type.Optional(approval.each),
+    scope: Type.Optional(approval.scope),
+    quorum: Type.Optional(approval.quorum),
+    timeout: Type.Optional(approval.timeout),
+  },
+  { title: 'Approval', description: 'People must approve the action.' },
 );
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 

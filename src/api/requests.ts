@@ -1,29 +1,19 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
-import type { TSchemaOptions } from 'typebox';
+
+import type { Static } from 'typebox';
+import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../core/approval.ts';
 import { MAX_GRACE_SECONDS } from '../core/operations/agents.ts';
 import { MAX_TARGETS } from '../core/target.ts';
-import { TIMESTAMP } from '../core/timestamp.ts';
 import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
 import { Type } from './schema.ts';
 
-export { Placement, RequestHeaders, TargetFields } from './fields.ts';
+export * from './audit-requests.ts';
+export { ApprovalFields, Placement, RequestHeaders, TargetFields } from './fields.ts';
+export * from './overview-requests.ts';
 
-const { object, whole, word } = fields;
+const { object, paging, whole, word } = fields;
 
-/** Longer than any recorded resource, action or event. */
-export const MAX_FILTER_LENGTH = 640;
-
-const filter = (options: TSchemaOptions = {}) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
-const instant = Type.Optional(
-  Type.String({ pattern: TIMESTAMP.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
-);
-
-const paging = {
-  limit: Type.Optional(whole(1, { description: 'The maximum number of entries; values over 1000 count as 1000.' })),
-  offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
-};
 export const PageQuery = object(paging);
 export const ListCredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
 export const RetrieveQuery = object({
@@ -39,28 +29,6 @@ export const LeasesQuery = object({
   status: Type.Optional(fields.LeaseStatus),
   ...paging,
 });
-export const AuditQuery = object({
-  agent: Type.Optional(fields.ActorName),
-  resource: filter({ description: 'A glob: `*` matches any characters, `?` matches one.' }),
-  action: filter(),
-  event_type: filter(),
-  result: filter(),
-  since: instant,
-  until: instant,
-  order: Type.Optional(word(['asc', 'desc'], { description: 'Newest first by default.' })),
-  ...paging,
-});
-
-export const VerifyQuery = object({
-  state: Type.Optional(word(['true', 'false'], { description: 'Also check every row against the log.' })),
-  values: Type.Optional(word(['true', 'false'], { description: 'Also open every sealed value; implies `state`.' })),
-});
-
-export const ConsistencyQuery = object({
-  from: whole(0, { description: 'The size of the earlier tree.' }),
-  to: Type.Optional(whole(0, { description: 'The size of the later tree; by default that of the newest checkpoint.' })),
-});
-
 export const StoreRequest = object({
   path: fields.Path,
   value: fields.Value,
@@ -73,11 +41,27 @@ const policy = {
   actions: fields.Actions,
   max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
   limits: Type.Optional(fields.Limits),
+  approval: Type.Optional(fields.ApprovalFields),
 };
 export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({
   name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
   ...policy,
+});
+export const ApprovalsQuery = object({
+  status: Type.Optional(word(APPROVAL_STATUSES)),
+  agent: Type.Optional(fields.ActorName),
+  ...paging,
+});
+const nonce = Type.String({
+  minLength: 1,
+  maxLength: MAX_NONCE_LENGTH,
+  description: 'That of the approval that was read.',
+});
+export const ApproveRequest = object({ nonce });
+export const DenyRequest = object({
+  nonce,
+  reason: Type.Optional(Type.String({ ...fields.Purpose, description: 'For the agent, and for the log.' })),
 });
 export const TargetsRequest = object({
   service: Type.Optional(fields.Service),
@@ -133,8 +117,35 @@ export const AgentRotation = object({
   ),
 });
 const operator = { roles: fields.Roles, description: Type.Optional(fields.Description) };
-export const OperatorRequest = object({ name: fields.OperatorName, public_key: fields.PublicKey, ...operator });
-export const OperatorReplacement = object(operator);
+const identity = {
+  subject: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'The subject at the provider.' })),
+  email: Type.Optional(
+    Type.String({
+      minLength: 3,
+      maxLength: 320,
+      description: 'A verified e-mail address, which the first sign-in binds to its subject.',
+    }),
+  ),
+};
+export const Identity = object(identity, { description: 'Either `subject` or `email`.' });
+export const OperatorRequest = object({
+  name: fields.OperatorName,
+  public_key: Type.Optional(
+    Type.String({ ...fields.PublicKey, description: 'Left out for an operator that logs in otherwise.' }),
+  ),
+  identity: Type.Optional(Identity),
+  ...operator,
+});
+export const OperatorReplacement = object({
+  ...operator,
+  identity: Type.Optional(
+    Type.Unsafe<Static<typeof Identity> | null>({
+      ...Identity,
+      type: ['object', 'null'],
+      description: 'Left out: it stays. Null: it is removed.',
+    }),
+  ),
+});
 export const OperatorRotation = object({ public_key: fields.PublicKey });
 export const ChallengeRequest = object({ agent_name: fields.PrincipalName });
 export const VerifyRequest = object({

@@ -1,11 +1,14 @@
 /** The schemas of responses. SOURCE: docs/api.md. */
 
+import type { Static } from 'typebox';
 import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
 import { Type } from './schema.ts';
 
+export * from './approval-responses.ts';
 export * from './audit-responses.ts';
-export { Action, LeaseStatus, SlotParameters, Target } from './fields.ts';
+export { Action, LeaseStatus, PolicyApproval, SlotParameters, Target } from './fields.ts';
+export * from './overview-responses.ts';
 
 const { map, object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
 
@@ -42,6 +45,7 @@ export const Policy = object({
   max_ttl: fields.Ttl,
   // Only where it was given.
   limits: Type.Optional(fields.Limits),
+  approval: Type.Optional(fields.PolicyApproval),
   created_at: Timestamp,
 });
 export const CredentialTargets = object({
@@ -102,11 +106,20 @@ export const Agent = object({
   public_key: fields.PublicKey,
   registered_at: Timestamp,
 });
+export const Passkey = object({
+  id: fields.PasskeyId,
+  label: fields.PasskeyLabel,
+  synced: Type.Boolean({ description: 'Whether the authenticator copies it to other devices.' }),
+  added_at: Timestamp,
+});
+export const OperatorIdentity = object({ issuer: Text, subject: NullableText, email: NullableText });
 export const Operator = object({
   name: fields.OperatorName,
   description: fields.Description,
   roles: Type.Array(fields.Role),
-  public_key: fields.PublicKey,
+  public_key: fields.nullable<string>(fields.PublicKey),
+  passkeys: Type.Array(Passkey),
+  identity: fields.nullable<Static<typeof OperatorIdentity>>(OperatorIdentity),
   added_at: Timestamp,
 });
 export const RotatedAgent = object({
@@ -119,14 +132,24 @@ export const Challenge = object({
   nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
   expires_at: Timestamp,
 });
-export const Session = object({
-  session_id: Type.String({ description: 'The bearer token of the session.' }),
+const session = {
   agent_name: fields.PrincipalName,
   expires_at: Timestamp,
   roles: Type.Optional(Type.Array(fields.Role, { description: 'Of an operator.' })),
   ends_at: Type.Optional(
     Type.String({ ...Timestamp, description: 'Of an operator: renewals extend the session up to this time.' }),
   ),
+};
+export const Session = object({
+  session_id: Type.String({ description: 'The bearer token of the session.' }),
+  ...session,
+});
+/** Of the caller. */
+export const CurrentSession = object({
+  session_id: Type.Optional(
+    Type.String({ description: 'The bearer token of the session; left out for a browser’s, which has it in parts.' }),
+  ),
+  ...session,
 });
 export const Lease = object({
   lease_id: fields.Id,
@@ -185,5 +208,9 @@ export const Health = object({ status: ServiceStatus });
 export const Rollback = object({ loss: NullableText });
 export const Meta = object({ total: whole(0), limit: whole(1), offset: whole(0) });
 export const ErrorCode = word(API_ERROR_CODES);
-export const ErrorInfo = object({ code: ErrorCode, message: Text });
+export const ErrorInfo = object({
+  code: ErrorCode,
+  message: Text,
+  approval_id: Type.Optional(Type.String({ ...fields.Id, description: 'Of an error about an approval.' })),
+});
 export const ErrorBody = object({ error: ErrorInfo });

@@ -12,6 +12,7 @@ type Builder = Pick<
   | 'Integer'
   | 'Literal'
   | 'Null'
+  | 'Number'
   | 'Object'
   | 'Optional'
   | 'Record'
@@ -31,6 +32,7 @@ export const Type = {
   Integer: (options?: object) => ({ type: 'integer', ...options }),
   Literal: (value: string | number | boolean, options?: object) => ({ type: typeof value, const: value, ...options }),
   Null: (options?: object) => ({ type: 'null', ...options }),
+  Number: (options?: object) => ({ type: 'number', ...options }),
   Object(properties: TProperties, options?: object) {
     const required = Object.keys(properties).filter((name) => !Object.hasOwn(properties[name] ?? {}, OPTIONAL));
     return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options };

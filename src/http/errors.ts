@@ -8,7 +8,9 @@ import { storageUnavailable } from '../vault/vault.ts';
 
 export interface ErrorResponse {
   readonly status: number;
-  readonly body: { readonly error: { readonly code: ApiErrorCode; readonly message: string } };
+  readonly body: {
+    readonly error: { readonly code: ApiErrorCode; readonly message: string; readonly approval_id?: string };
+  };
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -17,7 +19,10 @@ export function toErrorResponse(error: ApiError): ErrorResponse {
   const status = ERROR_STATUS[error.code];
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   if (error.retryAfterSeconds !== null) headers['retry-after'] = String(error.retryAfterSeconds);
-  return { status, body: { error: { code: error.code, message: error.message } }, headers };
+  const { code, message, approvalId } = error;
+  if (approvalId === null) return { status, body: { error: { code, message } }, headers };
+  headers['x-leasehold-approval'] = approvalId;
+  return { status, body: { error: { code, message, approval_id: approvalId } }, headers };
 }
 
 const MESSAGES = {

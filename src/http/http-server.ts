@@ -13,9 +13,9 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
-import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Vault } from '../vault/vault.ts';
+import { hasAuthentication } from './browser-session.ts';
 import { checkRole } from './check-role.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -27,14 +27,16 @@ import {
   setTimeouts,
   writeClientError,
 } from './connections.ts';
+import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
-import { type AllowedHosts, bearerToken, checkRequest } from './guard.ts';
+import { type AllowedHosts, checkRequest } from './guard.ts';
 import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes } from './register-routes.ts';
-import type { RequestMeasures, RouteMeasures } from './request-measures.ts';
+import type { RequestMeasures } from './request-measures.ts';
+import './request-fields.ts';
 import { RequestOrder } from './request-order.ts';
 import type { MetricsPage, ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
@@ -42,7 +44,6 @@ import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
 import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger, USE_ROUTE } from './use-door.ts';
-import { findUseToken } from './use-token.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
@@ -58,30 +59,16 @@ export interface HttpParts {
   readonly prove: ProveService;
   readonly metrics: MetricsPage;
   readonly measures: RequestMeasures;
+  /** At which passkeys work, in lower case. */
+  readonly publicNames: ReadonlySet<string>;
   readonly timeouts: CallerTimeouts;
+  readonly consoleFiles: ConsoleSource;
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
 const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    authentication: Authentication | null;
-    token: string;
-  }
-  interface FastifyContextConfig {
-    readonly measures?: RouteMeasures;
-    /** Whether the route needs no token. By default it needs one. */
-    readonly isPublic?: boolean;
-    /** Served while the service starts, stops or is locked. */
-    readonly isAlwaysServed?: boolean;
-    readonly showsLog?: boolean;
-    /** The event of a route that only the administrator may use. */
-    readonly adminEvent?: EventType;
-  }
-}
 
 export type HttpServer = FastifyInstance;
 
@@ -129,6 +116,7 @@ export function createServer(parts: HttpParts): HttpServer {
 
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
+  app.decorateRequest('isBrowserSession', false);
   const starts = new FairStart();
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
@@ -145,13 +133,14 @@ export function createServer(parts: HttpParts): HttpServer {
       try {
         checkRequest(request.raw, parts, config);
         const isUse = isBaseUrl(request.raw);
-        const isUnknown = request.is404 || (!isUse && isEncodedRoute(request.url, request.method));
+        const isUnknown =
+          request.is404 || (!isUse && !isConsolePage(request.url) && isEncodedRoute(request.url, request.method));
         const error = isUnknown ? routingError(request.url, reply) : undefined;
-        if (isUnknown || config.isPublic === true) {
+        const needsNoToken = config.isPublic === true && !(config.takesSession === true && hasAuthentication(request));
+        if (isUnknown || needsNoToken) {
           const stray = findStrayToken(parts.vault, request);
           return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
         }
-        request.token = isUse ? findUseToken(request.raw) : bearerToken(request.raw);
         const found = identifyCaller(parts.vault, request, isUse);
         if (typeof found === 'function')
           return start(() => found().then((authentication) => admit(authentication), done));
@@ -196,7 +185,8 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
-  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE));
+  addConsole(app, parts);
+  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE, 'use'));
   return app;
 }
 

@@ -8,17 +8,28 @@ import { isUseToken } from '../core/token-form.ts';
 import { authenticateCaller, type RouteCall, recordStray } from '../vault/misuse.ts';
 import { authenticateUse } from '../vault/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';
+import { assertPerson, browserToken } from './browser-session.ts';
+import { bearerToken } from './guard.ts';
 import { addressOf } from './register-routes.ts';
 import { readBaseUrl } from './use-door.ts';
+import { findUseToken } from './use-token.ts';
 
-/** By `request.token`. @throws the error of a token that is not valid here */
+/** Sets `request.token`. @throws the error of a token that is not valid here */
 export function identifyCaller(
   vault: Vault,
   request: FastifyRequest,
   isUse: boolean,
 ): Authentication | (() => Promise<Authentication>) {
-  if (isUse) return authenticateUse(vault, request.token, () => readBaseUrl(request));
-  return authenticateCaller(vault, request.token, () => toCall(request));
+  if (isUse) {
+    request.token = findUseToken(request.raw);
+    return authenticateUse(vault, request.token, () => readBaseUrl(request));
+  }
+  const ofBrowser = browserToken(request);
+  request.token = ofBrowser ?? bearerToken(request.raw);
+  request.isBrowserSession = ofBrowser !== null;
+  const found = authenticateCaller(vault, request.token, () => toCall(request));
+  if (ofBrowser === null) return found;
+  return typeof found === 'function' ? async () => assertPerson(await found()) : assertPerson(found);
 }
 
 /**

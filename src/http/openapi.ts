@@ -4,6 +4,7 @@ import type { TSchema } from 'typebox';
 import * as requests from '../api/requests.ts';
 import * as responses from '../api/responses.ts';
 import { Type } from '../api/schema.ts';
+import * as signIn from '../api/sign-in.ts';
 import { readVersion } from '../platform/version.ts';
 import type { Route, RouteGroup } from './route.ts';
 
@@ -16,6 +17,7 @@ const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
   ...Object.entries(requests),
   ...Object.entries(responses),
+  ...Object.entries(signIn),
 ].filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
 const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]));
 

@@ -5,11 +5,11 @@ import type { TSchema } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import { Type } from '../api/schema.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { authorizeScrape } from '../vault/scrape-access.ts';
 import type { Vault } from '../vault/vault.ts';
+import { browserPageOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
@@ -18,6 +18,7 @@ import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { checkSchemas } from './validation.ts';
+import { serviceUrlOf } from './web-origin.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
@@ -28,6 +29,7 @@ interface Parts {
   readonly prove: ProveService;
   readonly metrics: MetricsPage;
   readonly measures: RequestMeasures;
+  readonly publicNames: ReadonlySet<string>;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -42,6 +44,7 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         config: {
           measures: parts.measures.of(row.method, row.path),
           isPublic: row.who === 'public',
+          takesSession: row.takesSession,
           isAlwaysServed: row.isAlwaysServed,
           showsLog: row.showsLog,
           ...(row.who === 'admin' ? { adminEvent: row.adminEvent } : {}),
@@ -95,7 +98,7 @@ function responseSchema(row: Route, data: TSchema): TSchema {
 }
 
 async function handle(
-  { vault, status, prove, metrics }: Parts,
+  { vault, status, prove, metrics, publicNames }: Parts,
   row: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -104,10 +107,13 @@ async function handle(
   const remoteAddr = addressOf(request);
   if (row.who === 'public') {
     checkSchemas(row, request);
-    const call = toCall(vault, request, reply, { requestId, remoteAddr });
+    const origin = { requestId, remoteAddr };
+    const call = toCall(vault, request, reply, origin, publicNames);
+    const { authentication } = request;
     const result = await row.handle({
       ...call,
       status: status(),
+      session: authentication === null ? null : { ...origin, authentication },
       isLocal: isLocal(request),
       prove: () => proofFor(request, prove),
       scrape: () => scrapeFor(request, metrics),
@@ -124,7 +130,7 @@ async function handle(
     ...(preconditions === null ? {} : { preconditions }),
   };
   checkSchemas(row, request);
-  const call = toCall(vault, request, reply, context);
+  const call = toCall(vault, request, reply, context, publicNames);
   return send(reply, row, await row.handle(withIdempotency(row, request, call)));
 }
 
@@ -148,7 +154,13 @@ function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown
   return { ...call, context: { ...context, idempotency } };
 }
 
-function toCall<C>(vault: Vault, request: FastifyRequest, reply: FastifyReply, context: C) {
+function toCall<C>(
+  vault: Vault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: C,
+  publicNames: ReadonlySet<string>,
+) {
   const params = request.params as Record<string, string>;
   return {
     vault,
@@ -158,6 +170,7 @@ function toCall<C>(vault: Vault, request: FastifyRequest, reply: FastifyReply, c
     body: request.body,
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
+    browser: browserPageOf(request, publicNames),
     serviceUrl: () => serviceUrlOf(request),
     disconnectSignal() {
       allowLongWork(request.raw);
@@ -176,12 +189,6 @@ function isLocal({ socket, headers, server }: FastifyRequest): boolean {
   return isUnixSocket || LOOPBACK.test(socket.remoteAddress ?? '');
 }
 
-/** The address of the service as the caller named it. @throws INVALID_REQUEST */
-export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
-  if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
-  return `${protocol}://${host}`;
-}
-
 /** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
 export function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
@@ -195,6 +202,7 @@ export function addressOf(request: FastifyRequest): string | null {
 function send(reply: FastifyReply, row: Route, result: Reply): FastifyReply {
   reply.code(row.status);
   if (result === null) return reply.send();
+  if ('isEmpty' in result) return reply.headers(result.headers).send();
   if ('bytes' in result) return reply.type(result.type).send(result.bytes);
   if (!('stream' in result)) {
     const { data, meta, headers, hasFailed = false } = result;

@@ -6,6 +6,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import type { WebOrigin } from '../vault/passkeys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
@@ -29,7 +30,25 @@ export type Reply =
       readonly type: string;
     }
   /** 204 */
+  | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
+
+/** The page of the console that may have sent the request. */
+export interface BrowserPage {
+  /** Whether the request's token came in the two parts of a browser's session. */
+  readonly isSession: boolean;
+  /**
+   * The origin at which passkeys and the identity provider work; null at any other address of the service.
+   * @throws INVALID_REQUEST
+   */
+  passkeyOrigin(): WebOrigin | null;
+  /** As `passkeyOrigin`. @throws INVALID_REQUEST at any other address */
+  requirePasskeyOrigin(): WebOrigin;
+  /** The header with the first part of the token, and the second for the body. */
+  splitToken(token: string): { readonly headers: Readonly<Record<string, string>>; readonly part: string };
+  /** The header that removes the cookie; empty without one. */
+  clearCookie(): Readonly<Record<string, string>>;
+}
 
 interface BaseCall<Query, Body> {
   readonly vault: Vault;
@@ -40,6 +59,7 @@ interface BaseCall<Query, Body> {
   readonly ifNoneMatch: string | undefined;
   /** The request's token; a response may contain it only for its owner. */
   readonly token: string;
+  readonly browser: BrowserPage;
   /** The address of the service as the caller named it. @throws INVALID_REQUEST */
   serviceUrl(): string;
   /** Aborted when the client disconnects, so that work which takes long stops. */
@@ -53,6 +73,8 @@ export interface Call<Query, Body> extends BaseCall<Query, Body> {
 export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
+  /** The caller's, at a route that takes one; null without one. */
+  readonly session: Context | null;
   /** Whether the request came over a Unix socket or from this machine, and through no proxy. */
   readonly isLocal: boolean;
   /** The proof for the caller's nonce; null without a nonce, or if this service has no data directory. */
@@ -114,6 +136,8 @@ interface RouteHead {
   readonly isAlwaysServed: boolean;
   /** Whether the route is served while a loss of log entries is not accepted. */
   readonly showsLog: boolean;
+  /** Whether a route that needs no token authenticates one that it gets. */
+  readonly takesSession: boolean;
 }
 
 export type Route = RouteHead &
@@ -146,6 +170,7 @@ interface RouteSpec<Q extends TObject, B extends TObject | null> {
   readonly acceptsIdempotencyKey?: true;
   readonly isAlwaysServed?: true;
   readonly showsLog?: true;
+  readonly takesSession?: true;
 }
 
 type QueryOf<Q extends TObject> = Static<Q>;
@@ -192,5 +217,6 @@ function normalizeSpec<Q extends TObject, B extends TObject | null>(row: RouteSp
     acceptsIdempotencyKey: row.acceptsIdempotencyKey ?? false,
     isAlwaysServed: row.isAlwaysServed ?? false,
     showsLog: row.showsLog ?? false,
+    takesSession: row.takesSession ?? false,
   };
 }

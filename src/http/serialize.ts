@@ -4,12 +4,14 @@ import type { Agent } from '../core/agent.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
+import type { ProviderIdentity } from '../core/identity.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import type { Operator } from '../core/operator.ts';
+import type { Passkey } from '../core/passkey.ts';
 import type { Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
@@ -60,6 +62,7 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   max_ttl: policy.maxTtlSeconds,
   // WHY also undefined: a saved reply of an earlier version does not have it.
   ...(policy.limits == null ? {} : { limits: toLimitFields(policy.limits) }),
+  ...(policy.approval == null ? {} : { approval: { ...policy.approval } }),
   created_at: toTimestamp(policy.createdAt),
 });
 
@@ -123,11 +126,35 @@ export const toOperatorResponse = (operator: Operator): api.OperatorResponse => 
   description: operator.description,
   roles: [...operator.roles],
   public_key: operator.publicKey,
+  passkeys: (operator.passkeys ?? []).map(toPasskeyResponse),
+  identity: operator.identity === null ? null : toIdentityResponse(operator.identity),
   added_at: toTimestamp(operator.addedAt),
 });
 
+export const toPasskeyResponse = ({ id, label, isSynced, addedAt }: Passkey): api.PasskeyResponse => ({
+  id,
+  label,
+  synced: isSynced,
+  added_at: toTimestamp(addedAt),
+});
+
+const toIdentityResponse = ({ issuer, subject, email }: ProviderIdentity) => ({ issuer, subject, email });
+
 export const toSessionResponse = (token: string, session: CurrentSession): api.SessionResponse => ({
   session_id: token,
+  ...sessionFields(session),
+});
+
+/** Without the token of a browser's session, of which no page gets the whole. */
+export const toCurrentSessionResponse = (
+  { token, browser }: { readonly token: string; readonly browser: { readonly isSession: boolean } },
+  session: CurrentSession,
+): api.CurrentSessionResponse => ({
+  ...(browser.isSession ? {} : { session_id: token }),
+  ...sessionFields(session),
+});
+
+const sessionFields = (session: CurrentSession): Omit<api.SessionResponse, 'session_id'> => ({
   agent_name: session.agentName,
   expires_at: toTimestamp(session.expiresAt),
   ...(session.operator === null

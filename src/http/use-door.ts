@@ -13,17 +13,19 @@ import type { Context } from '../core/operation.ts';
 import { parseMethod } from '../core/target.ts';
 import { http } from '../platform/node-http.ts';
 import { startUse } from '../vault/credentials.ts';
+import type { UseCall } from '../vault/held-requests.ts';
 import { checkForwarded } from '../vault/misuse.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
-import type { OngoingUse, UseCall } from '../vault/uses.ts';
+import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { allowLongWork, continueIfExpected, disconnectSignal } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
-import { addressOf, serviceUrlOf } from './register-routes.ts';
+import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
+import { serviceUrlOf } from './web-origin.ts';
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
 const COUNTED_BODY_BYTES = 32 * 1024;

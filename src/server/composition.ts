@@ -1,20 +1,27 @@
 /** The composition root: builds the service from its parts, starts and stops it. */
 
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
 import { isAttended } from '../core/keyset.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
+import { installedConsole } from '../http/console-files.ts';
 import { createServer } from '../http/http-server.ts';
+import { RequestMeasures } from '../http/request-measures.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { readVersion } from '../platform/version.ts';
 import type { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import { APPROVAL_HOLD_MS } from '../vault/approval-holds.ts';
+import { connectionName } from '../vault/nodes.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
 import { ServiceFiles } from './announcement.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
+import { withConnectionName } from './database-option.ts';
 import { listen } from './listen.ts';
 import type { ServiceLog } from './log.ts';
 import { Monitoring } from './monitoring.ts';
@@ -38,10 +45,16 @@ export interface Service {
 export interface ServiceTimeouts extends CallerTimeouts {
   /** For requests in flight when the service stops. */
   readonly stopMs: number;
+  /** For a request that waits for an approval. */
+  readonly approvalHoldMs: number;
 }
 
 // SOURCE: docs/decisions.md, "The process".
-export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 10_000 };
+export const SERVICE_TIMEOUTS: ServiceTimeouts = {
+  ...CALLER_TIMEOUTS,
+  stopMs: 10_000,
+  approvalHoldMs: APPROVAL_HOLD_MS,
+};
 const SAME_LINE_MS = 1000;
 
 /**
@@ -64,6 +77,7 @@ export async function startService(
   await using resources = new AsyncDisposableStack();
   prepareDataDir(configuration, resources);
   const files = new ServiceFiles(configuration.dataDir);
+  let listening: string | null = null;
   const logOften = rateLimited(log);
   let adminToken: AdminToken | null = null;
   const chooseToken = (): AdminToken => {
@@ -71,9 +85,19 @@ export async function startService(
     adminToken ??= chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
     return adminToken;
   };
+  const requests = new RequestMeasures();
+  const node = {
+    self: { name: `${hostname()}:${process.pid}`, version: readVersion(), startedAt: Date.now() },
+    status: () => status(),
+    latency() {
+      const { retrieve, use } = requests.minutes;
+      return { retrieve: retrieve.read(Date.now()), use: use.read(Date.now()) };
+    },
+  };
   const open: OpenVault = async (given, acceptRollback) => {
     await using own = new AsyncDisposableStack();
-    const opened = await openVault({ ...configuration, acceptRollback }, warn, own, given, syncFile);
+    const database = withConnectionName(configuration.database, connectionName(node.self));
+    const opened = await openVault({ ...configuration, database, acceptRollback }, warn, own, given, syncFile);
     if ('slots' in opened) return opened;
     for (const line of opened.memory.warnings) warn(line);
     const adminTokenHash = hashToken(chooseToken().token.reveal());
@@ -88,6 +112,9 @@ export async function startService(
         logOften,
         onStorageFailure: stopOnStorageFailure,
         warn,
+        approvalHoldMs: timeouts.approvalHoldMs,
+        node,
+        consoleUrl: () => configuration.consoleUrl ?? (listening?.startsWith('http') === true ? listening : null),
       });
     } catch (error) {
       await kept.disposeAsync();
@@ -108,21 +135,24 @@ export async function startService(
     if (running.loss !== null) return 'rolled_back';
     return running.vault.ledger.state === 'ok' ? 'ok' : 'failing';
   };
-  const monitoring = new Monitoring(configuration, status, () => gate.running?.sources ?? null, warn);
+  const monitoring = new Monitoring(configuration, requests, status, () => gate.running?.sources ?? null, warn);
   const server = createServer({
     vault,
     status,
     log,
     newRequestId: requestIds(),
     hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+    publicNames: new Set(configuration.publicNames),
     trustedProxies: configuration.trustedProxies,
     tls: readTls(configuration.tls),
     prove: (nonce) => files.prove(nonce),
     metrics: monitoring.page,
-    measures: monitoring.requests,
+    measures: requests,
     timeouts,
+    consoleFiles: installedConsole,
   });
   const address = await listen(server, configuration.listen, configuration.tls !== null);
+  listening = address;
   try {
     files.publish(address, token, configuration.adminTokenFile);
     await gate.running?.start('service.start');

@@ -9,6 +9,7 @@ import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
 import { parseAnchors } from './anchor-options.ts';
+import { parseApprovalWebhook } from './approval-webhook-option.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
 import { FLAGS, type FlagName } from './flag-table.ts';
@@ -21,6 +22,7 @@ import {
   variableOf,
 } from './flags.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
+import { parseOidc } from './oidc-options.ts';
 import { parseStreams } from './streams/stream-options.ts';
 
 export type Listen =
@@ -103,6 +105,17 @@ export function readConfiguration(args: readonly string[], environment: Environm
     metricsTokenFile: file('metrics-token-file'),
     logStreams: parseStreams(parseList(get('log-stream')), streamFiles),
     streamFiles,
+    oidc: parseOidc(
+      {
+        issuer: get('oidc-issuer'),
+        clientId: get('oidc-client-id'),
+        secretFile: file('oidc-client-secret-file'),
+        label: get('oidc-label'),
+      },
+      isLoopbackHost,
+    ),
+    approvalWebhook: parseApprovalWebhook(get('approval-webhook'), file('approval-webhook-secret-file')),
+    consoleUrl: parseUrl('console-url', get('console-url')),
     publicNames: parseList(get('public-name')).map(parsePublicName),
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),

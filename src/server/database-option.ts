@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../platform/errors.ts';
-import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 import type { Environment } from './flags.ts';
 
 export const PASSWORD_ON_COMMAND_LINE =
@@ -59,4 +59,10 @@ export function parseUrl(url: string, where: string): PostgresAddress {
     if (error instanceof UsageError) throw new UsageError(`${where}: ${error.message}.`);
     throw error;
   }
+}
+
+/** The database with the name under which this node is known to the others, unless its URL has another one. */
+export function withConnectionName(database: DatabaseChoice | null, name: string): DatabaseChoice | null {
+  if (database === null || database.address.applicationName !== DEFAULT_APPLICATION_NAME) return database;
+  return { ...database, address: { ...database.address, applicationName: name } };
 }

@@ -56,6 +56,14 @@ export const FLAGS = [
     help: 'proxies whose X-Forwarded-For is trusted: addresses or networks',
   },
   {
+    name: 'oidc-issuer',
+    value: 'URL',
+    help: 'a provider of OpenID Connect at which operators sign in: see docs/operators.md',
+  },
+  { name: 'oidc-client-id', value: 'ID', help: "the service's name at it" },
+  { name: 'oidc-client-secret-file', value: 'FILE', help: "the client's secret; without it a public client" },
+  { name: 'oidc-label', value: 'TEXT', help: "the provider's name in the console (default: its host)" },
+  {
     name: 'metrics-token-file',
     value: 'FILE',
     help: 'a token that GET /metrics needs; without it clients on this machine may read the metrics',
@@ -76,6 +84,13 @@ export const FLAGS = [
     help: 'where to keep signed checkpoints of the log: file:/PATH, stdout:, webhook+https://… or witness+https://…#KEY',
   },
   { name: 'anchor-token-file', value: 'FILE', help: 'the bearer token for webhooks and witnesses of --anchor' },
+  { name: 'approval-webhook', value: 'URL', help: 'where to post requests for approval: see docs/approvals.md' },
+  { name: 'approval-webhook-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which it is signed' },
+  {
+    name: 'console-url',
+    value: 'URL',
+    help: 'https://HOST under which browsers reach the service, for links (default: the address that it listens on)',
+  },
   { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
 ] as const satisfies readonly Flag[];
 

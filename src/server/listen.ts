@@ -6,6 +6,7 @@ import { connect, isIP } from 'node:net';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './configuration.ts';
+import { holdOtherLoopback } from './other-loopback.ts';
 
 /** Resolves to the address in the form that clients take. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
@@ -17,9 +18,12 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
       return `unix:${where.path}`;
     }
     // WHY not `localhost`: Fastify would open a second server for its other address, without our limits.
-    await server.listen({ host: where.host === 'localhost' ? '127.0.0.1' : where.host, port: where.port });
+    const host = where.host === 'localhost' ? '127.0.0.1' : where.host;
+    const port = isTls ? where.port : await holdOtherLoopback(server, host, where.port);
+    await server.listen({ host, port });
   } catch (error) {
     await server.close();
+    if (error instanceof StartupError) throw error;
     const code = error instanceof Error && 'code' in error ? error.code : null;
     const shown = where.kind === 'unix' ? where.path : `${where.host}:${where.port}`;
     if (code === 'EADDRINUSE') throw new StartupError(`${shown} is already in use. Give another --listen.`);

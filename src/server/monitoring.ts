@@ -1,11 +1,13 @@
-/** What the service shows to the outside: its metrics, and the streams of its log. */
+/** What the service shows to the outside: its metrics, the streams of its log, and the webhook for approvals. */
 import type { ServiceStatus } from '../api/types.ts';
 import { hashToken } from '../crypto/tokens.ts';
-import { RequestMeasures } from '../http/request-measures.ts';
+import type { RequestMeasures } from '../http/request-measures.ts';
 import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
+import type { ApprovalEvents } from '../vault/approval-events.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readGivenToken } from './admin-token.ts';
+import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
 import { logFailure } from './log-failure.ts';
@@ -14,17 +16,17 @@ import type { VaultSources } from './metrics/sources.ts';
 import type { LogStream } from './streams/stream.ts';
 
 export class Monitoring {
-  readonly requests = new RequestMeasures();
   readonly page: MetricsPage;
 
   /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
   constructor(
     { metricsTokenFile }: Pick<Configuration, 'metricsTokenFile'>,
+    requests: RequestMeasures,
     status: () => ServiceStatus,
     findVault: () => VaultSources | null,
     warn: (line: string) => void,
   ) {
-    const text = new MetricsText({ requests: this.requests, status, version: readVersion() }, findVault);
+    const text = new MetricsText({ requests, status, version: readVersion() }, findVault);
     const token = metricsTokenFile === null ? null : readGivenToken(metricsTokenFile, warn);
     this.page = { tokenHash: token === null ? null : hashToken(token.reveal()), render: () => text.render() };
   }
@@ -45,4 +47,25 @@ export async function startLogStreams(
     now: () => clock.now(),
     onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
   }));
+}
+
+interface ApprovalWebhookParts {
+  readonly events: ApprovalEvents;
+  readonly now: () => number;
+  readonly consoleUrl: () => string | null;
+}
+
+/** WHY a dynamic import: as for streams. Null without a webhook. @throws StartupError */
+export async function startApprovalWebhook(
+  { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
+  { events, now, consoleUrl }: ApprovalWebhookParts,
+  warn: (line: string) => void,
+  logError: ServiceLog['error'],
+): Promise<ApprovalWebhook | null> {
+  if (approvalWebhook === null) return null;
+  const { ApprovalWebhook } = await import('./approval-webhook.ts');
+  const { toMessage } = await import('./approval-message.ts');
+  const webhook = new ApprovalWebhook(approvalWebhook, now, logError, warn);
+  events.onEvent = (event) => webhook.offer(toMessage(event, consoleUrl(), now()));
+  return webhook;
 }

@@ -2,10 +2,12 @@
 import { isLoopback } from '../client/address.ts';
 import { UsageError } from '../platform/errors.ts';
 
-/** A flag whose value is a list of addresses. */
+/** A flag whose value is an address, or a list of them. */
 export interface AddressFlag {
-  /** Such as `--anchor`; that of the token's file is `--anchor-token-file`. */
+  /** Such as `--anchor`. */
   readonly name: string;
+  /** Of the token's file, by default as in `--anchor-token-file`; null for a receiver that takes no token. */
+  readonly tokenFlag?: string | null;
   /** The forms of an address, for messages. */
   readonly forms: string;
 }
@@ -32,8 +34,10 @@ export function parseUrl({ name, forms }: AddressFlag, text: string): URL {
 /** An address of HTTP, with TLS unless it is on this machine. @throws UsageError */
 export function parseHttpUrl(flag: AddressFlag, text: string): URL {
   const url = parseUrl(flag, text);
-  if (url.username !== '' || url.password !== '')
-    throw new UsageError(`${flag.name}: give credentials in ${flag.name}-token-file, not in the address.`);
+  if (url.username !== '' || url.password !== '') {
+    const where = flag.tokenFlag === null ? '' : ` in ${flag.tokenFlag ?? `${flag.name}-token-file`},`;
+    throw new UsageError(`${flag.name}: give credentials${where} not in the address.`);
+  }
   if (url.protocol !== 'https:' && !isLoopback(url.hostname))
     throw new UsageError(`${flag.name}: use https; http is for receivers on this machine only.`);
   return url;

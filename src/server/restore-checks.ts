@@ -9,9 +9,9 @@ import type { AgentId } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { unseal } from '../crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
+import { AUDIT_ENTRIES } from '../store/audit-tables.ts';
 import {
   AGENTS,
-  AUDIT_ENTRIES,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   IDEMPOTENCY_RECORDS,

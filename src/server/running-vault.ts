@@ -2,15 +2,20 @@
 
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
-import { serviceEvent } from '../core/operations/lifecycle.ts';
+import { serviceEvent, warningsAsReason } from '../core/operations/lifecycle.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
+import { ApprovalEvents } from '../vault/approval-events.ts';
+import { ApprovalHolds } from '../vault/approval-holds.ts';
+import { AttentionReader } from '../vault/attention/attention.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
+import { LogColumns } from '../vault/log-columns.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
+import type { NodeFacts } from '../vault/node-facts.ts';
 import { Resealing } from '../vault/resealing.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import { UseLimits } from '../vault/use-limits.ts';
@@ -18,19 +23,19 @@ import { Uses } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { Anchors } from './anchors.ts';
+import type { ApprovalWebhook } from './approval-webhook.ts';
 import { startCheckpointing } from './checkpoint-timer.ts';
 import type { Configuration } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
 import { Inventory } from './metrics/inventory.ts';
 import type { VaultSources } from './metrics/sources.ts';
-import { startLogStreams } from './monitoring.ts';
+import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
+import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
 import { startAnchoring } from './rollback-anchor.ts';
 import { startStateCheck } from './state-watch.ts';
 import type { LogStream } from './streams/stream.ts';
 import { startSweeping } from './sweep-timer.ts';
-
-const MAX_REASON_LENGTH = 2000;
 
 export interface RunningVaultParts {
   readonly warn: (line: string) => void;
@@ -42,6 +47,10 @@ export interface RunningVaultParts {
   readonly log: ServiceLog;
   readonly logOften: ServiceLog['error'];
   readonly onStorageFailure: (failure: StoreError) => void;
+  readonly approvalHoldMs: number;
+  readonly node: Omit<NodeFacts, 'lateness'>;
+  /** For links; null if browsers cannot reach the service. */
+  readonly consoleUrl: () => string | null;
 }
 
 export class RunningVault {
@@ -53,6 +62,8 @@ export class RunningVault {
   readonly #anchors: Anchors;
   /** What the metrics read. */
   readonly sources: VaultSources;
+  readonly #approvalEvents: ApprovalEvents;
+  #webhook: ApprovalWebhook | null = null;
   #streams: readonly LogStream[] = [];
   #background: { stop(): Promise<void> }[] = [];
   #batchError: unknown = null;
@@ -76,7 +87,11 @@ export class RunningVault {
       onDeregistered: (agents) => {
         for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
-      onCommitted: (changes) => this.#uses.committed(changes),
+      onCommitted: (changes) => {
+        this.#uses.committed(changes);
+        approvals.committed(changes);
+        this.#approvalEvents.committed(changes);
+      },
       onStorageFailure,
       // The message of a StoreError contains no data of a request.
       onFailedBatch: (error) => {
@@ -86,6 +101,7 @@ export class RunningVault {
         logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
       },
     });
+    this.#approvalEvents = new ApprovalEvents(() => clock.now());
     const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
@@ -95,7 +111,16 @@ export class RunningVault {
     const broker = new BrokerClient();
     resources.defer(() => broker.stop());
     const useLimits = new UseLimits(ledger, () => clock.now());
-    this.#uses = new Uses(ledger, broker, useLimits);
+    const approvals = new ApprovalHolds({
+      ledger,
+      store,
+      keys,
+      clock,
+      holdMs: parts.approvalHoldMs,
+      onFailure: (error) => logOften('approvals could not be read or ended; the service retries', error),
+    });
+    this.#background.push(approvals);
+    this.#uses = new Uses(ledger, broker, useLimits, approvals);
     const resealing = new Resealing({
       ledger,
       store,
@@ -103,6 +128,22 @@ export class RunningVault {
       onFailure: (error) => logOften('values could not be sealed again; the service retries', error),
     });
     this.#background.push(resealing, { stop: async () => agentKeys.stop() });
+    const inventory = new Inventory(store, clock, keys);
+    const lateness = () => ({
+      anchorSeconds: anchor.unsyncedSeconds,
+      deliveries: this.#anchors.status(),
+      backupAt: inventory.read()?.backupAt,
+    });
+    const logColumns = new LogColumns(store);
+    this.#background.push(inventory, logColumns);
+    const node: NodeFacts = { ...parts.node, lateness };
+    const checkpoints = new Checkpoints({
+      store,
+      keys,
+      clock,
+      onSigned: (signed) => this.#anchors.publish(signed),
+      warn: (line) => logOften(line),
+    });
     this.vault = {
       ledger,
       store,
@@ -113,25 +154,25 @@ export class RunningVault {
       breakGlass: new BreakGlass(ledger, clock, parts.warn),
       budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
-      checkpoints: new Checkpoints({
-        store,
-        keys,
-        clock,
-        onSigned: (signed) => this.#anchors.publish(signed),
-        warn: (line) => logOften(line),
-      }),
+      checkpoints,
+      logColumns,
+      node,
+      attention: new AttentionReader({ store, ledger, clock, logColumns, checkpoints, node }),
       uses: this.#uses,
+      approvals,
       slotSecrets,
       resealing,
+      oidc: configuration.oidc === null ? null : new ProviderClient(configuration.oidc, (line) => logOften(line)),
       adminTokenHash,
     };
-    this.#anchors = new Anchors(configuration, checkpointFiles, store, this.vault.checkpoints, logOften, parts.warn);
-    const inventory = new Inventory(store, clock, keys);
-    this.#background.push(inventory);
+    this.#anchors = new Anchors(configuration, checkpointFiles, store, checkpoints, logOften, parts.warn);
     const streams = () => this.#streams.map((stream) => stream.status());
     const destinations = () => this.#anchors.status();
     const denials = this.#denials;
-    this.sources = { vault: this.vault, denials, useLimits, broker, anchor, inventory, streams, destinations };
+    const approvalEvents = this.#approvalEvents;
+    const webhookResults = () => this.#webhook?.results ?? null;
+    const own = { vault: this.vault, denials, useLimits, broker, anchor, inventory, approvalEvents };
+    this.sources = { ...own, streams, destinations, webhookResults };
   }
 
   /** What the log has lost, or what would show it, if the operator has not accepted that: the vault is read-only. */
@@ -145,7 +186,7 @@ export class RunningVault {
    * @throws StoreError, UNAVAILABLE
    */
   async start(event: 'service.start' | 'service.unlock'): Promise<void> {
-    const { configuration, opened, log, logOften, onStorageFailure, warn } = this.#parts;
+    const { configuration, opened, log, logOften, onStorageFailure, warn, consoleUrl } = this.#parts;
     const { store, clock, anchor, loss, isReadOnly } = opened;
     const { ledger, resealing, checkpoints } = this.vault;
     if (isReadOnly) {
@@ -153,11 +194,14 @@ export class RunningVault {
       return;
     }
     this.#streams = await startLogStreams(configuration, this.vault, warn, logOften);
+    const webhookParts = { events: this.#approvalEvents, now: () => clock.now(), consoleUrl };
+    this.#webhook = await startApprovalWebhook(configuration, webhookParts, warn, logOften);
+    this.#resources.defer(() => this.#webhook?.stop());
     this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
     // WHY another signing key: the checkpoints of the entries that are lost must never have a second root.
     const changes = loss === null ? [] : [newSigningKey()];
     try {
-      await ledger.submit(serviceEvent(event, toReason(ledger.memory.warnings), changes));
+      await ledger.submit(serviceEvent(event, warningsAsReason(ledger.memory.warnings), changes));
     } catch (error) {
       // WHY: the error that callers get does not contain the cause, which the operator needs.
       throw this.#batchError instanceof StoreError ? this.#batchError : error;
@@ -193,20 +237,12 @@ export class RunningVault {
     await this.#uses.stop();
     this.#denials.close();
     try {
-      if (recordsStop && !this.#parts.opened.isReadOnly) await recordStop(ledger);
+      const record = () => ledger.submit(serviceEvent('service.stop', null));
+      // Retries once: after a failed batch the ledger reloads its state from the store.
+      if (recordsStop && !this.#parts.opened.isReadOnly) await record().catch(record);
       await ledger.idle();
     } finally {
       await this.#resources.disposeAsync().finally(() => keys.forget());
     }
   }
-}
-
-function toReason(warnings: readonly string[]): string | null {
-  return warnings.length === 0 ? null : warnings.join(' ').slice(0, MAX_REASON_LENGTH);
-}
-
-/** Retries once: after a failed batch the ledger reloads its state from the store. */
-async function recordStop(ledger: Ledger): Promise<void> {
-  const record = () => ledger.submit(serviceEvent('service.stop', null));
-  await record().catch(record);
 }

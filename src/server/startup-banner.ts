@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { quoteForShell } from '../platform/shell-quoting.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, isLoopback } from './configuration.ts';
 
 /** npx finds the command of a checkout; the shell finds an installed one. */
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx --no-install leasehold' : 'leasehold';
@@ -23,11 +23,8 @@ const STEPS_AFTER_A_LOSS = [
 ] as const;
 
 /** Without a terminal the output may go to a log file or journal, so it omits the token. */
-export function startupBanner(
-  service: Service,
-  { dataDir, database, adminTokenFile }: Configuration,
-  isTerminal: boolean,
-): string {
+export function startupBanner(service: Service, configuration: Configuration, isTerminal: boolean): string {
+  const { dataDir, database, adminTokenFile } = configuration;
   const { address, adminToken, warnings } = service;
   const isRolledBack = service.status() === 'rolled_back';
   const { writtenTo } = adminToken;
@@ -46,6 +43,7 @@ export function startupBanner(
     isRolledBack ? 'Leasehold serves only what shows the log.' : 'Leasehold is ready.',
     '',
     `  address         ${address}`,
+    ...consoleAddress(address, configuration).map((url) => `  console         ${url}`),
     `  data directory  ${dataDir}`,
     ...(database === null ? [] : [`  vault           ${describeAddress(database.address)}`]),
     `  admin token     ${token}`,
@@ -58,4 +56,14 @@ export function startupBanner(
     'The README continues from here. Ctrl-C stops the service.',
     '',
   ].join('\n');
+}
+
+/** Where the console is, if a browser reaches it: by a name, because passkeys work at no address. */
+function consoleAddress(address: string, { listen, publicNames, tls }: Configuration): string[] {
+  const url = URL.parse(address);
+  if (url === null || listen.kind === 'unix') return [];
+  const [publicName] = publicNames;
+  const name = isLoopback(listen) ? 'localhost' : tls === null ? null : (publicName ?? null);
+  if (name !== null) url.hostname = name;
+  return [`${url.origin}/console/`];
 }

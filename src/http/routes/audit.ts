@@ -1,7 +1,7 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 
 import { whole } from '../../api/fields.ts';
-import { AuditQuery, ConsistencyQuery, MAX_FILTER_LENGTH, VerifyQuery } from '../../api/requests.ts';
+import { AuditQuery, ConsistencyQuery, VerifyQuery } from '../../api/requests.ts';
 import {
   AuditEntry,
   Checkpoint,
@@ -15,30 +15,17 @@ import {
 import { Type } from '../../api/schema.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { headWords } from '../../core/head-record.ts';
-import { parseActorName } from '../../core/names.ts';
 import { verifyAudit } from '../../core/operations/audit.ts';
-import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
+import { toAuditFilter, toEntryBounds } from '../audit-filter.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { toCheckpointResponse, toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
+import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
 import { toNdjson } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
-
-function parseFilter(text: string | undefined, field: string): string | null {
-  if (text === undefined) return null;
-  if (text.length < 1 || text.length > MAX_FILTER_LENGTH) {
-    throw invalidRequest(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
-  }
-  return text;
-}
-
-function parseTime(text: string | undefined, field: string, rounding: 'up' | 'down'): string | null {
-  return text === undefined ? null : toTimestamp(parseTimestamp(text, field, rounding));
-}
 
 function parseSeq(text: string | undefined): number {
   const seq = /^[1-9][0-9]{0,14}$/.test(text ?? '') ? Number(text) : Number.NaN;
@@ -60,16 +47,7 @@ export const auditRoutes: readonly Route[] = [
     showsLog: true,
     async handle({ vault, context, query }) {
       const page = toPage(query);
-      const filter = {
-        agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
-        resource: parseFilter(query.resource, 'resource'),
-        action: parseFilter(query.action, 'action'),
-        eventType: parseFilter(query.event_type, 'event_type'),
-        result: parseFilter(query.result, 'result'),
-        since: parseTime(query.since, 'since', 'up'),
-        until: parseTime(query.until, 'until', 'down'),
-        order: query.order ?? 'desc',
-      };
+      const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
       const { entries, total } = await listEntries(vault, context, filter, page);
       return { data: entries, meta: { total, ...page } };
     },

@@ -47,7 +47,7 @@ export const credentialRoutes: readonly Route[] = [
     who: 'authenticated',
     query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, CredentialMetadata]),
-    async handle({ vault, context, params, query }) {
+    async handle({ vault, context, params, query, disconnectSignal }) {
       const path = parsePath(params['path'] ?? '');
       if (query.view !== undefined) {
         if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
@@ -56,7 +56,8 @@ export const credentialRoutes: readonly Route[] = [
       }
       const version = query.version ?? null;
       const ttlSeconds = query.ttl === undefined ? null : parseTtl(query.ttl, 'ttl');
-      const { value, leaseId, expiresAt } = await retrieveCredential(vault, context, { path, version, ttlSeconds });
+      const wanted = { path, version, ttlSeconds };
+      const { value, leaseId, expiresAt } = await retrieveCredential(vault, context, wanted, disconnectSignal);
       return { data: { path, value: value.reveal(), lease_id: leaseId, expires_at: toTimestamp(expiresAt) } };
     },
   }),

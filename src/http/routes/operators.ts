@@ -1,17 +1,21 @@
 /** Rows of the route table: operators. SOURCE: docs/operators.md. */
-import { OperatorName } from '../../api/fields.ts';
+import { OperatorName, PasskeyId } from '../../api/fields.ts';
 import { OperatorReplacement, OperatorRequest, OperatorRotation, PageQuery } from '../../api/requests.ts';
 import { Operator } from '../../api/responses.ts';
 import { Type } from '../../api/schema.ts';
+import { OneTimeCode } from '../../api/sign-in.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { type OperatorName as Name, parseOperatorName } from '../../core/names.ts';
 import { listOperators, readOperator, removeOperator, replaceOperator } from '../../core/operations/operators.ts';
+import { removePasskey } from '../../core/operations/passkeys.ts';
 import { parseRoles } from '../../core/operator.ts';
-import { addOperator, rotateOperatorKey } from '../../vault/operators.ts';
+import { parsePasskeyId } from '../../core/passkey.ts';
+import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators.ts';
 import { sliceListing } from '../../vault/paging.ts';
+import { invite } from '../../vault/passkeys.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { toOperatorResponse } from '../serialize.ts';
+import { toOperatorResponse, toTimestamp } from '../serialize.ts';
 import { streamList } from '../streaming.ts';
 
 const params = { name: OperatorName };
@@ -37,7 +41,7 @@ export const operatorRoutes: readonly Route[] = [
     id: 'addOperator',
     method: 'POST',
     path: '/api/v1/operators',
-    summary: 'Add an operator with its roles and its public key.',
+    summary: 'Add an operator with its roles, and how it logs in.',
     who: 'admin',
     adminEvent: 'operator.add',
     status: 201,
@@ -49,7 +53,8 @@ export const operatorRoutes: readonly Route[] = [
         name: parseOperatorName(body.name),
         description: parseDescription(body.description ?? ''),
         roles: parseRoles(body.roles),
-        publicKey: body.public_key,
+        publicKey: body.public_key ?? null,
+        identity: body.identity ?? null,
       });
       return { data: toOperatorResponse(operator) };
     },
@@ -71,7 +76,7 @@ export const operatorRoutes: readonly Route[] = [
     id: 'replaceOperator',
     method: 'PUT',
     path: '/api/v1/operators/{name}',
-    summary: "Replace an operator's roles and description.",
+    summary: "Replace an operator's roles, description and identity.",
     params,
     who: 'admin',
     adminEvent: 'operator.replace',
@@ -81,6 +86,9 @@ export const operatorRoutes: readonly Route[] = [
       const operation = replaceOperator(context, nameIn(params), {
         description: parseDescription(body.description ?? ''),
         roles: parseRoles(body.roles),
+        ...(body.identity === undefined
+          ? {}
+          : { identity: body.identity === null ? null : toIdentity(vault, body.identity) }),
       });
       return { data: toOperatorResponse(await vault.ledger.submit(operation)) };
     },
@@ -98,6 +106,35 @@ export const operatorRoutes: readonly Route[] = [
     async handle({ vault, context, params, body }) {
       const operator = await rotateOperatorKey(vault, context, nameIn(params), body.public_key);
       return { data: toOperatorResponse(operator) };
+    },
+  }),
+  route({
+    id: 'inviteOperator',
+    method: 'POST',
+    path: '/api/v1/operators/{name}/enrolment',
+    summary: 'Make a code with which an operator registers a passkey, once within 24 hours.',
+    params,
+    who: 'admin',
+    adminEvent: 'operator.invite',
+    data: OneTimeCode,
+    async handle({ vault, context, params }) {
+      const { code, expiresAt } = await invite(vault, context, nameIn(params));
+      return { data: { code, expires_at: toTimestamp(expiresAt) } };
+    },
+  }),
+  route({
+    id: 'removePasskey',
+    method: 'DELETE',
+    path: '/api/v1/operators/{name}/passkeys/{id}',
+    summary: "Remove an operator's passkey; its sessions and leases end immediately. Its own, or as an admin.",
+    params: { name: OperatorName, id: PasskeyId },
+    who: 'admin',
+    adminEvent: 'operator.passkey_remove',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await vault.ledger.submit(removePasskey(context, nameIn(params), parsePasskeyId(params['id'] ?? '')));
+      return null;
     },
   }),
   route({

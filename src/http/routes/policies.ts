@@ -5,6 +5,7 @@ import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '..
 import { Policy, Simulation } from '../../api/responses.ts';
 import { Type } from '../../api/schema.ts';
 import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
+import type { ApprovalFields } from '../../core/approval-rule.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parsePolicyName, parsePrincipalName } from '../../core/names.ts';
 import {
@@ -32,6 +33,7 @@ interface PolicyFields {
   readonly actions: readonly string[];
   readonly max_ttl?: number | undefined;
   readonly limits?: LimitFields | undefined;
+  readonly approval?: ApprovalFields | undefined;
 }
 
 function toDraft(name: string, { max_ttl: maxTtlSeconds, ...fields }: PolicyFields): PolicyDraft {

@@ -3,12 +3,12 @@
  * and sessions".
  */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
-import { Challenge, Session } from '../../api/responses.ts';
+import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
-import { endSession, readSession, renewSession } from '../../core/operations/sessions.ts';
+import { endSession, readBrowserSession, readSession, renewSession } from '../../core/operations/sessions.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
-import { toSessionResponse, toTimestamp } from '../serialize.ts';
+import { toCurrentSessionResponse, toSessionResponse, toTimestamp } from '../serialize.ts';
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({
@@ -53,9 +53,9 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
     who: 'authenticated',
-    data: Session,
-    async handle({ vault, context, token }) {
-      return { data: toSessionResponse(token, await vault.ledger.submit(readSession(context))) };
+    data: CurrentSession,
+    async handle(call) {
+      return { data: toCurrentSessionResponse(call, await call.vault.ledger.submit(readSession(call.context))) };
     },
   }),
   route({
@@ -65,9 +65,9 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session/renew'],
     summary: "Extend the caller's own session by half an hour, up to its end. For operators.",
     who: 'authenticated',
-    data: Session,
-    async handle({ vault, context, token }) {
-      return { data: toSessionResponse(token, await vault.ledger.submit(renewSession(context))) };
+    data: CurrentSession,
+    async handle(call) {
+      return { data: toCurrentSessionResponse(call, await call.vault.ledger.submit(renewSession(call.context))) };
     },
   }),
   route({
@@ -79,9 +79,15 @@ export const sessionRoutes: readonly Route[] = [
     who: 'authenticated',
     status: 204,
     data: null,
-    async handle({ vault, context }) {
-      await vault.ledger.submit(endSession(context));
-      return null;
+    async handle({ vault, context, browser }) {
+      if (!browser.isSession) {
+        await vault.ledger.submit(endSession(context));
+        return null;
+      }
+      // The administrator's token has no session; in a browser only its cookie ends.
+      const session = await vault.ledger.submit(readBrowserSession(context));
+      if (session !== null) await vault.ledger.submit(endSession(context));
+      return { isEmpty: true, headers: browser.clearCookie() };
     },
   }),
 ];

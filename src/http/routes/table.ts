@@ -2,7 +2,9 @@
 import type { Route, RouteGroup } from '../route.ts';
 import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
+import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
+import { auditCountRoutes } from './audit-counts.ts';
 import { backupRoutes } from './backup.ts';
 import { credentialRoutes } from './credentials.ts';
 import { exposureRoutes } from './exposure.ts';
@@ -10,8 +12,10 @@ import { keyRoutes } from './keys.ts';
 import { leaseRoutes } from './leases.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import { operatorRoutes } from './operators.ts';
+import { overviewRoutes } from './overview.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
+import { signInRoutes } from './sign-in.ts';
 import { targetRoutes } from './targets.ts';
 import { useRoutes } from './use.ts';
 
@@ -27,9 +31,16 @@ const GROUPS: readonly RouteGroup[] = [
     description: 'Log an agent or an operator in by a challenge and a signature.',
     routes: sessionRoutes,
   },
+  { tag: 'Approvals', description: 'What people have to allow, and their answers.', routes: approvalRoutes },
+  { tag: 'Sign-in', description: 'Sign an operator in to the console, in a browser.', routes: signInRoutes },
   { tag: 'Leases', description: 'List, read, renew and revoke leases.', routes: leaseRoutes },
   { tag: 'Exposure', description: 'Find out who has seen values, and end everything.', routes: exposureRoutes },
-  { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },
+  {
+    tag: 'Audit',
+    description: 'Read, count, verify and export the audit log.',
+    routes: [...auditRoutes, ...auditCountRoutes],
+  },
+  { tag: 'Overview', description: 'See the vault as a whole.', routes: overviewRoutes },
   { tag: 'Keys', description: 'Key slots, rotation of keys, and locking the vault.', routes: keyRoutes },
   { tag: 'Monitoring', description: 'Metrics and probes.', routes: monitoringRoutes },
   { tag: 'Backup', description: 'Take a backup of the vault while it is in use.', routes: backupRoutes },

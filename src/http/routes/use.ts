@@ -14,8 +14,8 @@ import { parseMethod } from '../../core/target.ts';
 import { findTokens } from '../../core/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
 import { startUse } from '../../vault/credentials.ts';
+import type { UseCall } from '../../vault/held-requests.ts';
 import { checkForwarded } from '../../vault/misuse.ts';
-import type { UseCall } from '../../vault/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 

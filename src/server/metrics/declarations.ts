@@ -2,6 +2,7 @@
  * Every metric of the service: its name, labels and source. Labels have values of closed sets only: no agent, path,
  * policy or address. docs/monitoring.md lists the same table, and a test compares it.
  */
+import { APPROVAL_METRICS } from './approvals.ts';
 import { EVIDENCE_METRICS } from './evidence.ts';
 import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
 
@@ -137,6 +138,7 @@ export const METRICS: readonly Metric[] = [
     ({ useLimits }) => useLimits.rejectedUses,
   ),
   counter('leasehold_broker_starts_total', 'Starts of the broker’s process.', ({ broker }) => broker.starts),
+  ...APPROVAL_METRICS,
   // Storage.
   histogram(
     'leasehold_wal_sync_duration_seconds',

@@ -1,8 +1,10 @@
 /** The parts of the service whose counters the metrics read. */
 import type { ServiceStatus } from '../../api/types.ts';
 import type { BrokerClient } from '../../broker/broker-client.ts';
+import type { Tally } from '../../core/measures.ts';
 import type { RequestMeasures } from '../../http/request-measures.ts';
 import type { DenialBudget } from '../../ledger/denial-budget.ts';
+import type { ApprovalEvents } from '../../vault/approval-events.ts';
 import type { UseLimits } from '../../vault/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { AnchorFile } from '../anchor-file.ts';
@@ -18,6 +20,9 @@ export interface VaultSources {
   readonly broker: BrokerClient;
   readonly anchor: AnchorFile;
   readonly inventory: Inventory;
+  readonly approvalEvents: ApprovalEvents;
+  /** Null without a webhook for approvals. */
+  readonly webhookResults: () => Tally | null;
   readonly streams: () => readonly StreamStatus[];
   readonly destinations: () => readonly DestinationStatus[];
 }

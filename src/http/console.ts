@@ -1,0 +1,100 @@
+/**
+ * The web console under `/console/`: static files, and the same page for every other path below it, because the
+ * console routes in the browser. Served in every state of the service, so that the page can show a locked vault.
+ * It decides nothing: all data comes through the interface. SOURCE: docs/console.md.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../core/errors.ts';
+import { type ConsoleFile, type ConsoleFiles, chooseEncoding, INDEX } from './console-files.ts';
+import type { RequestMeasures } from './request-measures.ts';
+import { routingError } from './routing-errors.ts';
+
+const CONSOLE_PREFIX = '/console/';
+
+/** The console routes in the browser, so the paths of its pages may contain any encoding. */
+export const isConsolePage = (target: string): boolean => target.startsWith(CONSOLE_PREFIX);
+
+/** Returns the built console; null if it is not built. */
+export type ConsoleSource = () => ConsoleFiles | null;
+
+interface Parts {
+  readonly consoleFiles: ConsoleSource;
+  readonly measures: RequestMeasures;
+}
+
+/**
+ * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose
+ * stays text. Style attributes in markup are excluded too; scripts set styles through the object model.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy':
+    'publickey-credentials-get=(self), publickey-credentials-create=(self), clipboard-write=(self), camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+};
+
+const NOT_BUILT = 'The console is not built. Run npm start, which builds it, or npm run build.';
+const YEAR_SECONDS = 31_536_000;
+
+export function addConsole(app: FastifyInstance, { consoleFiles, measures }: Parts): void {
+  const config = { measures: measures.of('GET', `${CONSOLE_PREFIX}*`), isPublic: true, isAlwaysServed: true };
+  app.route({
+    method: 'GET',
+    url: `${CONSOLE_PREFIX}*`,
+    config,
+    handler(request, reply) {
+      const files = consoleFiles();
+      if (files === null) throw new ApiError('NOT_FOUND', NOT_BUILT);
+      const { '*': name = '' } = request.params as Record<string, string | undefined>;
+      const file = files.get(name);
+      if (file !== undefined) return sendFile(file, request, reply);
+      const index = files.get(INDEX);
+      // A missing asset is an error: the page in its place would be run as a script.
+      if (index === undefined || name.startsWith('assets/'))
+        throw new ApiError('NOT_FOUND', 'The console has no such file.');
+      return sendFile(index, request, reply);
+    },
+  });
+  app.route({ method: 'GET', url: '/console', config, handler: redirect });
+  app.route({
+    method: 'GET',
+    url: '/',
+    config,
+    handler(request, reply) {
+      // A program that calls the address without a path gets the error that names the interface.
+      if (!(request.headers.accept ?? '').includes('text/html')) throw routingError(request.url, reply);
+      return redirect(request, reply);
+    },
+  });
+}
+
+function redirect(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.code(302).header('location', CONSOLE_PREFIX).send();
+}
+
+function sendFile(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { etag } = file;
+  reply.headers({ ...HEADERS, vary: 'accept-encoding' });
+  // WHY the page is not cached: it names the assets, and it is smaller than the request that would validate it.
+  if (etag !== null) reply.headers({ etag, 'cache-control': `public, max-age=${YEAR_SECONDS}, immutable` });
+  if (etag !== null && request.headers['if-none-match'] === etag) return reply.code(304).send();
+  const encoding = chooseEncoding(file, request.headers['accept-encoding']);
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  return reply.type(file.type).send(file.bytes[encoding] ?? file.bytes.identity);
+}

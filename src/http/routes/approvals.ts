@@ -1,0 +1,97 @@
+/** Rows of the route table: approvals. SOURCE: docs/approvals.md. */
+import { Id } from '../../api/fields.ts';
+import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';
+import { Approval, ListedApproval } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
+import { type ApprovalId, parseApprovalId, parseNonce } from '../../core/approval.ts';
+import { parseActorName } from '../../core/names.ts';
+import { parsePurpose } from '../../core/use-text.ts';
+import { answer, listApprovals, readApproval, withdraw } from '../../vault/approval-answers.ts';
+import { toListedApprovalResponse } from '../approval-responses.ts';
+import { toOptionalPage } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { streamList } from '../streaming.ts';
+
+const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
+
+export const approvalRoutes: readonly Route[] = [
+  route({
+    id: 'listApprovals',
+    method: 'GET',
+    path: '/api/v1/approvals',
+    summary: 'List requests for approval, newest first, including those of the last week. An agent sees its own.',
+    who: 'authenticated',
+    query: ApprovalsQuery,
+    data: Type.Array(ListedApproval),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      const agentName = query.agent === undefined ? null : parseActorName(query.agent, 'agent');
+      const filter = { agentName, status: query.status ?? null };
+      const { now, ...listing } = await listApprovals(vault, context, filter, toOptionalPage(query));
+      return streamList(listing, toListedApprovalResponse(now));
+    },
+  }),
+  route({
+    id: 'readApproval',
+    method: 'GET',
+    path: '/api/v1/approvals/{approval_id}',
+    summary: 'Read what is to be approved, with the exact request.',
+    params: { approval_id: Id },
+    who: 'authenticated',
+    data: Approval,
+    async handle({ vault, context, params }) {
+      const { approval, request, now } = await readApproval(vault, context, idOf(params));
+      return { data: { ...toListedApprovalResponse(now)(approval), request } };
+    },
+  }),
+  route({
+    id: 'approve',
+    method: 'POST',
+    path: '/api/v1/approvals/{approval_id}/approve',
+    summary: 'Approve a request. It passes once as many operators have approved it as its policies demand.',
+    params: { approval_id: Id },
+    who: 'admin',
+    adminEvent: 'approval.approve',
+    body: ApproveRequest,
+    data: ListedApproval,
+    async handle({ vault, context, params, body: { nonce } }) {
+      const given = { isApproved: true, nonce: parseNonce(nonce), reason: null };
+      const { approval, now } = await answer(vault, context, idOf(params), given);
+      return { data: toListedApprovalResponse(now)(approval) };
+    },
+  }),
+  route({
+    id: 'deny',
+    method: 'POST',
+    path: '/api/v1/approvals/{approval_id}/deny',
+    summary: 'Deny a request. One denial is enough.',
+    params: { approval_id: Id },
+    who: 'admin',
+    adminEvent: 'approval.deny',
+    body: DenyRequest,
+    data: ListedApproval,
+    async handle({ vault, context, params, body: { nonce, reason } }) {
+      const given = {
+        isApproved: false,
+        nonce: parseNonce(nonce),
+        reason: reason === undefined ? null : parsePurpose(reason, 'reason'),
+      };
+      const { approval, now } = await answer(vault, context, idOf(params), given);
+      return { data: toListedApprovalResponse(now)(approval) };
+    },
+  }),
+  route({
+    id: 'withdrawApproval',
+    method: 'DELETE',
+    path: '/api/v1/approvals/{approval_id}',
+    summary: 'Withdraw a request for approval, or end what an approval still allows. An agent withdraws its own.',
+    params: { approval_id: Id },
+    who: 'authenticated',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await withdraw(vault, context, idOf(params));
+      return null;
+    },
+  }),
+];

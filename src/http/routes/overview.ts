@@ -1,0 +1,125 @@
+/** Rows of the route table: the overview. SOURCE: docs/api.md, "Overview". */
+import {
+  MATRIX_LIMITS,
+  MAX_AGENT_PREFIX_LENGTH,
+  MAX_SEARCH_LENGTH,
+  SEARCH_LIMITS,
+  TREE_LIMITS,
+} from '../../api/list-limits.ts';
+import { MatrixQuery, SearchQuery, TreeQuery } from '../../api/requests.ts';
+import { Attention, Latency, Matrix, Node, SearchResults, Tree } from '../../api/responses.ts';
+import { Type } from '../../api/schema.ts';
+import { invalidRequest } from '../../core/errors.ts';
+import { parsePath } from '../../core/path.ts';
+import { readMatrix } from '../../vault/matrix.ts';
+import { listNodes } from '../../vault/nodes.ts';
+import { readAttention, readLatency } from '../../vault/overview.ts';
+import { search } from '../../vault/search.ts';
+import { readTree } from '../../vault/tree.ts';
+import {
+  toAttentionResponse,
+  toLatencyResponse,
+  toMatrixResponse,
+  toNodeResponse,
+  toTreeResponse,
+} from '../overview-responses.ts';
+import { type Route, route } from '../route.ts';
+
+const parseAgentPrefix = (text = ''): string => {
+  if (text.length <= MAX_AGENT_PREFIX_LENGTH) return text;
+  throw invalidRequest('agent', `must have at most ${MAX_AGENT_PREFIX_LENGTH} characters`);
+};
+const parsePrefix = (text: string | undefined) =>
+  text === undefined || text === '' ? null : parsePath(text, 'prefix');
+
+export const overviewRoutes: readonly Route[] = [
+  route({
+    id: 'readMatrix',
+    method: 'GET',
+    path: '/api/v1/matrix',
+    summary: 'Decide every action of a page of agents on a page of credentials, with the reasons.',
+    who: 'admin',
+    adminEvent: 'policy.simulate',
+    query: MatrixQuery,
+    data: Matrix,
+    async handle({ vault, context, query }) {
+      const { agents, paths } = MATRIX_LIMITS;
+      const matrix = await readMatrix(vault, context, {
+        agents: { limit: query.agent_limit ?? agents.byDefault, offset: query.agent_offset ?? 0 },
+        paths: { limit: query.path_limit ?? paths.byDefault, offset: query.path_offset ?? 0 },
+        agentPrefix: parseAgentPrefix(query.agent),
+        prefix: parsePrefix(query.prefix),
+      });
+      return { data: toMatrixResponse(matrix) };
+    },
+  }),
+  route({
+    id: 'readTree',
+    method: 'GET',
+    path: '/api/v1/tree',
+    summary: 'List one level of the tree of credential paths.',
+    who: 'admin',
+    adminEvent: 'credential.list',
+    query: TreeQuery,
+    data: Tree,
+    async handle({ vault, context, query }) {
+      const prefix = parsePrefix(query.prefix);
+      const { limit = TREE_LIMITS.byDefault, after = null } = query;
+      return { data: toTreeResponse(prefix ?? '', await readTree(vault, context, { prefix, limit, after })) };
+    },
+  }),
+  route({
+    id: 'search',
+    method: 'GET',
+    path: '/api/v1/search',
+    summary: 'Search the names of credentials, agents, policies and operators.',
+    who: 'admin',
+    adminEvent: 'service.read',
+    query: SearchQuery,
+    data: SearchResults,
+    async handle({ vault, context, query }) {
+      const { q, limit = SEARCH_LIMITS.byDefault } = query;
+      if (q.length < 1 || q.length > MAX_SEARCH_LENGTH) {
+        throw invalidRequest('q', `must be 1 to ${MAX_SEARCH_LENGTH} characters`);
+      }
+      const { isComplete, results } = await search(vault, context, q, limit);
+      return { data: { complete: isComplete, results } };
+    },
+  }),
+  route({
+    id: 'readAttention',
+    method: 'GET',
+    path: '/api/v1/attention',
+    summary: 'List what an operator should look at.',
+    who: 'admin',
+    adminEvent: 'service.read',
+    data: Attention,
+    async handle({ vault, context }) {
+      return { data: toAttentionResponse(await readAttention(vault, context)) };
+    },
+  }),
+  route({
+    id: 'readLatency',
+    method: 'GET',
+    path: '/api/v1/latency',
+    summary: 'Read how long retrievals and uses took on this node, by minute of the last hour.',
+    who: 'admin',
+    adminEvent: 'service.read',
+    data: Latency,
+    async handle({ vault, context }) {
+      return { data: toLatencyResponse(await readLatency(vault, context)) };
+    },
+  }),
+  route({
+    id: 'listNodes',
+    method: 'GET',
+    path: '/api/v1/nodes',
+    summary: 'List this node, and the others that are connected to the same database.',
+    who: 'admin',
+    adminEvent: 'service.read',
+    data: Type.Array(Node),
+    async handle({ vault, context }) {
+      return { data: (await listNodes(vault, context)).map(toNodeResponse) };
+    },
+  }),
+];

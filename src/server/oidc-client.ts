@@ -1,0 +1,156 @@
+/**
+ * The provider of OpenID Connect. It is asked with the first sign-in, within a time limit, and one that does not answer
+ * fails that sign-in alone. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
+ */
+import { readFileSync } from 'node:fs';
+import type { Configuration as ProviderConfiguration } from 'openid-client';
+import { ApiError } from '../core/errors.ts';
+import type { IdentityClaims } from '../core/identity.ts';
+import { Secret } from '../core/secret.ts';
+import { StartupError } from '../platform/errors.ts';
+import type { OidcClient, ProviderRequest } from '../vault/oidc-client.ts';
+import type { OidcSettings } from './oidc-options.ts';
+
+const TIMEOUT_SECONDS = 10;
+/** How long the provider's metadata is used before it is read again. */
+const METADATA_LIFE_MS = 3_600_000;
+/** WHY: anyone can start a sign-in, and must not make the service ask a provider that is down again and again. */
+const RETRY_AFTER_MS = 5000;
+const SCOPE = 'openid email';
+const SECRET = /^[\x21-\x7e]{1,512}$/;
+
+/** Codes of errors about what the provider sent. */
+const REJECTIONS = [
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+];
+
+type Library = typeof import('openid-client');
+
+export class ProviderClient implements OidcClient {
+  readonly issuer: string;
+  readonly label: string;
+  readonly #clientId: string;
+  readonly #secret: Secret | null;
+  readonly #warn: (line: string) => void;
+  #metadata: { readonly at: number; readonly found: Promise<ProviderConfiguration> } | null = null;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  /** @throws StartupError for a file that cannot be used */
+  constructor(settings: OidcSettings, warn: (line: string) => void) {
+    this.issuer = settings.issuer;
+    this.label = settings.label;
+    this.#clientId = settings.clientId;
+    this.#secret = settings.secretFile === null ? null : readSecret(settings.secretFile);
+    this.#warn = warn;
+  }
+
+  async authorizationUrl({ redirectUri, state, nonce, verifier }: ProviderRequest): Promise<string> {
+    const library = await import('openid-client');
+    const provider = await this.#discover(library);
+    const url = library.buildAuthorizationUrl(provider, {
+      redirect_uri: redirectUri,
+      scope: SCOPE,
+      state,
+      nonce,
+      code_challenge: await library.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    return url.href;
+  }
+
+  async redeem({ redirectUri, state, nonce, verifier }: ProviderRequest, code: string): Promise<IdentityClaims | null> {
+    const library = await import('openid-client');
+    const provider = await this.#discover(library);
+    const returned = new URL(redirectUri);
+    returned.search = new URLSearchParams({ code, state }).toString();
+    // WHY it is added: the console passes on no `iss`, which tells providers apart, and there is one provider only.
+    if (provider.serverMetadata()['authorization_response_iss_parameter_supported'] === true)
+      returned.searchParams.set('iss', this.issuer);
+    try {
+      const tokens = await library.authorizationCodeGrant(provider, returned, {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (claims === undefined) return null;
+      const { sub, email } = claims;
+      return {
+        issuer: this.issuer,
+        subject: sub,
+        email: typeof email === 'string' ? email : null,
+        isEmailVerified: claims['email_verified'] === true,
+      };
+    } catch (error) {
+      if (isRejection(library, error)) return null;
+      throw this.#unavailable(error);
+    }
+  }
+
+  /** The provider's metadata; all sign-ins share one request for it. @throws UNAVAILABLE */
+  async #discover(library: Library): Promise<ProviderConfiguration> {
+    const now = performance.now();
+    if (now - this.#failedAt < RETRY_AFTER_MS) throw notAvailable();
+    if (this.#metadata === null || now - this.#metadata.at > METADATA_LIFE_MS)
+      this.#metadata = { at: now, found: this.#ask(library) };
+    try {
+      return await this.#metadata.found;
+    } catch (error) {
+      this.#metadata = null;
+      this.#failedAt = performance.now();
+      throw this.#unavailable(error);
+    }
+  }
+
+  #ask(library: Library): Promise<ProviderConfiguration> {
+    const issuer = new URL(this.issuer);
+    // The configuration allows plain HTTP for this machine alone.
+    const isPlain = issuer.protocol === 'http:';
+    const secret = this.#secret;
+    return library.discovery(
+      issuer,
+      this.#clientId,
+      {},
+      secret === null ? library.None() : library.ClientSecretBasic(secret.reveal()),
+      {
+        timeout: TIMEOUT_SECONDS,
+        execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
+      },
+    );
+  }
+
+  #unavailable(error: unknown): ApiError {
+    // WHY not the message: it may repeat what the provider or a browser sent.
+    const cause = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
+    this.#warn(`the identity provider ${this.issuer} cannot be used: ${cause}`);
+    return notAvailable();
+  }
+}
+
+function notAvailable(): ApiError {
+  return new ApiError('UNAVAILABLE', 'The identity provider does not respond. Sign in otherwise, or try later.', 10);
+}
+
+/** Whether the provider rejected the code, or what it sent did not pass a check. */
+function isRejection(library: Library, error: unknown): boolean {
+  if (error instanceof library.ResponseBodyError) return error.status < 500 && error.error !== 'invalid_client';
+  if (error instanceof library.AuthorizationResponseError) return true;
+  if (!(error instanceof library.ClientError)) return false;
+  return REJECTIONS.includes(error.code ?? '');
+}
+
+/** @throws StartupError */
+function readSecret(file: string): Secret {
+  let text: string;
+  try {
+    text = readFileSync(file, 'latin1').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+  if (SECRET.test(text)) return new Secret(text);
+  throw new StartupError(`${file} must contain the client's secret alone, 1 to 512 visible ASCII characters.`);
+}
