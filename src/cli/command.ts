@@ -1,5 +1,6 @@
 /** The types of the command table: a command, its arguments and flags, and one invocation of it. */
 import type { Leasehold } from '../client/leasehold.ts';
+import type { ApprovalNotices } from './approval-notice.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
@@ -11,6 +12,7 @@ export type Completes =
   | 'own agent'
   | 'operator'
   | 'policy'
+  | 'approval'
   | 'assignment'
   | 'path or assignment'
   | 'file'
@@ -76,6 +78,8 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly takesAllWords?: true;
   /** Whether the command handles Ctrl-C and SIGTERM itself, for example to forward them to a program. */
   readonly handlesSignals?: true;
+  /** Whether a call that waits for an approval ends after one try, because the command's own caller repeats it. */
+  readonly returnsPending?: true;
   /** Gets the values of `flags` and of each argument. Resolves to the exit code if it is not 0. */
   run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number> | Promise<void>;
 }
@@ -108,6 +112,8 @@ export interface Invocation {
    * @throws as `connect`
    */
   reconnect(): Promise<Leasehold>;
+  /** Say that calls wait for an approval. */
+  readonly approvalNotices: ApprovalNotices;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
   /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */

@@ -9,8 +9,14 @@ import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './settings/data-dir.ts';
 import type { Settings } from './settings/settings.ts';
 
-/** @throws UsageError */
-export function connect(settings: Settings): Leasehold {
+/** More than the tries within the longest timeout of an approval. */
+const APPROVAL_RETRIES = 1_000_000;
+
+/**
+ * With `onApprovalPending` calls wait until an approval is answered or times out; without it, for one try each.
+ * @throws UsageError
+ */
+export function connect(settings: Settings, onApprovalPending?: (approvalId: string) => void): Leasehold {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
@@ -22,6 +28,9 @@ export function connect(settings: Settings): Leasehold {
       // The client knows which calls take longer by default.
       ...(timeoutSeconds.level === 'default' ? {} : { timeoutMs: Math.round(timeoutSeconds.value * 1000) }),
       insecureHttp: allowsInsecureHttp,
+      ...(onApprovalPending === undefined
+        ? { approvalRetries: 0 }
+        : { approvalRetries: APPROVAL_RETRIES, onApprovalPending }),
       fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
       ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),

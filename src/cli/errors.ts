@@ -11,7 +11,10 @@ export const EXIT = {
   USAGE: 1,
   /** The service returned an error or did not respond. */
   ERROR: 2,
-  /** The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use. */
+  /**
+   * The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use, or a request
+   * that was not approved.
+   */
   NEGATIVE: 3,
   /** The upstream of a use responded with a status other than 2xx. */
   UPSTREAM: 4,
@@ -27,8 +30,12 @@ export class Cancelled extends UsageError {
   }
 }
 
-/** The user declined a confirmation. Exit code 3. */
-export class Declined extends Error {}
+/** Nothing was done: the user declined a confirmation, or what needs one could not be shown. Exit code 3. */
+export class Declined extends Error {
+  constructor(message = 'Nothing was done.') {
+    super(message);
+  }
+}
 
 /** The error for a value given as an argument. It never contains the value. */
 export function valueInArguments(before = ''): UsageError {

@@ -4,6 +4,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import { quoteWord } from '../platform/shell-quoting.ts';
 import type { LeaseClient } from '../run/leases.ts';
 import type { UseLeaseClient } from '../run/use-leases.ts';
+import { announceApproval } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
 import { mayBeAdministrator } from './settings/settings.ts';
 
@@ -13,8 +14,13 @@ export class ErrorWithHint extends LeaseholdError {
   readonly hint: string | null;
 
   constructor(error: LeaseholdError, hint: string | null, subject = '') {
-    const { code, message, status, requestId, retryAfterSeconds } = error;
-    super(code, subject + message, { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) });
+    const { code, message, status, requestId, retryAfterSeconds, approvalId } = error;
+    super(code, subject + message, {
+      requestId,
+      retryAfterSeconds,
+      approvalId,
+      ...(status === null ? {} : { status }),
+    });
     this.hint = hint;
   }
 }
@@ -26,14 +32,19 @@ interface Attempt {
   readonly request?: { readonly method: string; readonly url: string } | null;
 }
 
-/** Awaits `work`. If access is denied, names the command that explains it. @throws ErrorWithHint, LeaseholdError */
+/**
+ * Awaits `work`. Announces that it waits for an approval. If access is denied, names the command that explains it.
+ * @throws ErrorWithHint, LeaseholdError
+ */
 export async function withDenialHint<T>(
-  { settings }: Invocation,
+  invocation: Invocation,
   { action, path, request = null }: Attempt,
   work: Promise<T>,
 ): Promise<T> {
+  const { settings } = invocation;
+  const endWatch = announceApproval(invocation, { action, path });
   try {
-    return await work;
+    return await work.finally(endWatch);
   } catch (error) {
     const who = settings.identity.value;
     if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;

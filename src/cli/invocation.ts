@@ -5,6 +5,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { OPERATOR_IDLE_MS } from '../core/operations/sessions.ts';
 import { UsageError } from '../platform/errors.ts';
+import { ApprovalNotices } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';
 import { createOutput } from './output/output.ts';
@@ -17,8 +18,10 @@ import type { Terminal } from './terminal.ts';
 const LOGOUT_TIMEOUT_MS = 3000;
 
 /** `field` is the value of `--field`. */
-type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close'> & {
+type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'approvalNotices'> & {
   readonly field: string | null;
+  /** Whether calls wait until an approval is answered. */
+  readonly waitsForApprovals: boolean;
   /** Resolves the settings again. @throws UsageError */
   resolveSettings(): Promise<Settings>;
 };
@@ -26,21 +29,25 @@ type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | '
 export function createInvocation(context: InvocationContext): Invocation {
   const { terminal, settings, signal, rest, field } = context;
   let connected: Leasehold | null = null;
+  const approvalNotices = new ApprovalNotices(terminal);
+  const announce = (approvalId: string): void => approvalNotices.announce(approvalId);
+  const connectAs = (current: Settings) => connect(current, context.waitsForApprovals ? announce : undefined);
   return {
     terminal,
     settings,
     signal,
     rest,
     output: createOutput(terminal, settings.format.value, field),
+    approvalNotices,
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings, terminal);
-      connected ??= connect(settings);
+      connected ??= connectAs(settings);
       return connected;
     },
     async reconnect() {
       const current = await context.resolveSettings();
       assertCaller(current, terminal);
-      return connect(current);
+      return connectAs(current);
     },
     async close() {
       const who = settings.identity.value;

@@ -43,7 +43,16 @@ export async function main(
     settings = await resolve();
     const signal = command.handlesSignals === true ? NEVER : interruptible(ignored);
     const field = given.get('field')?.at(-1) ?? null;
-    invocation = createInvocation({ terminal, settings, signal, rest, field, resolveSettings: resolve });
+    const waitsForApprovals = command.returnsPending !== true;
+    invocation = createInvocation({
+      terminal,
+      settings,
+      signal,
+      rest,
+      field,
+      waitsForApprovals,
+      resolveSettings: resolve,
+    });
     const code = await command.run(invocation, flags, ...values);
     return typeof code === 'number' ? code : EXIT.OK;
   } catch (error) {

@@ -109,9 +109,12 @@ function setUpParent(parent: Commander, usage: string): void {
     });
 }
 
+/** The words before verbs that do nothing without one. */
+const NOUNS = new WeakSet<Commander>();
+
 /** The commands that do something: those below a noun in place of it. */
 function leavesOf(commander: Commander): readonly Commander[] {
-  return commander.commands.length > 0 ? commander.commands.flatMap(leavesOf) : [commander];
+  return [...(NOUNS.has(commander) ? [] : [commander]), ...commander.commands.flatMap(leavesOf)];
 }
 
 function addCommand(program: Commander, title: string, command: Command, handlers: Handlers): void {
@@ -120,7 +123,9 @@ function addCommand(program: Commander, title: string, command: Command, handler
   const parent = nouns.reduce((above, noun) => findOrAddNoun(above, noun, title), program);
   const { summary, about = [], examples = [], takesAllWords } = command;
   const added = parent.command(words.at(-1) ?? '').helpGroup(`${title}:`);
-  if (parent !== program) parent.usage(parent.commands.map((each) => each.name()).join('|'));
+  if (NOUNS.has(parent)) parent.usage(parent.commands.map((each) => each.name()).join('|'));
+  // WHY: flags after the verb are those of the verb.
+  else if (parent !== program) parent.enablePositionalOptions();
   added
     .summary(summary)
     .description([`${summary}.`, ...about].join('\n\n'))
@@ -153,6 +158,7 @@ function findOrAddNoun(program: Commander, noun: string, title: string): Command
   const found = program.commands.find((each) => each.name() === noun);
   if (found !== undefined) return found;
   const added = program.command(noun).helpGroup(`${title}:`);
+  NOUNS.add(added);
   setUpParent(added, '');
   return added;
 }

@@ -25,6 +25,14 @@ export async function confirm(question: Question, text: string, hint = USE_YES):
   return /^y(?:es)?$/i.test((await readLine(lines, question, `${text} [y/N] `)).trim());
 }
 
+/** Reads a line, which is echoed. @throws UsageError when the terminal is not interactive, Cancelled */
+export async function askLine(question: Question, text: string): Promise<string> {
+  const { stdin, stderr } = question.terminal;
+  if (!isInteractive(question.terminal)) throw new UsageError('cannot prompt without a terminal');
+  using lines = createInterface({ input: stdin, output: stderr });
+  return await readLine(lines, question, text);
+}
+
 async function readLine(lines: Interface, { terminal, signal }: Question, text: string): Promise<string> {
   try {
     return await lines.question(text, { signal });

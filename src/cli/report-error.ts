@@ -6,6 +6,7 @@ import { ApiError } from '../core/errors.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
+import { approvalHint, isWithoutApproval } from './approval-notice.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls, escapeLines } from './output/cells.ts';
@@ -22,7 +23,7 @@ interface ErrorContext {
 export function reportError(context: ErrorContext, error: unknown, settings: Settings | null): number {
   const { terminal } = context;
   if (error instanceof Declined) {
-    printNotice(terminal, 'Nothing was done.');
+    printNotice(terminal, error.message);
     return EXIT.NEGATIVE;
   }
   if (error instanceof UsageError) {
@@ -39,9 +40,9 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
   if (error instanceof LeaseholdError) {
     const id = error.requestId === null ? '' : ` (${error.code}, request ${error.requestId})`;
     const hint = error instanceof ErrorWithHint ? error.hint : null;
-    const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.USAGE : EXIT.ERROR;
+    const code = exitCodeOf(error);
     const message = toLine(`${messageFor(error, settings)}${id}`);
-    return printError(terminal, message, hint ?? hintFor(error, settings, context), code);
+    return printError(terminal, message, hint ?? approvalHint(error) ?? hintFor(error, settings, context), code);
   }
   // A file-system error: neither a bug nor a usage error.
   if (error instanceof Error && 'syscall' in error && 'code' in error) {
@@ -49,6 +50,11 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     return printError(terminal, toLine(`${path ?? syscall} cannot be used (${code})`), null, EXIT.ERROR);
   }
   throw error;
+}
+
+function exitCodeOf(error: LeaseholdError): number {
+  if (error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS') return EXIT.USAGE;
+  return isWithoutApproval(error) ? EXIT.NEGATIVE : EXIT.ERROR;
 }
 
 /** Names the variable and the path of a lease that was refused. */

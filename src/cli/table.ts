@@ -1,9 +1,11 @@
 /** The command table: the source of help, the command pages, completion and the program. */
 import type { Command } from './command.ts';
 import { AGENT_COMMANDS } from './commands/agents.ts';
+import { APPROVE_COMMANDS } from './commands/approve.ts';
 import { AUDIT_COMMANDS } from './commands/audit.ts';
 import { backup } from './commands/backup.ts';
 import { completion } from './commands/completion.ts';
+import { consoleCommand } from './commands/console.ts';
 import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
 import { EXPOSURE_COMMANDS } from './commands/exposure.ts';
@@ -35,7 +37,8 @@ export const GROUPS: readonly Group[] = [
   { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
-  { title: 'Operators', commands: OPERATOR_COMMANDS },
+  { title: 'Operators', commands: [...OPERATOR_COMMANDS, consoleCommand] },
+  { title: 'Approvals', commands: APPROVE_COMMANDS },
   { title: 'Leases', commands: LEASE_COMMANDS },
   { title: 'Exposure', commands: EXPOSURE_COMMANDS },
   { title: 'Audit log', commands: AUDIT_COMMANDS },

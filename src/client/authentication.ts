@@ -26,6 +26,11 @@ export function tokenCaller(token: string | Secret): AuthProvider {
   return { token: () => Promise.resolve(secret.reveal()), invalidate: () => false };
 }
 
+/** A browser's session: the cookie that the browser sends, and the part that `read` returns. */
+export function browserCaller(read: () => string | null): AuthProvider {
+  return { token: () => Promise.resolve(null), sessionPart: read, invalidate: () => false };
+}
+
 /** Remaining lifetime at which a new session is requested, so that none expires during a request. */
 const RENEWAL_THRESHOLD_MS = 60_000;
 

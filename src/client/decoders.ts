@@ -17,6 +17,7 @@ const KINDS = {
   text: isText,
   'text or null': (value: unknown) => value === null || isText(value),
   integer: isWhole,
+  number: Number.isFinite,
   'integer or null': (value: unknown) => value === null || isWhole(value),
   'optional text': (value: unknown) => value === undefined || value === null || isText(value),
   'optional integer': (value: unknown) => value === undefined || value === null || isWhole(value),
@@ -30,7 +31,7 @@ type Kind = keyof typeof KINDS;
 type KindOf<T> = [T] extends [string]
   ? 'text'
   : [T] extends [number]
-    ? 'integer'
+    ? 'integer' | 'number'
     : [T] extends [boolean]
       ? 'boolean'
       : [T] extends [string | null]
@@ -64,6 +65,11 @@ export function object<T extends object>(shape: Shape<T>): Decoder<T> {
 /** For a field that may be left out. */
 export function optional<T>(decode: Decoder<T>): Decoder<T | undefined> {
   return (body) => (body === undefined ? undefined : decode(body));
+}
+
+/** For a field that may be null. */
+export function nullable<T>(decode: Decoder<T>): Decoder<T | null> {
+  return (body) => (body === null ? null : decode(body));
 }
 
 /** Decodes each row of a list. */
@@ -101,21 +107,6 @@ export const decodeMetadata = object<types.CredentialMetadata>({
   ...listed,
   versions: listOf(object<types.CredentialMetadata['versions'][number]>({ version: 'integer', created_at: 'text' })),
 });
-export const decodePolicy = object<types.Policy>({
-  name: 'text',
-  principal: 'text',
-  resources: 'list of text',
-  actions: 'list of text',
-  max_ttl: 'integer',
-  limits: optional(
-    object<NonNullable<types.Policy['limits']>>({
-      uses_per_hour: 'optional integer',
-      bytes_per_hour: 'optional integer',
-      concurrent: 'optional integer',
-    }),
-  ),
-  created_at: 'text',
-});
 export const decodeSimulation = object<types.Simulation>({
   allowed: 'boolean',
   policy_name: 'text or null',
@@ -129,21 +120,15 @@ export const decodeRotatedAgent = object<types.RotatedAgent>({
   public_key: 'text',
   former_key_until: 'text or null',
 });
-export const decodeOperator = object<types.Operator>({
-  name: 'text',
-  description: 'text',
-  roles: 'list of text',
-  public_key: 'text',
-  added_at: 'text',
-});
 export const decodeChallenge = object<types.Challenge>({ challenge_id: 'text', nonce: 'text', expires_at: 'text' });
-export const decodeSession = object<types.SessionWire>({
-  session_id: 'text',
+const session = {
   agent_name: 'text',
   expires_at: 'text',
   roles: 'optional list of text',
   ends_at: 'optional text',
-});
+} as const;
+export const decodeSession = object<types.SessionWire>({ ...session, session_id: 'text' });
+export const decodeCurrentSession = object<types.CurrentSessionWire>({ ...session, session_id: 'optional text' });
 export const decodeLease = object<types.Lease>({
   lease_id: 'text',
   agent_name: 'text',

@@ -19,7 +19,9 @@ export type ClientCode =
 /** Codes of the service and of the client; a newer service may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
-type Details = Partial<Pick<LeaseholdError, 'status' | 'requestId' | 'retryAfterSeconds' | 'option' | 'cause'>>;
+type Details = Partial<
+  Pick<LeaseholdError, 'status' | 'requestId' | 'retryAfterSeconds' | 'approvalId' | 'option' | 'cause'>
+>;
 
 /** Thrown by every call. The message never contains a value or a token. */
 export class LeaseholdError extends Error {
@@ -29,17 +31,27 @@ export class LeaseholdError extends Error {
   /** Identifies the request in the service's log and in the audit log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
+  /** Of the codes about an approval. */
+  readonly approvalId: string | null;
   /** With BAD_OPTIONS: the invalid option, if it is a single one. */
   readonly option: string | null;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
-    const { status = null, requestId = null, retryAfterSeconds = null, option = null, cause } = details;
+    const {
+      status = null,
+      requestId = null,
+      retryAfterSeconds = null,
+      approvalId = null,
+      option = null,
+      cause,
+    } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'LeaseholdError';
     this.code = code;
     this.status = status;
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.approvalId = approvalId;
     this.option = option;
   }
 }

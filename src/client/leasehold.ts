@@ -6,24 +6,27 @@ import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
 import { Agents } from './agents.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';
+import { Approvals } from './approvals.ts';
 import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { takeBackup } from './backup.ts';
 import { LeaseCache } from './cache.ts';
 import { listServices } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
-import { decodeHealth, decodeSession } from './decoders.ts';
+import { decodeCurrentSession, decodeHealth } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Operators } from './operators.ts';
+import { Overview } from './overview.ts';
 import { Policies } from './policies.ts';
+import { SignIn } from './sign-in.ts';
 import type { Signer } from './signers.ts';
 import { Targets } from './targets.ts';
 import { type AuthProvider, Transport } from './transport.ts';
-import type { AgentSession, Health, UseRequest, UseResponse } from './types.ts';
+import type { AgentSession, CallerSession, CurrentSessionWire, Health, UseRequest, UseResponse } from './types.ts';
 import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
 import { toBaseUrl, USE_TIMEOUT_MS, use } from './use.ts';
 import { UseLeases } from './use-leases.ts';
@@ -34,10 +37,16 @@ export interface LeaseholdOptions {
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
+  /** In place of `token` and `agent`: authenticates each call. */
+  readonly caller?: AuthProvider;
   /** For each try; by default 30 seconds, and 660 for a use, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
+  /** Further tries, of half a minute each, of a call that waits for an approval; `retries` by default. */
+  readonly approvalRetries?: number;
+  /** Called after each try of a call that waits for an approval. */
+  readonly onApprovalPending?: (approvalId: string) => void;
   /** Number of values that are cached until their leases expire; 0 (off) by default. */
   readonly cache?: number;
   /** Allows plain HTTP to another machine. */
@@ -53,12 +62,16 @@ export class Leasehold {
   readonly policies: Policies;
   readonly agents: Agents;
   readonly operators: Operators;
+  readonly overview: Overview;
+  readonly signIn: SignIn;
   readonly keys: Keys;
   readonly leases: Leases;
   readonly exposure: ExposureCalls;
   readonly audit: Audit;
+  readonly approvals: Approvals;
   readonly targets: Targets;
   readonly useLeases: UseLeases;
+  readonly #session: string;
   readonly #useTimeoutMs: number;
   readonly #transport: Transport;
   readonly #api: ApiClient;
@@ -67,21 +80,36 @@ export class Leasehold {
   /** @throws LeaseholdError BAD_OPTIONS */
   constructor(options: LeaseholdOptions) {
     const { token, agent, timeoutMs = 30_000, retries = 3, cache = 0, insecureHttp = false } = options;
-    if (token !== undefined && agent !== undefined)
-      throw new LeaseholdError('BAD_OPTIONS', 'give token or agent, not both');
+    if ([token, agent, options.caller].filter((given) => given !== undefined).length > 1)
+      throw new LeaseholdError('BAD_OPTIONS', 'give only one of token, agent and caller');
     checkNumber('timeoutMs', timeoutMs, 1);
     checkNumber('retries', retries, 0);
+    const { approvalRetries = retries, onApprovalPending } = options;
+    checkNumber('approvalRetries', approvalRetries, 0);
     checkNumber('cache', cache, 0);
     this.address = parseAddress(options.address, insecureHttp);
-    this.#transport = new Transport({ base: this.address, fetch: fetchOf(options), timeoutMs, retries });
+    this.#transport = new Transport({
+      base: this.address,
+      fetch: fetchOf(options),
+      timeoutMs,
+      retries,
+      approvalRetries,
+      onApprovalPending,
+    });
     this.#agent = agent === undefined ? null : new AgentAuth(this.#transport, agent.name, agent.sign);
-    const caller: AuthProvider = this.#agent ?? (token === undefined ? ANONYMOUS : tokenCaller(token));
+    const given = options.caller ?? (token === undefined ? ANONYMOUS : tokenCaller(token));
+    const caller: AuthProvider = this.#agent ?? given;
+    // The cookie of a browser's session is sent below /api/v1 only.
+    this.#session = caller.sessionPart === undefined ? '/auth/session' : '/api/v1/auth/session';
     const leases = new LeaseCache(cache);
     this.#api = new ApiClient(this.#transport, caller);
     this.credentials = new Credentials(this.#api, leases);
     this.policies = new Policies(this.#api);
     this.agents = new Agents(this.#api);
     this.operators = new Operators(this.#api);
+    this.approvals = new Approvals(this.#api);
+    this.overview = new Overview(this.#api);
+    this.signIn = new SignIn(this.#api);
     this.keys = new Keys(this.#api);
     this.leases = new Leases(this.#api, leases);
     this.exposure = new ExposureCalls(this.#api, leases);
@@ -130,16 +158,14 @@ export class Leasehold {
   }
 
   /** Reads the session of the token in use from the service. */
-  async readSession(options: CallOptions = {}): Promise<AgentSession> {
-    const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
-    return { ...others, session_id: new Secret(session_id) };
+  async readSession(options: CallOptions = {}): Promise<CallerSession> {
+    return toCurrentSession(await this.#api.read(this.#session, {}, decodeCurrentSession, options));
   }
 
   /** Extends the session of the token in use. Only for an operator. */
-  async renewSession({ signal }: CallOptions = {}): Promise<AgentSession> {
-    const spec = { method: 'POST', path: '/auth/session/renew', retry: 'always', signal } as const;
-    const { session_id, ...others } = (await this.#api.ask(spec, decodeSession)).data;
-    return { ...others, session_id: new Secret(session_id) };
+  async renewSession({ signal }: CallOptions = {}): Promise<CallerSession> {
+    const spec = { method: 'POST', path: `${this.#session}/renew`, retry: 'always', signal } as const;
+    return toCurrentSession((await this.#api.ask(spec, decodeCurrentSession)).data);
   }
 
   /**
@@ -170,13 +196,17 @@ export class Leasehold {
     if (this.#agent !== null && session === null) return;
     const caller = session === null ? this.#api.caller : tokenCaller(session.session_id);
     try {
-      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', retry: 'always', signal }, caller);
+      await this.#transport.remove({ method: 'DELETE', path: this.#session, retry: 'always', signal }, caller);
     } catch (error) {
       // The session has already ended.
       if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;
     }
     if (session !== null) this.#agent?.invalidate(session.session_id.reveal());
   }
+}
+
+function toCurrentSession({ session_id, ...others }: CurrentSessionWire): CallerSession {
+  return { ...others, session_id: session_id === undefined ? null : new Secret(session_id) };
 }
 
 /** @throws LeaseholdError BAD_OPTIONS */
@@ -196,6 +226,7 @@ function checkNumber(name: string, value: number, min: number): void {
 }
 
 export type { CallOptions, ListAllOptions } from './api-client.ts';
+export { groupApprovals } from './approval-groups.ts';
 export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';

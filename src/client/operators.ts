@@ -1,7 +1,32 @@
 /** Calls on operators. SOURCE: docs/operators.md. */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
-import { decodeOperator } from './decoders.ts';
-import type { Operator, OperatorReplacement, OperatorRequest, OperatorRotation, Page, PageFilter } from './types.ts';
+import { listOf, nullable, object } from './decoders.ts';
+import { decodeOneTimeCode, decodePasskey } from './sign-in.ts';
+import type {
+  OneTimeCode,
+  Operator,
+  OperatorReplacement,
+  OperatorRequest,
+  OperatorRotation,
+  Page,
+  PageFilter,
+} from './types.ts';
+
+const decodeOperator = object<Operator>({
+  name: 'text',
+  description: 'text',
+  roles: 'list of text',
+  public_key: 'text or null',
+  passkeys: listOf(decodePasskey),
+  identity: nullable(
+    object<NonNullable<Operator['identity']>>({
+      issuer: 'text',
+      subject: 'text or null',
+      email: 'text or null',
+    }),
+  ),
+  added_at: 'text',
+});
 
 const OPERATORS = '/api/v1/operators';
 const addressOf = (name: string): string => `${OPERATORS}/${toSegment(name, 'name')}`;
@@ -40,6 +65,17 @@ export class Operators {
   async rotate(name: string, body: OperatorRotation, { signal }: CallOptions = {}): Promise<Operator> {
     const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
     return (await this.#api.ask(spec, decodeOperator)).data;
+  }
+
+  /** A code with which the operator registers a passkey, once. */
+  async invite(name: string, { signal }: CallOptions = {}): Promise<OneTimeCode> {
+    const spec = { method: 'POST', path: `${addressOf(name)}/enrolment`, retry: 'always', signal } as const;
+    return (await this.#api.ask(spec, decodeOneTimeCode)).data;
+  }
+
+  /** Ends the operator's sessions and leases immediately. */
+  async removePasskey(name: string, id: string, options: CallOptions = {}): Promise<void> {
+    return this.#api.remove(`${addressOf(name)}/passkeys/${toSegment(id, 'id')}`, options, 'id');
   }
 
   /** Ends the operator's sessions and leases immediately. */

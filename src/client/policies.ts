@@ -1,6 +1,6 @@
 /** Calls on policies. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
-import { decodePolicy, decodeSimulation } from './decoders.ts';
+import { decodeSimulation, object, optional } from './decoders.ts';
 import type {
   Page,
   PageFilter,
@@ -13,6 +13,31 @@ import type {
 
 const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;
+
+const decodePolicy = object<Policy>({
+  name: 'text',
+  principal: 'text',
+  resources: 'list of text',
+  actions: 'list of text',
+  max_ttl: 'integer',
+  approval: optional(
+    object<NonNullable<Policy['approval']>>({
+      for: 'text',
+      each: 'text',
+      scope: 'text',
+      quorum: 'integer',
+      timeout: 'integer',
+    }),
+  ),
+  limits: optional(
+    object<NonNullable<Policy['limits']>>({
+      uses_per_hour: 'optional integer',
+      bytes_per_hour: 'optional integer',
+      concurrent: 'optional integer',
+    }),
+  ),
+  created_at: 'text',
+});
 
 export class Policies {
   readonly #api: ApiClient;

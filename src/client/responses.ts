@@ -43,10 +43,15 @@ export async function readText(response: Response, maxBytes: number, fatal = fal
   const decoder = new TextDecoder('utf-8', { fatal });
   let text = '';
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new LeaseholdError('INVALID_RESPONSE', `the response is longer than ${maxBytes} bytes`);
-    text += decoder.decode(chunk, { stream: true });
+  // WHY not `for await`: Safari's streams are not iterable.
+  const reader = response.body?.getReader();
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+    bytes += part.value.length;
+    if (bytes > maxBytes) {
+      reader?.cancel().catch(() => undefined);
+      throw new LeaseholdError('INVALID_RESPONSE', `the response is longer than ${maxBytes} bytes`);
+    }
+    text += decoder.decode(part.value, { stream: true });
   }
   return { text: text + decoder.decode(), bytes };
 }
@@ -71,7 +76,7 @@ export async function toError(response: Response): Promise<LeaseholdError> {
     retryAfterSeconds: Number(headers.get('retry-after')) || null,
   };
   if (typeof error?.code === 'string' && typeof error.message === 'string') {
-    return new LeaseholdError(error.code, error.message, details);
+    return new LeaseholdError(error.code, error.message, { ...details, approvalId: error.approval_id ?? null });
   }
   // The health endpoint of a service that is not healthy.
   if (typeof data?.status === 'string') {

@@ -12,6 +12,7 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   'RATE_LIMITED',
   'UNAVAILABLE',
   'VAULT_LOCKED',
+  'APPROVAL_PENDING',
 ]);
 
 export function isTransient(error: unknown): error is LeaseholdError {

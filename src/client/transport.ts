@@ -13,6 +13,11 @@ const CERTIFICATE_FAULT =
 export interface AuthProvider {
   /** The bearer token of a request; null for an anonymous one. @throws LeaseholdError */
   token(signal: AbortSignal): Promise<string | null>;
+  /**
+   * The part of a browser's session that is not in its cookie; null without a session. A provider that has this
+   * function returns no token: the browser sends the cookie, and only to the origin of the page.
+   */
+  sessionPart?(): string | null;
   /** Reports a rejected token. Returns whether `token` may return another one now. */
   invalidate(rejected: string): boolean;
 }
@@ -30,6 +35,8 @@ export interface RequestSpec {
    */
   readonly retry: 'never' | 'always' | 'idempotency-key' | 'if-not-applied';
   readonly signal?: AbortSignal | undefined;
+  /** Whether a browser accepts a cookie from the response; by default only where the caller has a browser session. */
+  readonly credentials?: 'same-origin';
   /** Limit on the response; a general one by default. */
   readonly maxBytes?: number;
   /** For each try; that of the client by default. */
@@ -54,6 +61,10 @@ export interface TransportParts {
   readonly timeoutMs: number;
   /** Further tries after the first. */
   readonly retries: number;
+  /** Further tries of a request that waits for an approval. */
+  readonly approvalRetries: number;
+  /** Called after each try that found no answer. */
+  readonly onApprovalPending: ((approvalId: string) => void) | undefined;
 }
 
 export class Transport {
@@ -98,6 +109,7 @@ export class Transport {
     const headers = spec.retry === 'idempotency-key' ? { 'idempotency-key': crypto.randomUUID() } : {};
     let mayBeApplied = false;
     let hasNewToken = false;
+    let pendingTries = 0;
     for (let attempt = 1; ; attempt++) {
       let token: string | null = null;
       let isSent = false;
@@ -105,7 +117,8 @@ export class Transport {
         signal.throwIfAborted();
         token = await caller.token(signal);
         isSent = true;
-        return await this.#send(spec, { ...headers, ...spec.headers }, token, read);
+        const authentication = toAuthentication(caller, token);
+        return await this.#send(spec, { ...headers, ...authentication.headers, ...spec.headers }, authentication, read);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
@@ -114,6 +127,14 @@ export class Transport {
         if (error.status === 401 && token !== null && !hasNewToken && caller.invalidate(token)) {
           hasNewToken = true;
           attempt -= 1; // rejected before it took effect
+          continue;
+        }
+        if (error.code === 'APPROVAL_PENDING') {
+          // WHY for every call: nothing was done, and the same request goes on waiting for the same approval.
+          const wait = this.#pauseForApproval(++pendingTries, error);
+          if (wait === null) throw error;
+          attempt = 0; // the service responded
+          await pause(wait, signal);
           continue;
         }
         const isRisky = spec.retry === 'never' || (spec.retry === 'if-not-applied' && mayHaveSucceeded(error));
@@ -126,10 +147,17 @@ export class Transport {
     }
   }
 
+  /** Null once the tries are used up. */
+  #pauseForApproval(tries: number, error: LeaseholdError): number | null {
+    const { approvalRetries, onApprovalPending } = this.#parts;
+    if (error.approvalId !== null) onApprovalPending?.(error.approvalId);
+    return tries > approvalRetries ? null : backoffMs(1, error);
+  }
+
   async #send<T>(
     spec: RequestSpec,
     headers: Readonly<Record<string, string>>,
-    token: string | null,
+    { credentials }: Pick<Authentication, 'credentials'>,
     read: (response: Response, sentAt: ClockReading) => Promise<T>,
   ): Promise<T> {
     const { method, path, query = {}, body, signal, timeoutMs = this.#parts.timeoutMs } = spec;
@@ -143,7 +171,6 @@ export class Transport {
         method,
         headers: {
           accept: 'application/json',
-          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },
@@ -151,7 +178,7 @@ export class Transport {
         signal: signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]),
         // WHY: the target of a redirect must not receive the token.
         redirect: 'manual',
-        credentials: 'omit',
+        credentials: spec.credentials ?? credentials,
         cache: 'no-store',
       });
       if (!response.ok) throw await toError(response);
@@ -171,6 +198,18 @@ export class Transport {
       clearTimeout(timer);
     }
   }
+}
+
+interface Authentication {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly credentials: 'omit' | 'same-origin';
+}
+
+function toAuthentication(caller: AuthProvider, token: string | null): Authentication {
+  if (token !== null) return { headers: { authorization: `Bearer ${token}` }, credentials: 'omit' };
+  if (caller.sessionPart === undefined) return { headers: {}, credentials: 'omit' };
+  const part = caller.sessionPart();
+  return { headers: part === null ? {} : { 'x-leasehold-session-part': part }, credentials: 'same-origin' };
 }
 
 function toQuery(query: object): string {

@@ -15,8 +15,8 @@ export class ToolError extends Error {
 export class ErrorWithAdvice extends LeaseholdError {
   readonly advice: string;
 
-  constructor({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError, advice: string) {
-    super(code, message, { status, requestId, retryAfterSeconds });
+  constructor({ code, message, ...details }: LeaseholdError, advice: string) {
+    super(code, message, details);
     this.advice = advice;
   }
 }

@@ -8,6 +8,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import type { Leasehold } from '../client/leasehold.ts';
 import { ActingAgent } from './agent.ts';
 import type { AllowedCommand } from './allowlist.ts';
+import { ApprovalResults } from './approvals.ts';
 import { ToolError } from './errors.ts';
 import { FileDirectory } from './file-directory.ts';
 import { LeasedFiles } from './leased-files.ts';
@@ -26,6 +27,8 @@ import { retrieveCredential } from './tools/retrieve.ts';
 export interface McpParts {
   /** Must act as an agent; an administrator's token is rejected. */
   readonly client: Leasehold;
+  /** Of the service with the console, for links; null if browsers cannot reach it. */
+  readonly consoleAddress: string | null;
   /** Directory for files with values; null to write none. */
   readonly filesDir: string | null;
   /** Commands that the model may run. */
@@ -77,8 +80,10 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
       calls.delete(call);
     }
   };
+  const approvals = new ApprovalResults(parts.consoleAddress);
   const offered = new Map<string, RegisteredTool>();
-  const add = (tool: Parameters<typeof offer>[0]): void => void offered.set(tool.name, offer(tool, gate, log));
+  const add = (tool: Parameters<typeof offer>[0]): void =>
+    void offered.set(tool.name, offer(tool, gate, approvals, log));
   // WHY first: models prefer the tools that they read first.
   add(httpRequest({ client, acting, outstanding, stopping: stopping.signal }));
   add(listCredentials(client));

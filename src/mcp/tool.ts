@@ -5,7 +5,6 @@
  */
 
 import {
-  type CallToolResult,
   fromJsonSchema,
   type JsonSchemaType,
   type jsonSchemaValidator,
@@ -18,6 +17,7 @@ import { Type } from '../api/schema.ts';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errno.ts';
+import type { ApprovalResults } from './approvals.ts';
 import { ErrorWithAdvice, ToolError } from './errors.ts';
 
 /** For a tool that only reads from the vault. */
@@ -100,6 +100,7 @@ const VALIDATOR: jsonSchemaValidator = {
 export function offer<Input extends TObject, Output extends TObject>(
   tool: Tool<Input, Output>,
   gate: CallLimiter,
+  approvals: ApprovalResults,
   log: (line: string) => void,
 ): RegisteredTool {
   const { name, title, description, annotations } = tool;
@@ -112,11 +113,13 @@ export function offer<Input extends TObject, Output extends TObject>(
     annotations: { title, ...annotations },
   };
   return (server) => {
-    server.registerTool(name, config, async (input, { mcpReq }): Promise<CallToolResult> => {
+    server.registerTool(name, config, async (input, context) => {
       try {
-        const output = await gate(() => tool.call(input, mcpReq.signal));
+        const output = await gate(() => tool.call(input, context.mcpReq.signal));
         return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: { ...output } };
       } catch (error) {
+        const result = error instanceof LeaseholdError ? approvals.resultOf(error, server, context) : null;
+        if (result !== null) return result;
         return { content: [{ type: 'text', text: sentenceOf(error, name, log) }], isError: true };
       }
     });

@@ -9,7 +9,14 @@ const RELEASE_TIMEOUT_MS = 5000;
 /** WHY waited for after an abort: the service may have issued leases whose responses are in flight. */
 const IN_FLIGHT_TIMEOUT_MS = 5000;
 /** Errors that concern a single path; the other paths are still requested, so that all errors are reported. */
-const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
+const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
+  'ACCESS_DENIED',
+  'NOT_FOUND',
+  'APPROVAL_DENIED',
+  'APPROVAL_TIMED_OUT',
+  'APPROVAL_WITHDRAWN',
+  'NO_APPROVER',
+]);
 
 /** The calls of the client library that are used here. */
 export interface LeaseClient {

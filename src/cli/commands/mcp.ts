@@ -34,6 +34,7 @@ export const mcp = defineCommand({
     { line: 'leasehold mcp --agent coder --http 127.0.0.1:7800', does: 'serve HTTP and print the address and token' },
   ],
   printsNoRecords: true,
+  returnsPending: true,
   run: serve,
 });
 
@@ -56,6 +57,7 @@ async function serve(invocation: Invocation, flags: FlagValues<typeof FLAGS>): P
   }
   const opened = await openMcp({
     client: invocation.connect(),
+    consoleAddress: settings.address.value.startsWith('unix:') ? null : settings.address.value.replace(/\/+$/, ''),
     filesDir: filesDir === null ? null : resolve(terminal.workingDirectory, filesDir),
     commands,
     allowsValues,

@@ -1,20 +1,27 @@
 /** The `operator` commands. */
 import { renameSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Operator } from '../../client/types.ts';
 import { OPERATOR_PREFIX, parseOperatorName } from '../../core/names.ts';
 import { parseRoles, ROLES } from '../../core/operator.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { CONFIRMATION_FLAGS, list, text } from '../flags.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { consoleUrl } from '../console-link.ts';
+import { CONFIRMATION_FLAGS, list, parsed, text, toggle } from '../flags.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the operator', count: 'one', completes: 'operator' } as const;
-const COLUMNS = ['name', 'roles', 'description', 'added_at'];
+const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];
+/** WHY an `@` tells: no provider's subjects have one by rule, and every e-mail address does. */
+const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identity provider', (given) =>
+  given.includes('@') ? { email: given } : { subject: given },
+);
 const ROLE_FLAG = list(
   'ROLE',
   'viewer (sees everything but values), approver (answers requests), editor (changes what policies grant it) or admin (everything); can be repeated',
@@ -30,8 +37,9 @@ function nameOf(given: string): string {
 
 const add = defineCommand({
   name: 'operator add',
-  summary: 'Add an operator with roles and a new key pair made on this machine',
+  summary: 'Add an operator, who signs in by key, passkey or identity',
   about: [
+    'With --invite, prints a link with which the operator registers a passkey. With --oidc, the operator signs in at the identity provider of the service. With either, a key is made only if you ask for one with --new-key.',
     'The private key is written to a file that only you can read, by default ~/.config/leasehold/operators/NAME.pem, where --operator NAME finds it. The service receives only the public key.',
     'An editor may touch only what policies for operator:NAME grant it. Once there is an operator with the role admin, keep the administrator’s token for emergencies: its use leaves an entry.',
   ],
@@ -41,9 +49,19 @@ const add = defineCommand({
     description: text('TEXT', 'description of the operator'),
     'new-key': text('FILE', 'write the new private key to this file', 'file'),
     'public-key': text('FILE', PUBLIC_KEY_HELP, 'file'),
+    invite: toggle('print a link for a passkey, which works once, for 24 hours'),
+    oidc: OIDC_FLAG,
   },
   examples: [
     { line: 'leasehold operator add alice --role admin', does: 'add an operator who may do everything' },
+    {
+      line: 'leasehold operator add carol --role viewer --invite',
+      does: 'add an operator who signs in with a passkey',
+    },
+    {
+      line: 'leasehold operator add dora --role viewer --oidc dora@example.com',
+      does: 'add an operator who signs in at the identity provider',
+    },
     {
       line: 'leasehold operator add bob --role approver --public-key bob.pub',
       does: 'add an operator whose key is on another machine',
@@ -54,16 +72,23 @@ const add = defineCommand({
     const name = nameOf(given);
     const roles = [...parseRoles(requireRoles(flags.role))];
     const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
-    const key = await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
-    const description = flags.description === null ? {} : { description: flags.description };
-    const body = { name, roles, public_key: key.publicKey, ...description };
+    const hasNoKey = (flags.invite || flags.oidc !== null) && flags['public-key'] === null && flags['new-key'] === null;
+    const key = hasNoKey ? null : await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
+    const body = {
+      name,
+      roles,
+      ...(key === null ? {} : { public_key: key.publicKey }),
+      ...(flags.description === null ? {} : { description: flags.description }),
+      ...(flags.oidc === null ? {} : { identity: flags.oidc }),
+    };
     try {
       await invocation.output.record(await invocation.connect().operators.add(body, { signal }));
     } catch (error) {
-      settleKeyFile(terminal, key.file, error);
+      settleKeyFile(terminal, key?.file ?? null, error);
       throw error;
     }
-    if (key.file !== null) {
+    if (flags.invite) await printInvitation(invocation, name);
+    if (key !== null && key.file !== null) {
       const keyFlag = key.file === usualFile ? '' : ` --key-file ${quoteWord(key.file)}`;
       printNotice(terminal, `The private key is in ${key.file}. Use it with: leasehold --operator ${name}${keyFlag}`);
     }
@@ -74,10 +99,42 @@ const add = defineCommand({
   },
 });
 
+/** Prints the link with which the operator registers a passkey. */
+async function printInvitation(invocation: Invocation, name: string): Promise<void> {
+  const { terminal, settings, signal } = invocation;
+  const { code, expires_at } = await invocation.connect().operators.invite(name, { signal });
+  const link = consoleUrl(settings.address.value, `enrol#${code}`);
+  printNotice(terminal, `Give this link to ${name} alone; it registers one passkey until ${expires_at}:`);
+  terminal.stderr.write(`${link}\n`);
+}
+
+const invite = defineCommand({
+  name: 'operator invite',
+  summary: 'Print a link with which an operator registers a passkey',
+  about: ['The link works once, for 24 hours. A passkey that is added or removed voids it, and so does a rotation.'],
+  arguments: [NAME],
+  async run(invocation, _flags, given) {
+    const name = nameOf(given);
+    const { code, expires_at } = await invocation.connect().operators.invite(name, invocation);
+    const link = consoleUrl(invocation.settings.address.value, `enrol#${code}`);
+    await invocation.output.record({ name, link, expires_at });
+  },
+});
+
 /** @throws UsageError */
 function requireRoles(given: readonly string[]): readonly string[] {
   if (given.length > 0) return given;
   throw new UsageError('--role is missing', `The roles are ${ROLES.join(', ')}.`);
+}
+
+/** In words. */
+function waysIn({ public_key, passkeys, identity }: Pick<Operator, 'public_key' | 'passkeys' | 'identity'>): string {
+  const ways = [
+    ...(public_key === null ? [] : ['key']),
+    ...(passkeys.length === 0 ? [] : [pluralize(passkeys.length, 'passkey')]),
+    ...(identity === null ? [] : [identity.email ?? identity.subject ?? '']),
+  ];
+  return ways.join(', ');
 }
 
 const listAll = defineCommand({
@@ -85,7 +142,11 @@ const listAll = defineCommand({
   summary: 'List operators',
   async run(invocation) {
     const operators = await Array.fromAsync(invocation.connect().operators.listAll(invocation));
-    const rows = operators.map(({ roles, ...operator }) => ({ ...operator, roles: roles.join(', ') }));
+    const rows = operators.map(({ roles, ...operator }) => ({
+      ...operator,
+      roles: roles.join(', '),
+      signs_in_with: waysIn(operator),
+    }));
     await invocation.output.records(
       rows,
       COLUMNS,
@@ -105,17 +166,23 @@ const show = defineCommand({
 
 const set = defineCommand({
   name: 'operator set',
-  summary: 'Replace the roles or the description of an operator',
+  summary: 'Replace the roles, the description or the identity of an operator',
   about: ['What the operator may do changes with its next request. The last operator with the role admin keeps it.'],
   arguments: [NAME],
-  flags: { role: ROLE_FLAG, description: text('TEXT', 'description of the operator') },
+  flags: {
+    role: ROLE_FLAG,
+    description: text('TEXT', 'description of the operator'),
+    oidc: OIDC_FLAG,
+    'no-oidc': toggle('the operator signs in at the identity provider no more'),
+  },
   async run(invocation, flags, given) {
     const name = nameOf(given);
     const { operators } = invocation.connect();
     const { signal } = invocation;
     const known = await operators.read(name, { signal });
     const roles = flags.role.length === 0 ? known.roles : [...parseRoles(flags.role)];
-    const body = { roles, description: flags.description ?? known.description };
+    const identity = flags['no-oidc'] ? { identity: null } : flags.oidc === null ? {} : { identity: flags.oidc };
+    const body = { roles, description: flags.description ?? known.description, ...identity };
     await invocation.output.record(await operators.replace(name, body, { signal }));
   },
 });
@@ -174,4 +241,4 @@ const remove = defineCommand({
   },
 });
 
-export const OPERATOR_COMMANDS: readonly Command[] = [add, listAll, show, set, rotate, remove];
+export const OPERATOR_COMMANDS: readonly Command[] = [add, invite, listAll, show, set, rotate, remove];

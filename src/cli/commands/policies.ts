@@ -1,8 +1,9 @@
 /** The commands `policy list`, `policy show` and `policy delete`. */
+
+import { toPolicy } from '../../client/policy-drafts.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS } from '../flags.ts';
-import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';

@@ -1,9 +1,9 @@
 /** `leasehold policy apply`: makes the policies of a vault match a directory of files. */
 
+import { toPolicy } from '../../client/policy-drafts.ts';
 import { defineCommand } from '../command.ts';
 import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
-import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { requireConfirmation } from '../prompt.ts';

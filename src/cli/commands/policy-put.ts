@@ -1,12 +1,14 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
+import { toPolicy, toReplacement } from '../../client/policy-drafts.ts';
+import { APPROVAL_EXTENTS, APPROVAL_FIELDS } from '../../core/approval-rule.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { LIMIT_FIELDS } from '../../core/policy-limits.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type FlagValues, type Invocation } from '../command.ts';
 import { nullIfMissing } from '../errors.ts';
 import { CONFIRMATION_FLAGS, list, parseDuration, text } from '../flags.ts';
-import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
+import { readFields } from '../policy/fields.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { readPolicyFile } from '../policy/policy-files.ts';
 import { problemsError } from '../policy/problems.ts';
@@ -23,6 +25,11 @@ const FLAGS = {
   'uses-per-hour': text('NUMBER', 'maximum number of uses of each agent in an hour'),
   'bytes-per-hour': text('NUMBER', 'maximum number of bytes that each agent may send and receive in an hour'),
   concurrent: text('NUMBER', 'maximum number of uses of each agent at the same time'),
+  approval: text('use|retrieve', 'the action that a person must approve', ['use', 'retrieve']),
+  'approval-each': text('EXTENT', 'what one approval covers: request, endpoint or host', APPROVAL_EXTENTS),
+  'approval-scope': text('SCOPE', "how long an approval counts: once, session, '5 uses' or '3600 seconds'"),
+  'approval-quorum': text('NUMBER', 'how many operators must approve (default 1)'),
+  'approval-timeout': text('DURATION', 'how long a request waits for an answer, such as 10m (default 5m)'),
   file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
   ...CONFIRMATION_FLAGS,
 };
@@ -89,6 +96,14 @@ const LIMIT_FLAGS = {
   concurrent: 'concurrent',
 } as const;
 
+const APPROVAL_FLAGS = {
+  for: 'approval',
+  each: 'approval-each',
+  scope: 'approval-scope',
+  quorum: 'approval-quorum',
+  timeout: 'approval-timeout',
+} as const;
+
 const FLAG_OF: Readonly<Record<string, string>> = {
   principal: '--principal',
   resources: '--resource',
@@ -98,6 +113,12 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   'limits.uses_per_hour': '--uses-per-hour',
   'limits.bytes_per_hour': '--bytes-per-hour',
   'limits.concurrent': '--concurrent',
+  approval: '--approval',
+  'approval.for': '--approval',
+  'approval.each': '--approval-each',
+  'approval.scope': '--approval-scope',
+  'approval.quorum': '--approval-quorum',
+  'approval.timeout': '--approval-timeout',
 };
 
 /** Neither paths nor actions contain commas. */
@@ -113,13 +134,31 @@ function limitsOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, numb
   return given.length === 0 ? null : Object.fromEntries(given);
 }
 
+/** Null if no flag demands an approval. */
+function approvalOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, unknown>> | null {
+  const given = APPROVAL_FIELDS.flatMap((field): [string, string | number][] => {
+    const text = flags[APPROVAL_FLAGS[field]];
+    if (text === null) return [];
+    if (field === 'timeout') return [[field, parseDuration(text) ?? Number.NaN]];
+    return [[field, field === 'quorum' ? Number(text) : text]];
+  });
+  return given.length === 0 ? null : Object.fromEntries(given);
+}
+
 /** @throws UsageError */
 async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
   const { file, principal, 'max-ttl': maxTtl } = flags;
   const limits = limitsOf(flags);
+  const approval = approvalOf(flags);
   const [resources, actions] = [listOf(flags.resource), listOf(flags.action)];
   if (file !== null) {
-    if (principal !== null || maxTtl !== null || limits !== null || resources.length + actions.length > 0)
+    if (
+      principal !== null ||
+      maxTtl !== null ||
+      limits !== null ||
+      approval !== null ||
+      resources.length + actions.length > 0
+    )
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
     return readPolicyFile(invocation, file, name);
   }
@@ -129,6 +168,7 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     ...(actions.length === 0 ? {} : { actions }),
     ...(maxTtl === null ? {} : { max_ttl: parseDuration(maxTtl) ?? maxTtl }),
     ...(limits === null ? {} : { limits }),
+    ...(approval === null ? {} : { approval }),
   };
   const read = readFields(fields, name);
   if ('draft' in read) return read.draft;

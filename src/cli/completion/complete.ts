@@ -48,11 +48,13 @@ export async function printCompletions(
       const resolve = () => resolveSettings((name) => flags.get(name) ?? null, silent);
       const settings = await resolve();
       const signal = AbortSignal.timeout(serviceMs);
-      const context = { terminal: silent, settings, signal, rest: [], field: null, resolveSettings: resolve };
+      const fixed = { rest: [], field: null, waitsForApprovals: false };
+      const context = { ...fixed, terminal: silent, settings, signal, resolveSettings: resolve };
       invocation = createInvocation(context);
-      const { noun, before, begun } = target;
+      const { noun, before, begun, verbs = [] } = target;
       const names = (await findNames(invocation, noun, begun)).filter((name) => name.startsWith(begun));
-      offers = names.map((name) => ({ word: before + name, description: null }));
+      const begunVerbs = verbs.filter(({ word }) => word.startsWith(begun));
+      offers = [...begunVerbs, ...names.map((name) => ({ word: before + name, description: null }))];
     }
   } catch {
     // Without valid settings or an identity nothing is offered.
@@ -86,7 +88,7 @@ function ownAgents({ settings, terminal }: Invocation): string[] {
 export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
   const found: string[] = [];
   try {
-    const { credentials, agents, operators, policies } = vault;
+    const { credentials, agents, operators, policies, approvals } = vault;
     const options = { signal };
     const rows =
       noun === 'path'
@@ -95,8 +97,11 @@ export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own a
           ? agents.listAll(options)
           : noun === 'operator'
             ? operators.listAll(options)
-            : policies.listAll(options);
-    for await (const row of rows) found.push('path' in row ? row.path : row.name);
+            : noun === 'policy'
+              ? policies.listAll(options)
+              : approvals.listAll({ status: 'pending' }, options);
+    for await (const row of rows)
+      found.push('approval_id' in row ? row.approval_id : 'path' in row ? row.path : row.name);
   } catch {
     // Unreachable, denied or too slow: return what was received.
   }

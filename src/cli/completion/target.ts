@@ -10,12 +10,18 @@ export interface Offer {
 }
 
 /** Names looked up on this machine or in the service. */
-export type NameKind = 'path' | 'agent' | 'own agent' | 'operator' | 'policy';
+export type NameKind = 'path' | 'agent' | 'own agent' | 'operator' | 'policy' | 'approval';
 
 type Target =
   | { readonly kind: 'words'; readonly offers: readonly Offer[] }
   /** `before` precedes the name in the same word, as in `--path=`. */
-  | { readonly kind: 'names'; readonly noun: NameKind; readonly before: string; readonly begun: string }
+  | {
+      readonly kind: 'names';
+      readonly noun: NameKind;
+      readonly before: string;
+      readonly begun: string;
+      readonly verbs?: readonly Offer[];
+    }
   | { readonly kind: 'file' | 'directory' | 'command' };
 
 export interface Position {
@@ -36,7 +42,10 @@ export function locateCursor(words: readonly string[], commands: readonly Comman
   const [typed, begun] = [words.slice(0, -1), words.at(-1) ?? ''];
   const named = operandsOf(tokensOf(typed, COMMON));
   const names = named[0] === 'help' ? named.slice(1) : named;
-  const command = commands.find(({ name }) => [1, 2, 3].some((count) => name === names.slice(0, count).join(' ')));
+  // The longest name counts: `approve list` is not `approve` with an argument.
+  const command = [3, 2, 1]
+    .map((count) => commands.find(({ name }) => name === names.slice(0, count).join(' ') && names.length >= count))
+    .find((found) => found !== undefined);
   const known = command === undefined ? COMMON : new Map(Object.entries(flagsOf(command)));
   const tokens = tokensOf(typed, known);
   const flags = new Map<string, string>();
@@ -66,7 +75,9 @@ export function locateCursor(words: readonly string[], commands: readonly Comman
     }
     if (command === undefined) return toWords(nameOffers(names, commands), begun);
     const argument = operandsOf(tokens).length - (named.length - names.length) - command.name.split(' ').length;
-    return toTarget(argumentAt(command, argument)?.completes, '', begun);
+    const target = toTarget(argumentAt(command, argument)?.completes, '', begun);
+    const verbs = argument === 0 ? nameOffers(command.name.split(' '), commands) : [];
+    return target.kind === 'names' && verbs.length > 0 ? { ...target, verbs } : target;
   }
 }
 
@@ -116,6 +127,7 @@ function toTarget(completes: Completes | undefined, before: string, begun: strin
     case 'own agent':
     case 'operator':
     case 'policy':
+    case 'approval':
       return { kind: 'names', noun: completes, before, begun };
     case 'assignment':
     case 'path or assignment': {

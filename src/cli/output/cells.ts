@@ -1,4 +1,5 @@
 /** Formats fields of a record on one line. */
+import { escapeInvisible } from '../../core/invisible-text.ts';
 
 /** A record with the field names of the HTTP interface. */
 export type Printable = { readonly [field: string]: unknown };
@@ -16,12 +17,10 @@ export function toCell(value: unknown): string {
   return escapeControls(isWords ? value.join(', ') : toText(value));
 }
 
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-/** Escapes control and formatting characters, line separators and lone surrogates, as JSON does. */
+/** Escapes control characters and all that is invisible or looks like a blank, as JSON does. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return text.replaceAll(UNSAFE, (character) => character.split('').map(toEscape).join(''));
+  return escapeInvisible(text, (character) => character.split('').map(toEscape).join(''));
 }
 
 /** The same for text of several lines. JSON text keeps its meaning. */

@@ -2,24 +2,18 @@
  * An access query: whether an agent may perform an action on a path. It is validated and evaluated here or by the
  * service.
  */
+
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
+import type { AccessQuery } from '../../core/access-explanation.ts';
 import { decide, explain } from '../../core/decision.ts';
-import { type PrincipalName, parsePrincipalName } from '../../core/names.ts';
-import { type CredentialPath, parsePath } from '../../core/path.ts';
-import type { Action, Policy, PolicyDraft } from '../../core/policy.ts';
+import { ruleBroken } from '../../core/errors.ts';
+import { parsePrincipalName } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import type { Policy, PolicyDraft } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
 import { parseMethod } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { actionRule } from './fields.ts';
-import { ruleBroken } from './problems.ts';
-
-export interface AccessQuery {
-  readonly agent: PrincipalName;
-  readonly action: Action;
-  readonly path: CredentialPath;
-  /** With the action `use`, as it was written. */
-  readonly request: { readonly method: string; readonly url: string } | null;
-}
 
 type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: readonly string[] };
 

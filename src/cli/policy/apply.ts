@@ -2,7 +2,7 @@
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
-import { toReplacement } from './fields.ts';
+import { toReplacement } from '../../client/policy-drafts.ts';
 import type { Plan, Step } from './plan.ts';
 
 interface ApplyCallbacks {

@@ -3,13 +3,15 @@
  */
 
 import type { Simulation } from '../../client/types.ts';
+import type { AccessQuery } from '../../core/access-explanation.ts';
+import { ruleBroken } from '../../core/errors.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';
 import { parseDuration } from '../flags.ts';
-import { type AccessQuery, type Ask, readQuestion, requestSuffix } from './access-query.ts';
+import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
-import { type Problem, problemsError, ruleBroken } from './problems.ts';
+import { type Problem, problemsError } from './problems.ts';
 
 export interface Expectation {
   /** From 1. */

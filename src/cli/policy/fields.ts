@@ -1,18 +1,13 @@
 /** Validates the fields of a policy in a file, and reports all unknown, missing and invalid fields together. */
 
-import type { PolicyReplacement, Policy as PolicyText } from '../../client/types.ts';
+import type { PolicyReplacement } from '../../client/types.ts';
+import { APPROVAL_FIELDS, type ApprovalFields, parseApprovalRule } from '../../core/approval-rule.ts';
+import { ruleBroken } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
-import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import {
-  fromLimitFields,
-  LIMIT_FIELDS,
-  type LimitFields,
-  parseLimits,
-  toLimitFields,
-} from '../../core/policy-limits.ts';
+import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
+import { LIMIT_FIELDS, type LimitFields, parseLimits } from '../../core/policy-limits.ts';
 import { parseDuration } from '../flags.ts';
-import { ruleBroken } from './problems.ts';
 
 const SHOWN_NAME = /^[\w.-]{1,40}$/;
 
@@ -33,6 +28,7 @@ const RULES: Readonly<Record<string, Rules>> = {
     return [Number.isNaN(seconds) ? `max_ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'max_ttl'))];
   },
   limits: limitRules,
+  approval: approvalRules,
 };
 const FIELDS = Object.keys(RULES);
 
@@ -53,11 +49,12 @@ export function readFields(value: unknown, name: string): Read {
   if (problems.length > 0) return { problems };
   const { principal, resources, actions } = fields as unknown as PolicyReplacement;
   const limits = has('limits') ? (fields['limits'] as LimitFields) : undefined;
+  const approval = has('approval') ? (fields['approval'] as ApprovalFields) : undefined;
   const maxTtlSeconds = has('max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
   // The parser of the service, so both accept the same policies.
   const rule = ruleBroken(() => {
-    draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds, limits });
+    draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds, limits, approval });
   });
   return draft === null ? { problems: [rule ?? 'is not a policy'] } : { draft };
 }
@@ -76,6 +73,17 @@ function limitRules(value: unknown): (string | null)[] {
   const unknown = Object.keys(value).filter((field) => !known.includes(field));
   if (unknown.length > 0) return unknown.map((field) => unknownField(field, [...known], 'limits.'));
   return [ruleBroken(() => parseLimits(value))];
+}
+
+/** That the action is one of the policy's is checked with the whole policy. */
+function approvalRules(value: unknown): (string | null)[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [`approval: must contain for, and optionally ${APPROVAL_FIELDS.slice(1).join(', ')}`];
+  }
+  const known: readonly string[] = APPROVAL_FIELDS;
+  const unknown = Object.keys(value).filter((field) => !known.includes(field));
+  if (unknown.length > 0) return unknown.map((field) => unknownField(field, [...known], 'approval.'));
+  return [ruleBroken(() => parseApprovalRule(value as ApprovalFields, ACTIONS))];
 }
 
 export const DURATION_RULE = 'must be a whole number of seconds, or a duration such as 15m';
@@ -99,25 +107,4 @@ export function actionRule(text: string, where: string): string | null {
   if ((ACTIONS as readonly string[]).includes(text)) return null;
   const meant = nearest(text.toLowerCase(), ACTIONS);
   return `${where}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
-}
-
-/**
- * A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not
- * know.
- */
-export function toPolicy({ max_ttl: maxTtlSeconds, created_at, limits: given, ...policy }: PolicyText): Policy {
-  const limits = given === undefined ? null : fromLimitFields(given);
-  const fields = { ...policy, maxTtlSeconds, limits, createdAt: Date.parse(created_at) };
-  return fields as unknown as Policy;
-}
-
-export function toReplacement({
-  principal,
-  resources,
-  actions,
-  maxTtlSeconds,
-  limits,
-}: PolicyDraft): PolicyReplacement {
-  const fields = { principal, resources: [...resources], actions: [...actions], max_ttl: maxTtlSeconds };
-  return limits === null ? fields : { ...fields, limits: toLimitFields(limits) };
 }

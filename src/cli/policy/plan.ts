@@ -5,8 +5,8 @@
 
 import type { PolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
+import { approvalTexts, compare, directionOf, type FieldChange, limitTexts } from '../../core/policy-comparison.ts';
 import { type Printable, toCell } from '../output/cells.ts';
-import { compare, directionOf, type FieldChange, limitTexts } from './comparison.ts';
 
 export interface Step {
   readonly change: 'create' | 'replace' | 'delete';
@@ -90,14 +90,16 @@ export function stepLines(step: Step): string[] {
   const { principal, actions, resources, maxTtlSeconds } = policy;
   const limits = limitTexts(policy);
   const within = limits.length === 0 ? '' : `, at most ${limits.join(', ')}`;
-  return [head, `    ${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s${within}`];
+  const approval = policy.approval === null ? '' : `, with an approval (${approvalTexts(policy).join(', ')})`;
+  const grants = `${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s`;
+  return [head, `    ${grants}${within}${approval}`];
 }
 
 function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
   return `    ${field}: ${toShown(from)} → ${toShown(to)}${isWider ? '  (wider)' : ''}`;
 }
 
-/** Only limits can be empty. */
+/** Only limits and approvals can be empty. */
 const toShown = (value: FieldChange['from']): string =>
   Array.isArray(value) && value.length === 0 ? 'none' : toCell(value);
 

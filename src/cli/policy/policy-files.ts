@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
+import { ruleBroken } from '../../core/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
@@ -14,7 +15,7 @@ import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
-import { type Problem, problemsError, ruleBroken } from './problems.ts';
+import { type Problem, problemsError } from './problems.ts';
 
 /** Twice the size of the largest valid policy. */
 const MAX_FILE_BYTES = 256 * 1024;

@@ -1,6 +1,5 @@
 /** Problems in files of the user, reported together with their locations. */
 
-import { ApiError } from '../../core/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { toCell } from '../output/cells.ts';
 
@@ -19,15 +18,4 @@ export function problemsError(problems: readonly Problem[], then: string): Usage
   if (problems.length > MAX_SHOWN) lines.push(`and ${problems.length - MAX_SHOWN} more`);
   const head = problems.length === 1 ? '' : `${problems.length} problems\n`;
   return new UsageError(`${head}${lines.join('\n')}`, then);
-}
-
-/** The rule that `parse` reports; null when it succeeds. */
-export function ruleBroken(parse: () => unknown): string | null {
-  try {
-    parse();
-    return null;
-  } catch (error) {
-    if (error instanceof ApiError) return error.message;
-    throw error;
-  }
 }

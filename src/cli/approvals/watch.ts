@@ -1,0 +1,174 @@
+/** `leasehold approve` without an id: shows each request as it arrives, and takes one key for its answer. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { groupApprovals } from '../../client/approval-groups.ts';
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { isTransient } from '../../client/retries.ts';
+import type { Approval, ListedApproval } from '../../client/types.ts';
+import { printNotice, type Terminal } from '../terminal.ts';
+import { answerAll, type GivenAnswer } from './answers.ts';
+import { approvalCard, promptFor } from './card.ts';
+import { KeyPresses } from './key-presses.ts';
+
+const POLL_INTERVAL_MS = 1000;
+const IDLE_PROMPT = 'Nothing waits for an answer. New requests are shown here.  [q] quit ';
+
+export interface WatchOptions {
+  readonly terminal: Terminal;
+  readonly vault: Leasehold;
+  readonly signal: AbortSignal;
+  /** Reads a line; empty without a reason. */
+  askReason(): Promise<string>;
+}
+
+type Group = readonly [ListedApproval, ...ListedApproval[]];
+
+export class ApprovalWatch {
+  readonly #options: WatchOptions;
+  readonly #keys: KeyPresses;
+  /** Answered or skipped here. */
+  readonly #done = new Set<string>();
+  /** By how much the service's clock is ahead. */
+  #aheadMs = 0;
+  #self = '';
+  #isReachable = true;
+
+  private constructor(options: WatchOptions, keys: KeyPresses) {
+    this.#options = options;
+    this.#keys = keys;
+  }
+
+  /** Resolves when the operator quits. @throws LeaseholdError, UsageError without a terminal */
+  static async run(options: WatchOptions): Promise<void> {
+    using keys = new KeyPresses(options.terminal);
+    const signal = AbortSignal.any([options.signal, keys.interrupted]);
+    const watch = new ApprovalWatch({ ...options, signal }, keys);
+    await watch.#prepare();
+    while (await watch.#next());
+  }
+
+  async #prepare(): Promise<void> {
+    const { vault, signal } = this.#options;
+    this.#aheadMs = -(await vault.clockDifference({ signal }));
+    this.#self = await readOwnName(vault, signal);
+  }
+
+  /** Returns false when the operator quits. */
+  async #next(): Promise<boolean> {
+    const [group] = await this.#open();
+    if (group !== undefined) return this.#answer(group);
+    const key = await this.#askWhile('', IDLE_PROMPT, ['q'], async () => (await this.#open()).length > 0);
+    return key !== 'q';
+  }
+
+  /** The requests that this operator has not dealt with. */
+  async #open(): Promise<readonly Group[]> {
+    const { vault, signal } = this.#options;
+    const pending = await Array.fromAsync(vault.approvals.listAll({ status: 'pending' }, { signal }));
+    const isOpen = ({ approval_id, approvals }: ListedApproval): boolean =>
+      !this.#done.has(approval_id) && !approvals.some(({ operator }) => operator === this.#self);
+    return groupApprovals(pending.filter(isOpen));
+  }
+
+  async #answer(group: Group): Promise<boolean> {
+    const { vault, terminal, signal } = this.#options;
+    const read = await Promise.all(group.map(({ approval_id: id }) => vault.approvals.read(id, { signal })));
+    const [first, ...others] = read.filter(({ status }) => status === 'pending');
+    if (first === undefined) return true;
+    const shown: readonly [Approval, ...Approval[]] = [first, ...others];
+    const now = Date.now() + this.#aheadMs;
+    const text = `${approvalCard(shown, { columns: terminal.stderr.columns ?? 80, now })}\n`;
+    const { prompt, allowed } = promptFor(shown, ['d', 's', 'q']);
+    const key = await this.#askWhile(text, prompt, allowed, () => this.#hasEnded(shown));
+    if (key === 'q') return false;
+    if (key === null) printNotice(terminal, await this.#describeEnd(first));
+    const answer = key === 'a' || key === 'd' ? await this.#toAnswer(key) : null;
+    if (answer !== null) {
+      const sentences = await answerAll(vault.approvals, shown, answer, signal);
+      for (const [sentence, count] of sentences) {
+        printNotice(terminal, count === 1 ? sentence : `${sentence} (${count} requests)`);
+      }
+    }
+    for (const { approval_id } of shown) this.#done.add(approval_id);
+    return true;
+  }
+
+  async #toAnswer(key: 'a' | 'd'): Promise<GivenAnswer> {
+    if (key === 'a') return { isApproved: true, reason: null };
+    const reason = await this.#keys.suspend(() => this.#options.askReason());
+    return { isApproved: false, reason: reason === '' ? null : reason };
+  }
+
+  /** Whether none of the requests waits any more. */
+  async #hasEnded(group: readonly Approval[]): Promise<boolean> {
+    const { vault, signal } = this.#options;
+    for (const { approval_id: id } of group) {
+      if ((await vault.approvals.read(id, { signal })).status === 'pending') return false;
+    }
+    return true;
+  }
+
+  async #describeEnd({ approval_id: id }: Approval): Promise<string> {
+    const { vault, signal } = this.#options;
+    const { status, answered_by: by } = await vault.approvals.read(id, { signal });
+    if (status === 'timed_out') return 'The request timed out meanwhile.';
+    return `The request was ${status}${by === null ? '' : ` by ${by}`} meanwhile.`;
+  }
+
+  /** Resolves to the key, or to null once `isOver` is true. */
+  async #askWhile(
+    text: string,
+    prompt: string,
+    keys: readonly string[],
+    isOver: () => Promise<boolean>,
+  ): Promise<string | null> {
+    const ended = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, ended.signal]);
+    const look = async (): Promise<void> => {
+      do await sleep(POLL_INTERVAL_MS, undefined, { signal });
+      while (!(await this.#tolerate(isOver)));
+    };
+    let isEnd = false;
+    void look().then(
+      () => {
+        isEnd = true;
+        ended.abort();
+      },
+      (error: unknown) => ended.abort(error),
+    );
+    try {
+      return await this.#keys.ask(text, prompt, keys, signal);
+    } catch (error) {
+      if (isEnd) return null;
+      throw error;
+    } finally {
+      ended.abort();
+    }
+  }
+
+  /** A service that does not respond is asked again. */
+  async #tolerate(isOver: () => Promise<boolean>): Promise<boolean> {
+    try {
+      const result = await isOver();
+      this.#isReachable = true;
+      return result;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      const { terminal } = this.#options;
+      if (this.#isReachable) terminal.stderr.write('\n');
+      if (this.#isReachable) printNotice(terminal, `${error.message}; trying again`);
+      this.#isReachable = false;
+      return false;
+    }
+  }
+}
+
+/** Empty for the administrator, who has no session. */
+async function readOwnName(vault: Leasehold, signal: AbortSignal): Promise<string> {
+  try {
+    return (await vault.readSession({ signal })).agent_name;
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.status === 404) return '';
+    throw error;
+  }
+}

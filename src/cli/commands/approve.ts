@@ -1,0 +1,133 @@
+/** The `approve` commands: operators answer what agents may do only with an approval. */
+import { isReadable } from '../../client/approval-groups.ts';
+import type { Approval } from '../../client/types.ts';
+import { APPROVAL_STATUSES } from '../../core/approval.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/answers.ts';
+import { approvalCard, promptFor } from '../approvals/card.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { Declined } from '../errors.ts';
+import { choice, text, toggle } from '../flags.ts';
+import { askLine } from '../prompt.ts';
+import { printNotice } from '../terminal.ts';
+
+const ID = { name: 'ID', help: 'id of the approval', count: 'one', completes: 'approval' } as const;
+const COLUMNS = ['approval_id', 'status', 'agent_name', 'action', 'path', 'requested_at', 'host', 'purpose'];
+const UNREADABLE = 'Not approved: the request is not readable any more. Deny it, and the agent can ask again.';
+
+/** As it is printed in messages and in the log: `approval:<id>`, or the id alone. */
+function idOf(given: string): string {
+  return given.replace(/^approval:/, '');
+}
+
+async function readCard(invocation: Invocation, id: string) {
+  const { terminal, signal } = invocation;
+  const vault = invocation.connect();
+  const aheadMs = -(await vault.clockDifference({ signal }));
+  const approval = await vault.approvals.read(id, { signal });
+  const columns = terminal.stderr.columns ?? 80;
+  return { approval, card: approvalCard([approval], { columns, now: Date.now() + aheadMs }) };
+}
+
+/** @throws Declined */
+async function askForAnswer(invocation: Invocation, approval: Approval, card: string): Promise<GivenAnswer> {
+  const { KeyPresses } = await import('../approvals/key-presses.ts');
+  using keys = new KeyPresses(invocation.terminal);
+  const { prompt, allowed } = promptFor([approval], ['d', 'q']);
+  const key = await keys.ask(`${card}\n`, prompt, allowed, invocation.signal);
+  if (key === 'q') throw new Declined();
+  if (key === 'a') return { isApproved: true, reason: null };
+  return { isApproved: false, reason: await keys.suspend(() => askReason(invocation)) };
+}
+
+/** Null without a reason. */
+async function askReason(invocation: Invocation): Promise<string | null> {
+  return (await askLine(invocation, 'Reason, for the agent and the log (Enter for none): ')).trim() || null;
+}
+
+const approve = defineCommand({
+  name: 'approve',
+  summary: 'Answer the requests of agents that wait for an approval',
+  about: [
+    'Without ID, shows each request as it arrives, exactly as it would be sent, and takes one key for its answer: a approves, d denies, s skips, q quits. What is typed before a request is shown has no effect. Requests of an agent to the same endpoint within 2 seconds are shown together, and one key answers all of them.',
+    'With ID, shows that request and takes the same keys. --yes approves it and --deny denies it without asking, as scripts need it. The exit code is 3 if nothing was answered.',
+    'Only operators with the role approver or admin can answer, and none can answer its own request. The administrator’s token can too; once there are operators, that leaves a separate entry in the log.',
+  ],
+  arguments: [{ ...ID, count: 'optional' }],
+  flags: {
+    yes: toggle('approve ID without asking', { short: 'y' }),
+    deny: toggle('deny ID'),
+    reason: text('TEXT', 'why it is denied, for the agent and the log'),
+  },
+  examples: [
+    { line: 'leasehold approve', does: 'watch, and answer each request with one key' },
+    { line: 'leasehold approve ID --deny --reason "wrong account"', does: 'deny one request' },
+  ],
+  async run(invocation, { yes, deny, reason }, given) {
+    if (yes && deny) throw new UsageError('give --yes or --deny, not both');
+    if (reason !== null && !deny) throw new UsageError('--reason requires --deny');
+    if (given === null) {
+      if (yes || deny) throw new UsageError('--yes and --deny require an ID', 'leasehold approve list');
+      return watch(invocation);
+    }
+    const { approvals } = invocation.connect();
+    const { signal, terminal, output } = invocation;
+    const id = idOf(given);
+    const { approval, card } = await readCard(invocation, id);
+    if (yes && !isReadable(approval)) throw new Declined(UNREADABLE);
+    const answer = yes || deny ? { isApproved: yes, reason } : await askForAnswer(invocation, approval, card);
+    const answered = await sendAnswer(approvals, approval, answer, signal);
+    if (output.isForPeople) printNotice(terminal, describeAnswer(answered));
+    else await output.record(answered);
+  },
+});
+
+async function watch(invocation: Invocation): Promise<void> {
+  const { terminal, signal } = invocation;
+  // WHY a dynamic import: the other commands start faster without it.
+  const { ApprovalWatch } = await import('../approvals/watch.ts');
+  const askReasonText = async (): Promise<string> => (await askReason(invocation)) ?? '';
+  await ApprovalWatch.run({ terminal, signal, vault: invocation.connect(), askReason: askReasonText });
+}
+
+const listAll = defineCommand({
+  name: 'approve list',
+  summary: 'List the requests for approval of the last days, newest first',
+  about: ['Agents see their own. A request and its answer stay listed for a week.'],
+  flags: {
+    status: choice('STATUS', APPROVAL_STATUSES, `only those that are ${APPROVAL_STATUSES.join(', ')}`),
+    'agent-name': text('NAME', 'only those of this agent', 'agent'),
+  },
+  async run(invocation, { status, 'agent-name': agent }) {
+    const filter = { ...(status === null ? {} : { status }), ...(agent === null ? {} : { agent }) };
+    const { approvals } = invocation.connect();
+    const rows = await Array.fromAsync(approvals.listAll(filter, invocation));
+    await invocation.output.records(rows, COLUMNS, 'No requests for approval.');
+  },
+});
+
+const show = defineCommand({
+  name: 'approve show',
+  summary: 'Show a request for approval with the exact request',
+  arguments: [ID],
+  async run(invocation, _flags, given) {
+    const { approval, card } = await readCard(invocation, idOf(given));
+    if (invocation.output.isForPeople) invocation.output.text(card.trimEnd());
+    else await invocation.output.record(approval);
+  },
+});
+
+const withdraw = defineCommand({
+  name: 'approve withdraw',
+  summary: 'Withdraw a request for approval, or end what an approval still allows',
+  about: ['An agent withdraws its own requests, an operator any.'],
+  arguments: [ID],
+  printsNoRecords: true,
+  async run(invocation, _flags, given) {
+    const id = idOf(given);
+    await invocation.connect().approvals.withdraw(id, invocation);
+    printNotice(invocation.terminal, `Withdrew approval:${id}.`);
+  },
+});
+
+export const APPROVE_COMMANDS: readonly Command[] = [approve, listAll, show, withdraw];

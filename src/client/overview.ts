@@ -1,0 +1,59 @@
+/** Calls that show the vault as a whole. SOURCE: docs/api.md, "Overview". */
+import type { ApiClient, CallOptions } from './api-client.ts';
+import {
+  decodeAttention,
+  decodeLatency,
+  decodeMatrix,
+  decodeNodes,
+  decodeSearch,
+  decodeTree,
+} from './decode-overview.ts';
+import type {
+  Attention,
+  Latency,
+  Matrix,
+  MatrixQuery,
+  SearchQuery,
+  SearchResults,
+  Tree,
+  TreeQuery,
+  VaultNode,
+} from './types.ts';
+
+export class Overview {
+  readonly #api: ApiClient;
+
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
+
+  /** The decisions of a page of agents on a page of credentials. */
+  matrix(query: MatrixQuery = {}, options: CallOptions = {}): Promise<Matrix> {
+    return this.#api.read('/api/v1/matrix', query, decodeMatrix, options);
+  }
+
+  /** One level of the tree of credential paths. */
+  tree(query: TreeQuery = {}, options: CallOptions = {}): Promise<Tree> {
+    return this.#api.read('/api/v1/tree', query, decodeTree, options);
+  }
+
+  /** The credentials, agents, policies and operators with the text in their names. */
+  search(query: SearchQuery, options: CallOptions = {}): Promise<SearchResults> {
+    return this.#api.read('/api/v1/search', query, decodeSearch, options);
+  }
+
+  /** What an operator should look at. */
+  attention(options: CallOptions = {}): Promise<Attention> {
+    return this.#api.read('/api/v1/attention', {}, decodeAttention, options);
+  }
+
+  /** How long retrievals and uses took on the node that responds. */
+  latency(options: CallOptions = {}): Promise<Latency> {
+    return this.#api.read('/api/v1/latency', {}, decodeLatency, options);
+  }
+
+  /** The node that responds, and the others. */
+  nodes(options: CallOptions = {}): Promise<VaultNode[]> {
+    return this.#api.read('/api/v1/nodes', {}, decodeNodes, options);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * What a model and its user get when a call waits for an approval, or ends without one. A client that can open links
+ * for its user is asked to; to others the result names the link. Only an operator who has signed in can answer there.
+ */
+import {
+  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type InputRequiredResult,
+  inputRequired,
+  type McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { LeaseholdError } from '../client/errors.ts';
+import { UUID } from '../core/names.ts';
+
+/** By the code of the error. An approval that was given needs none: the call has its result. */
+const OUTCOMES: ReadonlyMap<string, { readonly outcome: string; readonly is_refusal: boolean }> = new Map([
+  ['APPROVAL_PENDING', { outcome: 'pending', is_refusal: false }],
+  ['APPROVAL_DENIED', { outcome: 'denied', is_refusal: true }],
+  ['APPROVAL_TIMED_OUT', { outcome: 'timed_out', is_refusal: false }],
+  ['APPROVAL_WITHDRAWN', { outcome: 'withdrawn', is_refusal: false }],
+  ['NO_APPROVER', { outcome: 'no_approver', is_refusal: false }],
+]);
+
+/** By protocol revision, each request or the connection declares what the client can do. */
+interface Declared {
+  readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
+}
+
+const MAX_REMEMBERED = 1000;
+const REQUEST =
+  'A request of this agent waits until an operator approves it. Open the page to read the exact request and to approve or deny it; it asks for an operator’s sign-in.';
+
+export class ApprovalResults {
+  /** Of the service; null if browsers cannot reach it. */
+  readonly #address: string | null;
+  /** The approvals that a user was asked to open: asking again would only annoy. */
+  readonly #asked = new Set<string>();
+
+  constructor(address: string | null) {
+    this.#address = address;
+  }
+
+  /** Null for an error that is not about an approval. */
+  resultOf(
+    error: LeaseholdError,
+    server: McpServer,
+    { mcpReq }: Pick<ServerContext, 'mcpReq'>,
+  ): CallToolResult | InputRequiredResult | null {
+    const outcome = OUTCOMES.get(error.code);
+    if (outcome === undefined) return null;
+    const { code, message } = error;
+    // WHY checked: it becomes part of a link.
+    const id = error.approvalId !== null && UUID.test(error.approvalId) ? error.approvalId : null;
+    const link = id === null || this.#address === null ? null : `${this.#address}/console/approvals/${id}`;
+    if (code === 'APPROVAL_PENDING' && id !== null && link !== null && !this.#asked.has(id)) {
+      const envelope: Declared = mcpReq.envelope ?? {};
+      const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities();
+      if (capabilities?.elicitation?.url !== undefined) {
+        this.#remember(id);
+        return inputRequired({
+          inputRequests: { approval: inputRequired.elicitUrl({ message: REQUEST, url: link }) },
+        });
+      }
+    }
+    const advice = code === 'APPROVAL_PENDING' ? ` ${pendingAdvice(id, link)}` : '';
+    return {
+      content: [{ type: 'text', text: `${code}: ${message}${advice}` }],
+      structuredContent: { code, ...outcome, approval_id: id, link },
+      isError: true,
+    };
+  }
+
+  #remember(id: string): void {
+    if (this.#asked.size >= MAX_REMEMBERED) this.#asked.clear();
+    this.#asked.add(id);
+  }
+}
+
+function pendingAdvice(id: string | null, link: string | null): string {
+  const at = link === null ? '' : `at ${link} or `;
+  const how = id === null ? '' : ` An operator can answer ${at}with: leasehold approve ${id}.`;
+  return `Nothing was sent. Call this tool again with the same arguments to go on waiting.${how}`;
+}
