@@ -5,9 +5,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { CONSOLE_OUTPUT, CONSOLE_STAMP } from './console-state.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const SRC = path.join(ROOT, 'src');
+const CONSOLE_BUILD = path.join(ROOT, 'scripts', 'build-console.ts');
 const TSC = path.join(ROOT, 'node_modules', '.bin', 'tsc');
 
 function build(out: string): void {
@@ -21,6 +23,11 @@ function build(out: string): void {
     cpSync(SRC, directory, {
       recursive: true,
       filter: (file) => statSync(file).isDirectory() || !file.endsWith('.ts'),
+    });
+    execFileSync(process.execPath, [CONSOLE_BUILD], { cwd: ROOT, stdio: ['ignore', 2, 2] });
+    cpSync(CONSOLE_OUTPUT, path.join(directory, 'console'), {
+      recursive: true,
+      filter: (file) => path.basename(file) !== CONSOLE_STAMP,
     });
     rmSync(out, { recursive: true, force: true });
     renameSync(directory, out);

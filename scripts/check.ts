@@ -21,10 +21,15 @@ import { type JobResult, type RunOptions, runJob } from './test-run.ts';
 const ROOT = path.resolve(import.meta.dirname, '..');
 /** What tsc found in unchanged files. */
 const TYPES_CACHE = path.join(ROOT, 'node_modules', '.cache', 'tsc.json');
+const CONSOLE_TYPES_CACHE = path.join(ROOT, 'node_modules', '.cache', 'tsc-console.json');
 const TOOLS = [
   { name: 'biome', arguments: ['ci', '--error-on-warnings', '--colors=off', '.'] },
   // WHY one thread: each further checker checks the shared types again, and the tests use the other cores.
   { name: 'tsc', arguments: ['--noEmit', '--singleThreaded', '--incremental', '--tsBuildInfoFile', TYPES_CACHE] },
+  {
+    name: 'tsc',
+    arguments: ['--project', 'console', '--singleThreaded', '--incremental', '--tsBuildInfoFile', CONSOLE_TYPES_CACHE],
+  },
   { name: 'knip', arguments: [] },
 ];
 /** Tests wait for disks, timers and processes about as long as they compute: two processes for each core. */

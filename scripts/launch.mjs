@@ -5,10 +5,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { exitLike, follow } from './child-process.mjs';
+import { isConsoleBuilt } from './console-state.mjs';
 import { HARDENING, TUNING, withoutCoreDumps } from './flags.mjs';
 import { COMPILE_CACHE, findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
 const SERVICE = 'src/bin/server.ts';
+/** The programs that need the built console. */
+const WITH_CONSOLE = [SERVICE, 'scripts/check.ts', 'scripts/build.ts'];
 
 async function launch(entry, ...programArguments) {
   if (entry === undefined) throw new Error('usage: node scripts/launch.mjs ENTRY.ts [argument …]');
@@ -18,9 +21,17 @@ async function launch(entry, ...programArguments) {
     // Fills the compile cache, which Node writes at exit: `--help` loads the whole service and exits.
     spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
+  if (WITH_CONSOLE.includes(entry) && !isConsoleBuilt()) buildConsole();
   const nodeArguments = [...HARDENING, ...TUNING, path.resolve(ROOT, entry), ...programArguments];
   const [program, words] = withoutCoreDumps(findRuntime(), nodeArguments);
   return follow(spawn(program, words, { stdio: 'inherit', env: environment() }));
+}
+
+/** The service runs without it too: /console/ then says that it is not built. */
+function buildConsole() {
+  process.stderr.write('Building the console (once) …\n');
+  const { status, stderr } = spawnSync(findRuntime(), [path.join(ROOT, 'scripts/build-console.ts')], { cwd: ROOT });
+  if (status !== 0) process.stderr.write(`The console cannot be built: ${String(stderr).trim()}\n`);
 }
 
 function environment() {

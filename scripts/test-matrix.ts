@@ -16,6 +16,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   cli: 'uses the interface, which test/spec tests on both stores',
   client: 'uses the interface, as cli does',
   cluster: 'nodes that share a PostgreSQL',
+  console: 'uses the interface, as cli does',
   contract: 'tests every store in one run',
   core: 'no store',
   crypto: 'no store',
@@ -49,6 +50,7 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is read',
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
+  'test/vault/log-columns.test.ts': 'no store',
   'test/vault/login-throttle.test.ts': 'no store',
   'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
   'test/ledger/fair-queue.test.ts': 'no store',
@@ -92,6 +94,7 @@ const SCALED = [
   'test/spec/random-tampering.test.ts',
   'test/spec/unaltered-state.test.ts',
   'test/sqlite/power-cut.test.ts',
+  'test/vault/audit-counts.test.ts',
   'test/vault/counts.test.ts',
   'test/vault/exposure-model.test.ts',
   'test/vault/long-log.test.ts',

@@ -1,0 +1,164 @@
+/**
+ * A table of any length that draws only the rows in sight. Arrows, Page Up, Page Down, Home and End move; Enter opens a
+ * row. INVARIANT: a row's cells are text or elements, never markup from data.
+ */
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, memo, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import type { PagedRows } from './paged-rows.ts';
+
+export interface TableColumn<T> {
+  readonly title: string;
+  /** A CSS grid track, such as `10rem` or `minmax(8rem, 2fr)`. */
+  readonly width: string;
+  readonly cell: (row: T) => ReactNode;
+}
+
+interface Props<T> {
+  readonly label: string;
+  readonly columns: readonly TableColumn<T>[];
+  readonly rows: PagedRows<T>;
+  readonly keyOf: (row: T) => string;
+  /** The key of the row whose details are open. */
+  readonly openKey?: string | null;
+  readonly onOpen?: (row: T) => void;
+  /** In place of an empty table. */
+  readonly empty: ReactNode;
+}
+
+const ROW_PX = 34;
+const OVERSCAN_ROWS = 12;
+/** A taller element is cut by browsers. */
+const MAX_ROWS = 900_000;
+
+export function DataTable<T>({ label, columns, rows, keyOf, openKey = null, onOpen, empty }: Props<T>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState(0);
+  const id = useId();
+  const count = Math.min(rows.total, MAX_ROWS);
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN_ROWS,
+    useFlushSync: false,
+    // The header is inside of the scroller.
+    scrollPaddingStart: ROW_PX,
+  });
+  const items = virtual.getVirtualItems();
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
+  const { show } = rows;
+  useEffect(() => show(first, last), [show, first, last]);
+  const move = (index: number): void => {
+    const next = Math.max(0, Math.min(count - 1, index));
+    setCurrent(next);
+    virtual.scrollToIndex(next);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_PX) - 2);
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: current + pageRows,
+      PageUp: current - pageRows,
+      Home: 0,
+      End: count - 1,
+    };
+    const target = targets[event.key];
+    const row = rows.rowAt(current);
+    if (target !== undefined) move(target);
+    else if (event.key === 'Enter' && row !== undefined) onOpen?.(row);
+    else return;
+    event.preventDefault();
+  };
+  if (rows.total === 0 && !rows.isPending && rows.error === null) return empty;
+  const tracks = columns.map(({ width }) => width).join(' ');
+  // Header and rows are separate grids: with the same width they have the same columns.
+  const minWidth = `calc(${columns.map(({ width }) => /^minmax\(([^,]+),/.exec(width)?.[1] ?? width).join(' + ')})`;
+  return (
+    <div
+      ref={scroller}
+      className="table"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={rows.total + 1}
+      aria-colcount={columns.length}
+      aria-busy={rows.isPending}
+      aria-activedescendant={items.some(({ index }) => index === current) ? `${id}-${current}` : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
+      <div className="table-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks, minWidth }}>
+        {columns.map(({ title }) => (
+          <div key={title} role="columnheader">
+            {title}
+          </div>
+        ))}
+      </div>
+      <div className="table-body" role="rowgroup" style={{ height: virtual.getTotalSize(), minWidth }}>
+        {items.map(({ index, start }) => {
+          const row = rows.rowAt(index);
+          return (
+            <Row
+              key={index}
+              id={`${id}-${index}`}
+              index={index}
+              start={start}
+              row={row}
+              columns={columns as readonly TableColumn<unknown>[]}
+              tracks={tracks}
+              isCurrent={index === current}
+              isOpen={row !== undefined && openKey !== null && keyOf(row) === openKey}
+              onOpen={() => {
+                setCurrent(index);
+                if (row !== undefined) onOpen?.(row);
+              }}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly id: string;
+  readonly index: number;
+  readonly start: number;
+  readonly row: unknown;
+  readonly columns: readonly TableColumn<unknown>[];
+  readonly tracks: string;
+  readonly isCurrent: boolean;
+  readonly isOpen: boolean;
+  readonly onOpen: () => void;
+}
+
+/** Drawn again only when its content changes: the function that opens it is equal for the same row. */
+const Row = memo(
+  function Row({ id, index, start, row, columns, tracks, isCurrent, isOpen, onOpen }: RowProps) {
+    return (
+      // The grid has the focus and handles the keys; the pointer is a second path.
+      <div
+        id={id}
+        role="row"
+        tabIndex={-1}
+        aria-rowindex={index + 2}
+        aria-selected={isOpen}
+        className={`table-row${isCurrent ? ' current' : ''}`}
+        style={{ gridTemplateColumns: tracks, transform: `translateY(${start}px)` }}
+        onPointerUp={(event) => event.button === 0 && onOpen()}
+      >
+        {columns.map(({ title, cell }) => (
+          <div key={title} role="gridcell">
+            {row === undefined ? <span className="placeholder" /> : cell(row)}
+          </div>
+        ))}
+      </div>
+    );
+  },
+  (a, b) =>
+    a.row === b.row &&
+    a.start === b.start &&
+    a.isCurrent === b.isCurrent &&
+    a.isOpen === b.isOpen &&
+    a.columns === b.columns,
+);

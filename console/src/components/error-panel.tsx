@@ -1,0 +1,59 @@
+/** Every error of the console: what happened, what to do, and the code and request id that the service's log has. */
+import { LeaseholdError } from '../../../src/client/errors.ts';
+import { Copyable } from './copyable.tsx';
+
+interface Props {
+  readonly error: unknown;
+  readonly onRetry?: () => void;
+}
+
+/** What to do, by code; the message says what happened. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ACCESS_DENIED: 'Your role does not include this. An administrator can change your roles under Settings.',
+  UNAUTHENTICATED: 'Sign in again.',
+  APPROVAL_PENDING: 'Nothing was refused: an operator has to approve it under Approvals. Then try again.',
+  VAULT_LOCKED: 'Unlock the vault on the machine of the service: leasehold unlock.',
+  UNAVAILABLE: 'Try again in a few seconds.',
+  UNREACHABLE: 'Check that the service runs and that this machine reaches it, then try again.',
+  TIMED_OUT: 'The service is slow or unreachable. Try again.',
+  RATE_LIMITED: 'Wait a moment, then try again.',
+  NOT_FOUND: 'It may have been deleted in the meantime.',
+  INVALID_REQUEST: 'Correct the field that the message names.',
+  INTERNAL_ERROR: 'Give the request id to the operator of the service; its log has the cause.',
+  INVALID_RESPONSE: 'The console and the service may have different versions. Reload the page.',
+};
+
+export function ErrorPanel({ error, onRetry }: Props) {
+  const known = error instanceof LeaseholdError ? error : null;
+  const message = known?.message ?? 'The page could not be shown. Reload it; a new version may have been installed.';
+  const advice = known === null ? undefined : ADVICE[known.code];
+  return (
+    <section className="notice danger error-panel" role="alert">
+      <p>
+        <strong>{message}</strong>
+      </p>
+      {advice !== undefined && <p>{advice}</p>}
+      {known !== null && (
+        <dl className="error-facts">
+          <dt>Code</dt>
+          <dd>
+            <code>{known.code}</code>
+          </dd>
+          {known.requestId !== null && (
+            <>
+              <dt>Request</dt>
+              <dd>
+                <Copyable text={known.requestId} what="the request id" />
+              </dd>
+            </>
+          )}
+        </dl>
+      )}
+      {onRetry !== undefined && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,110 @@
+/** A bar of filters whose state is in the URL, so that a link shows the same rows. */
+import { useId, useState } from 'react';
+import { useSearchParams } from 'wouter';
+
+export interface FilterField {
+  /** The name of the parameter in the URL. */
+  readonly name: string;
+  readonly label: string;
+  readonly placeholder?: string;
+  /** A closed set of values becomes a select; other values are suggestions. */
+  readonly options?: readonly string[];
+  readonly suggestions?: readonly string[];
+}
+
+/** The values of the fields that are set. */
+export function useFilters(fields: readonly FilterField[]): Readonly<Record<string, string>> {
+  const [parameters] = useSearchParams();
+  return Object.fromEntries(
+    fields.flatMap(({ name }) => {
+      const value = parameters.get(name);
+      return value === null || value === '' ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Sets or removes parameters of the URL. */
+export function useSetParameters(): (changes: Readonly<Record<string, string | null>>) => void {
+  const [, setParameters] = useSearchParams();
+  return (changes) =>
+    setParameters(
+      (before) => {
+        const next = new URLSearchParams(before);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === null || value === '') next.delete(name);
+          else next.set(name, value);
+        }
+        return next;
+      },
+      { replace: true },
+    );
+}
+
+export function FilterBar({ fields, label }: { readonly fields: readonly FilterField[]; readonly label: string }) {
+  const values = useFilters(fields);
+  const setParameters = useSetParameters();
+  const clear = (): void => setParameters(Object.fromEntries(fields.map(({ name }) => [name, null])));
+  return (
+    <search className="filters" aria-label={label}>
+      {fields.map((field) => (
+        <Filter
+          key={`${field.name}:${values[field.name] ?? ''}`}
+          field={field}
+          value={values[field.name] ?? ''}
+          onChange={(value) => setParameters({ [field.name]: value })}
+        />
+      ))}
+      {Object.keys(values).length > 0 && (
+        <button type="button" onClick={clear}>
+          Clear filters
+        </button>
+      )}
+    </search>
+  );
+}
+
+interface FilterProps {
+  readonly field: FilterField;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function Filter({ field: { label, placeholder, options, suggestions }, value, onChange }: FilterProps) {
+  const [text, setText] = useState(value);
+  const listId = useId();
+  if (options !== undefined) {
+    return (
+      <label className="field">
+        <span>{label}</span>
+        <select value={value} onChange={({ target }) => onChange(target.value)}>
+          <option value="">Any</option>
+          {options.map((option) => (
+            <option key={option}>{option}</option>
+          ))}
+        </select>
+      </label>
+    );
+  }
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        value={text}
+        placeholder={placeholder}
+        autoComplete="off"
+        spellCheck={false}
+        list={suggestions === undefined ? undefined : listId}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={() => text !== value && onChange(text)}
+        onKeyDown={({ key }) => key === 'Enter' && onChange(text)}
+      />
+      {suggestions !== undefined && (
+        <datalist id={listId}>
+          {suggestions.map((suggestion) => (
+            <option key={suggestion} value={suggestion} />
+          ))}
+        </datalist>
+      )}
+    </label>
+  );
+}

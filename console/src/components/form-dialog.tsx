@@ -1,0 +1,87 @@
+/** A form in a dialog. It shows the error of a rejected submission and stays open. */
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { ErrorPanel } from './error-panel.tsx';
+
+interface Props {
+  readonly isOpen: boolean;
+  readonly title: string;
+  /** The verb on the button, such as `Register`. */
+  readonly verb: string;
+  readonly children: ReactNode;
+  readonly onSubmit: (values: FormData) => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+export function FormDialog({ isOpen, title, onClose, ...content }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>{title}</h2>
+      {isOpen && <Form onClose={onClose} {...content} />}
+    </dialog>
+  );
+}
+
+function Form({ verb, children, onSubmit, onClose }: Omit<Props, 'isOpen' | 'title'>) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await onSubmit(new FormData(event.currentTarget));
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form className="form" onSubmit={(event) => void submit(event)}>
+      {children}
+      {error !== null && <ErrorPanel error={error} />}
+      <div className="buttons">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" className="primary" disabled={isBusy}>
+          {verb}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The text of a field; empty if it is not in the form. */
+export function textOf(values: FormData, name: string): string {
+  const value = values.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+export function TextField({
+  label,
+  name,
+  isRequired = false,
+  ...input
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly isRequired?: boolean;
+  readonly placeholder?: string;
+  readonly defaultValue?: string;
+  readonly maxLength?: number;
+}) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input name={name} required={isRequired} autoComplete="off" spellCheck={false} {...input} />
+    </label>
+  );
+}

@@ -1,0 +1,76 @@
+/** The whole console: data, routing, and the choice between signing in and the pages. */
+import { QueryClientProvider } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
+import { Redirect, Route, Router, Switch } from 'wouter';
+import { ErrorPanel } from './components/error-panel.tsx';
+import { LiveRegion } from './components/live-region.tsx';
+import { Loading } from './components/loading.tsx';
+import { PageHeading } from './components/page-heading.tsx';
+import { PAGES } from './pages.ts';
+import { retrySession, session } from './session/console-client.ts';
+import { queries } from './session/queries.ts';
+import { useSession } from './session/use-session.ts';
+import { Layout } from './shell/layout.tsx';
+import { NotFoundPage } from './shell/not-found-page.tsx';
+import { PageBoundary } from './shell/page-boundary.tsx';
+import { StatusNotice } from './shell/status-notice.tsx';
+
+const SignInPage = lazy(async () => ({ default: (await import('./sign-in/sign-in-page.tsx')).SignInPage }));
+const CallbackPage = lazy(async () => ({ default: (await import('./sign-in/callback-page.tsx')).CallbackPage }));
+const EnrolPage = lazy(async () => ({ default: (await import('./sign-in/enrol-page.tsx')).EnrolPage }));
+
+export function Console() {
+  return (
+    <QueryClientProvider client={queries}>
+      <Router base="/console">
+        <Suspense fallback={<Loading what="the console" />}>
+          <Switch>
+            <Route path="/callback" component={CallbackPage} />
+            <Route path="/enrol" component={EnrolPage} />
+            <Route>
+              <SignedInPages />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Router>
+      <LiveRegion />
+    </QueryClientProvider>
+  );
+}
+
+function UnknownSession({ error }: { readonly error: unknown }) {
+  return (
+    <main id="main" className="sign-in">
+      <PageHeading title="Your session could not be checked" />
+      <StatusNotice />
+      <ErrorPanel error={error} onRetry={() => void retrySession()} />
+      <button type="button" onClick={() => session.signOut(null)}>
+        Sign in again
+      </button>
+    </main>
+  );
+}
+
+function SignedInPages() {
+  const state = useSession();
+  if (state.kind === 'checking') return <Loading what="your session" />;
+  if (state.kind === 'unknown') return <UnknownSession error={state.error} />;
+  if (state.kind === 'signed-out') return <SignInPage />;
+  return (
+    <Layout person={state.person}>
+      <PageBoundary>
+        <Suspense fallback={<Loading what="the page" />}>
+          <Switch>
+            <Route path="/">
+              <Redirect to={PAGES[0].path} replace />
+            </Route>
+            {PAGES.map(({ path, Page }) => (
+              <Route key={path} path={`${path}/*?`} component={Page} />
+            ))}
+            <Route component={NotFoundPage} />
+          </Switch>
+        </Suspense>
+      </PageBoundary>
+    </Layout>
+  );
+}

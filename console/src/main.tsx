@@ -1,0 +1,11 @@
+/** The entry of the console: shows the first page as soon as the session is known. */
+import { createRoot } from 'react-dom/client';
+import { Console } from './console.tsx';
+import { followOtherTabs, resumeSession } from './session/console-client.ts';
+import { applyTheme } from './shell/preferences.ts';
+
+applyTheme();
+followOtherTabs();
+void resumeSession();
+const root = document.getElementById('console');
+if (root !== null) createRoot(root).render(<Console />);

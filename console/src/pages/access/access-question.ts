@@ -1,0 +1,97 @@
+/** The simulator's question from the URL, checked by the parsers of the service, and its answer. */
+
+import { LeaseholdError } from '../../../../src/client/errors.ts';
+import { toPolicy } from '../../../../src/client/policy-drafts.ts';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { type AccessQuery, type Explanation, explainAccess } from '../../../../src/core/access-explanation.ts';
+import { type ApprovalTerms, combineRules } from '../../../../src/core/approval-rule.ts';
+import { ruleBroken } from '../../../../src/core/errors.ts';
+import { parsePrincipalName } from '../../../../src/core/names.ts';
+import { parsePath } from '../../../../src/core/path.ts';
+import { isAction, type Policy } from '../../../../src/core/policy.ts';
+import { parseMethod } from '../../../../src/core/target.ts';
+import { parseUrl } from '../../../../src/core/upstream-url.ts';
+import { client } from '../../session/console-client.ts';
+
+export const QUESTION_FIELDS = ['for', 'action', 'path', 'method', 'url'] as const;
+export type QuestionFields = Readonly<Record<(typeof QUESTION_FIELDS)[number], string>>;
+/** More policies are not explained one by one. */
+const MAX_EXPLAINED = 5000;
+const PAGE_ROWS = 1000;
+
+export type ReadQuestion =
+  | { readonly question: AccessQuery; readonly problems: null }
+  | { readonly question: null; readonly problems: Partial<QuestionFields> };
+
+export function readQuestion({ for: agent, action, path, method, url }: QuestionFields): ReadQuestion {
+  const hasRequest = action === 'use' && url !== '';
+  const found = {
+    for: ruleBroken(() => parsePrincipalName(agent, 'agent')),
+    path: ruleBroken(() => parsePath(path)),
+    method: hasRequest ? ruleBroken(() => parseMethod(method)) : null,
+    url: hasRequest ? ruleBroken(() => parseUrl(url, 'url')) : null,
+  };
+  const problems = Object.fromEntries(Object.entries(found).filter(([, rule]) => rule !== null));
+  if (Object.keys(problems).length > 0 || !isAction(action)) return { question: null, problems };
+  const request = hasRequest ? { method: parseMethod(method), url } : null;
+  return {
+    question: { agent: parsePrincipalName(agent, 'agent'), action, path: parsePath(path), request },
+    problems: null,
+  };
+}
+
+type Finding = 'no credential at this path' | 'the credential has no targets';
+
+export interface SimulatedAccess {
+  readonly question: AccessQuery;
+  readonly explanation: Explanation;
+  /** Null if there are too many to explain each. */
+  readonly policies: readonly Policy[] | null;
+  /** Null if no person has to approve. */
+  readonly approval: ApprovalTerms | null;
+  /** The current targets, where one more would allow the request; null otherwise. */
+  readonly targets: CredentialTargets | null;
+  /** What the policies do not decide, and what denies a use in any case. */
+  readonly finding: Finding | null;
+}
+
+export async function askService(question: AccessQuery, signal: AbortSignal): Promise<SimulatedAccess> {
+  const { agent, action, path: resource, request } = question;
+  const body = { agent, action, resource, ...(request === null ? {} : { request }) };
+  const [simulation, policies, finding] = await Promise.all([
+    client.policies.simulate(body, { signal }),
+    readPolicies(signal),
+    action === 'use' ? findObstacle(resource, signal) : null,
+  ]);
+  const explanation = explainAccess(question, policies, simulation);
+  const matching = new Set(explanation.policies?.flatMap(({ failed, name }) => (failed === null ? [name] : [])));
+  const demanding = policies?.filter(({ name, approval }) => matching.has(name) && approval?.for === action) ?? [];
+  const targets = explanation.target === null ? null : await readTargets(resource, signal);
+  return { question, explanation, policies, approval: combineRules(demanding), targets, finding };
+}
+
+async function findObstacle(path: string, signal: AbortSignal): Promise<Finding | null> {
+  // A list, because a browser reports each response without success on its console.
+  const { paths } = await client.overview.matrix({ prefix: path, path_limit: 1, agent_limit: 1 }, { signal });
+  if (paths[0] !== path) return 'no credential at this path';
+  return (await readTargets(path, signal)) === null ? 'the credential has no targets' : null;
+}
+
+async function readPolicies(signal: AbortSignal): Promise<readonly Policy[] | null> {
+  const policies: Policy[] = [];
+  for (;;) {
+    const { data, meta } = await client.policies.list({ offset: policies.length, limit: PAGE_ROWS }, { signal });
+    if (meta.total > MAX_EXPLAINED) return null;
+    policies.push(...data.map(toPolicy));
+    if (data.length < PAGE_ROWS) return policies;
+  }
+}
+
+async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
+  try {
+    return await client.targets.read(path, { signal });
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}

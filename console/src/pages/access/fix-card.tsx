@@ -1,0 +1,129 @@
+/** What would allow a denied access, as a difference, and one button that applies it. */
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
+import type { ExactTarget } from '../../../../src/core/access-explanation.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import type { SimulatedAccess } from './access-question.ts';
+import { PolicyDiff } from './policy-diff.tsx';
+import { forgetDecisions, savePolicy } from './policy-editor.tsx';
+import { sentenceOf } from './policy-sentence.ts';
+import { type Proposal, proposalsFor } from './proposals.ts';
+
+const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.';
+
+export function FixCard({ answer }: { readonly answer: SimulatedAccess }) {
+  const { question, explanation, policies, targets } = answer;
+  const { grant, target } = explanation;
+  if (target !== null) return <TargetFix path={question.path} target={target} targets={targets} />;
+  if (grant === null || policies === null) return null;
+  return <PolicyFix key={JSON.stringify(question)} proposals={proposalsFor(question, grant, policies)} />;
+}
+
+function PolicyFix({ proposals }: { readonly proposals: readonly Proposal[] }) {
+  const isEditor = useRole('editor');
+  const [chosen, setChosen] = useState(0);
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: ({ before, after }: Proposal) => savePolicy(before, after),
+    onSuccess: (_, { after }) => announce(`The policy ${after.name} is saved.`),
+  });
+  const proposal = proposals[chosen] ?? proposals[0];
+  if (proposal === undefined) return null;
+  return (
+    <section className="card" aria-label="How to allow it">
+      <h2>How to allow it</h2>
+      <fieldset className="choices">
+        <legend>Change</legend>
+        {proposals.map(({ title, alsoGrants }, index) => (
+          <label key={title} className="toggle">
+            <input type="radio" name="proposal" checked={index === chosen} onChange={() => setChosen(index)} />
+            {title} ({alsoGrants === null ? 'grants this and nothing else' : `also grants ${alsoGrants}`})
+          </label>
+        ))}
+      </fieldset>
+      <PolicyDiff before={proposal.before} after={proposal.after} />
+      <p>{sentenceOf(proposal.after)}</p>
+      {error !== null && <ErrorPanel error={error} />}
+      <div className="buttons">
+        <button
+          type="button"
+          className="primary"
+          disabled={!isEditor || isPending}
+          title={isEditor ? undefined : NOT_AN_EDITOR}
+          onClick={() => mutate(proposal)}
+        >
+          Apply this change
+        </button>
+      </div>
+      {!isEditor && <p className="hint">{NOT_AN_EDITOR}</p>}
+    </section>
+  );
+}
+
+interface TargetFixProps {
+  readonly path: string;
+  readonly target: ExactTarget;
+  /** Null if the credential has none, so that its placement is unknown. */
+  readonly targets: CredentialTargets | null;
+}
+
+/** The policies grant it, and the targets do not have the request. */
+function TargetFix({ path, target, targets }: TargetFixProps) {
+  const isEditor = useRole('editor');
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: async ({ targets: present, placement }: CredentialTargets) => {
+      // Plain HTTP needs the networks of the target that has the origin.
+      const like = present.find(({ origin }) => origin === target.origin);
+      const added = { ...target, ...(like === undefined ? {} : { allow_networks: like.allow_networks }) };
+      await client.targets.put(path, { targets: [...present, added], placement });
+      await forgetDecisions();
+    },
+    onSuccess: () => announce(`The targets of ${path} are saved.`),
+  });
+  return (
+    <section className="card" aria-label="How to allow it">
+      <h2>How to allow it</h2>
+      <p>A policy grants the use; no target of the credential has this request.</p>
+      <table className="diff">
+        <caption className="visually-hidden">Change of the targets</caption>
+        <tbody>
+          <tr>
+            <th scope="row">targets</th>
+            <td>
+              {(targets?.targets ?? []).map((each) => (
+                <span key={JSON.stringify(each)} className="same">{`  ${targetText(each)}`}</span>
+              ))}
+              <ins>{`+ ${targetText(target)}`}</ins>
+            </td>
+          </tr>
+        </tbody>
+      </table>
+      {error !== null && <ErrorPanel error={error} />}
+      {targets === null ? (
+        <p>
+          The credential has no targets yet:{' '}
+          <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
+        </p>
+      ) : (
+        <div className="buttons">
+          <button
+            type="button"
+            className="primary"
+            disabled={!isEditor || isPending}
+            title={isEditor ? undefined : NOT_AN_EDITOR}
+            onClick={() => mutate(targets)}
+          >
+            Apply this change
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const targetText = ({ origin, paths, methods }: ExactTarget): string =>
+  `${origin} ${paths.join(' ')} (${methods.join(', ')})`;

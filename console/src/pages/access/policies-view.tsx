@@ -1,0 +1,178 @@
+/** The policies as a table, with what each grants as a sentence, and the editor. */
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import { toPolicy } from '../../../../src/client/policy-drafts.ts';
+import type { Policy as PolicyText } from '../../../../src/client/types.ts';
+import type { PolicyDraft } from '../../../../src/core/policy.ts';
+import { approvalTexts, limitTexts } from '../../../../src/core/policy-comparison.ts';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { useSetParameters } from '../../components/filter-bar.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { usePagedRows } from '../../components/paged-rows.ts';
+import { Facts, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { forgetDecisions, PolicyEditor } from './policy-editor.tsx';
+import { durationText, sentenceOf } from './policy-sentence.ts';
+
+const COLUMNS: readonly TableColumn<PolicyText>[] = [
+  { title: 'Name', width: 'minmax(9rem, 1fr)', cell: ({ name }) => name },
+  { title: 'Principal', width: 'minmax(9rem, 1fr)', cell: ({ principal }) => principal },
+  { title: 'Actions', width: 'minmax(7rem, 1fr)', cell: ({ actions }) => actions.join(', ') },
+  { title: 'Resources', width: 'minmax(9rem, 2fr)', cell: ({ resources }) => resources.join(', ') },
+  { title: 'Max TTL', width: '6.5rem', cell: ({ max_ttl }) => durationText(max_ttl) },
+  { title: 'Limits', width: 'minmax(6rem, 1fr)', cell: (policy) => limitTexts(toPolicy(policy)).join(', ') },
+  { title: 'Approval', width: 'minmax(6rem, 1fr)', cell: (policy) => approvalTexts(toPolicy(policy)).join(', ') },
+  { title: 'Created', width: '11rem', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+const NOT_AN_EDITOR = 'Your role does not include policies; an editor can write them.';
+
+export function PoliciesView() {
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const isEditor = useRole('editor');
+  const [isCreating, setCreating] = useState(false);
+  const open = parameters.get('policy');
+  const rows = usePagedRows<PolicyText>({
+    queryKey: ['policies'],
+    read: (page, signal) => client.policies.list(page, { signal }),
+  });
+  const creation = (
+    <button
+      type="button"
+      className="primary"
+      disabled={!isEditor}
+      title={isEditor ? undefined : NOT_AN_EDITOR}
+      onClick={() => setCreating(true)}
+    >
+      New policy
+    </button>
+  );
+  return (
+    <>
+      <div className="page-actions">
+        {creation}
+        {!rows.isPending && <span className="count">{`${rows.total.toLocaleString('en')} policies`}</span>}
+      </div>
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      <div className="split">
+        <DataTable
+          label="Policies by name"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ name }) => name}
+          openKey={open}
+          onOpen={({ name }) => setParameters({ view: 'policies', policy: name })}
+          empty={
+            <EmptyState
+              title="No policy exists, so every agent is denied everything"
+              command="leasehold policy put ci-reads-demo --principal agent:ci-runner --resource 'demo/*' --action retrieve"
+            >
+              A policy names an agent, actions and paths. Create the first one with the button or this command.
+            </EmptyState>
+          }
+        />
+        {open !== null && (
+          <PolicyPanel key={open} name={open} isEditor={isEditor} onClose={() => setParameters({ policy: null })} />
+        )}
+      </div>
+      {isCreating && (
+        <PolicyEditor
+          before={null}
+          onClose={() => setCreating(false)}
+          onSaved={(name) => {
+            setCreating(false);
+            setParameters({ view: 'policies', policy: name });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface PanelProps {
+  readonly name: string;
+  readonly isEditor: boolean;
+  readonly onClose: () => void;
+}
+
+function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
+  const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['policy', name],
+    queryFn: ({ signal }) => client.policies.read(name, { signal }),
+  });
+  const policy: PolicyDraft | null = data === undefined ? null : toPolicy(data);
+  const remove = async (): Promise<void> => {
+    await client.policies.delete(name);
+    announce(`The policy ${name} is deleted.`);
+    onClose();
+    await forgetDecisions();
+  };
+  return (
+    <SidePanel title={name} onClose={onClose}>
+      {isPending && <Loading what="the policy" />}
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && policy !== null && (
+        <>
+          <p>{sentenceOf(policy)}</p>
+          <Facts
+            rows={[
+              ['principal', data.principal],
+              ['actions', data.actions.join(', ')],
+              ['resources', <List key="resources" texts={data.resources} />],
+              ['max_ttl', `${data.max_ttl} s`],
+              ['limits', limitTexts(policy).join(', ') || null],
+              ['approval', approvalTexts(policy).join(', ') || null],
+              ['created', <Time key="created" at={data.created_at} />],
+            ]}
+          />
+          {isEditor ? (
+            <div className="buttons">
+              <button type="button" onClick={() => setDialog('edit')}>
+                Edit
+              </button>
+              <button type="button" className="danger" onClick={() => setDialog('delete')}>
+                Delete
+              </button>
+            </div>
+          ) : (
+            <p className="hint">{NOT_AN_EDITOR}</p>
+          )}
+          {dialog === 'edit' && (
+            <PolicyEditor before={policy} onClose={() => setDialog(null)} onSaved={() => setDialog(null)} />
+          )}
+          <ConfirmDialog
+            isOpen={dialog === 'delete'}
+            title={`Delete the policy ${name}?`}
+            verb="Delete the policy"
+            typed={name}
+            onConfirm={remove}
+            onClose={() => setDialog(null)}
+          >
+            <p>This ends, unless another policy grants it too: {sentenceOf(policy)}</p>
+            <p>Leases that were issued stay until they expire or are revoked.</p>
+          </ConfirmDialog>
+        </>
+      )}
+    </SidePanel>
+  );
+}
+
+function List({ texts }: { readonly texts: readonly string[] }) {
+  return (
+    <ul>
+      {texts.map((text) => (
+        <li key={text}>
+          <code>{text}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}

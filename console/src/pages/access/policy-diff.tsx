@@ -1,0 +1,77 @@
+/** What a change of a policy changes, field by field, and where it grants more than before. */
+import type { PolicyDraft } from '../../../../src/core/policy.ts';
+import { approvalTexts, compare, type FieldChange, limitTexts } from '../../../../src/core/policy-comparison.ts';
+import { Badge } from '../../components/badge.tsx';
+
+interface Props {
+  /** Null for a new policy. */
+  readonly before: PolicyDraft | null;
+  readonly after: PolicyDraft;
+}
+
+const toTexts = (value: FieldChange['from']): readonly string[] => [value].flat().map(String);
+
+/** A new policy grants more by every field. */
+function fieldsOf(draft: PolicyDraft): readonly FieldChange[] {
+  const { principal, resources, actions, maxTtlSeconds } = draft;
+  const fields = [
+    { field: 'principal', to: principal },
+    { field: 'actions', to: actions },
+    { field: 'resources', to: resources },
+    { field: 'max_ttl', to: maxTtlSeconds },
+    { field: 'limits', to: limitTexts(draft) },
+    { field: 'approval', to: approvalTexts(draft) },
+  ] as const;
+  return fields.filter(({ to }) => toTexts(to).length > 0).map((each) => ({ ...each, from: [], widens: false }));
+}
+
+export function PolicyDiff({ before, after }: Props) {
+  const changes = before === null ? fieldsOf(after) : compare(before, after);
+  if (changes.length === 0) return <p className="hint">Nothing changes.</p>;
+  const widens = before === null || changes.some((change) => change.widens);
+  return (
+    <table className="diff">
+      <caption className="visually-hidden">{`Changes of the policy ${after.name}`}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{before === null ? 'New policy' : 'Policy'}</th>
+          <td>
+            <code>{after.name}</code>
+            {widens && <Badge text="widens access" tone="warning" />}
+          </td>
+        </tr>
+      </thead>
+      <tbody>
+        {changes.map(({ field, from, to, widens: isWider }) => {
+          const [old, now] = [toTexts(from), toTexts(to)];
+          return (
+            <tr key={field}>
+              <th scope="row">
+                {field} {isWider && <Badge text="wider" tone="warning" />}
+              </th>
+              <td>
+                <Lines old={old} now={now} />
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+/** What is removed, and then what is there afterwards. */
+function Lines({ old, now }: { readonly old: readonly string[]; readonly now: readonly string[] }) {
+  const removed = old.filter((text) => !now.includes(text));
+  return (
+    <>
+      {removed.map((text) => (
+        <del key={text}>{`− ${text}`}</del>
+      ))}
+      {now.map((text) => {
+        if (!old.includes(text)) return <ins key={text}>{`+ ${text}`}</ins>;
+        return <span key={text} className="same">{`  ${text}`}</span>;
+      })}
+    </>
+  );
+}

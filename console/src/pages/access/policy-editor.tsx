@@ -1,0 +1,203 @@
+/** Writes a policy: each field is checked while it is typed, and the difference is shown before it is saved. */
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { toReplacement } from '../../../../src/client/policy-drafts.ts';
+import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../../../../src/core/approval-rule.ts';
+import { ACTIONS, type PolicyDraft } from '../../../../src/core/policy.ts';
+import { LIMIT_FIELDS } from '../../../../src/core/policy-limits.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { client } from '../../session/console-client.ts';
+import { queries } from '../../session/queries.ts';
+import { PolicyDiff } from './policy-diff.tsx';
+import { check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
+import { sentenceOf } from './policy-sentence.ts';
+
+interface Props {
+  /** Null for a new policy. */
+  readonly before: PolicyDraft | null;
+  readonly onSaved: (name: string) => void;
+  readonly onClose: () => void;
+}
+
+const LIMIT_LABELS = {
+  uses_per_hour: 'Uses per hour',
+  bytes_per_hour: 'Bytes per hour',
+  concurrent: 'Uses at the same time',
+} as const;
+
+/** Writes the draft, and forgets every decision that was read. @throws LeaseholdError */
+export async function savePolicy(before: PolicyDraft | null, after: PolicyDraft): Promise<void> {
+  if (before === null) await client.policies.create({ name: after.name, ...toReplacement(after) });
+  else await client.policies.put(after.name, toReplacement(after));
+  await forgetDecisions();
+}
+
+export async function forgetDecisions(): Promise<void> {
+  await queries.invalidateQueries({
+    predicate: ({ queryKey }) => ['policies', 'policy', 'matrix', 'simulation'].includes(String(queryKey[0])),
+  });
+}
+
+export function PolicyEditor({ before, onSaved, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  const [fields, setFields] = useState(() => (before === null ? NEW_POLICY : toFields(before)));
+  const [isSaving, setSaving] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const { draft, problems } = check(fields);
+  const set = (changes: Partial<FormFields>): void => setFields({ ...fields, ...changes });
+  const save = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (draft === null || isSaving) return;
+    setSaving(true);
+    setError(null);
+    try {
+      await savePolicy(before, draft);
+      announce(`The policy ${draft.name} is saved.`);
+      onSaved(draft.name);
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setSaving(false);
+    }
+  };
+  const text = (name: keyof FormFields, label: string, part: FormPart, isDisabled = false): ReactNode => (
+    <Field label={label} problem={part === 'limits' || part === 'approval' ? undefined : problems[part]}>
+      {(described) => (
+        <input
+          {...described}
+          value={String(fields[name])}
+          disabled={isDisabled}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={({ target }) => set({ [name]: target.value })}
+        />
+      )}
+    </Field>
+  );
+  const hasApproval = fields.approval_for !== '';
+  return (
+    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>{before === null ? 'New policy' : `Edit the policy ${before.name}`}</h2>
+      <form onSubmit={(event) => void save(event)}>
+        <div className="form">
+          {text('name', 'Name', 'name', before !== null)}
+          {text('principal', 'Principal', 'principal')}
+          {text('max_ttl', 'Longest lease, in seconds', 'max_ttl')}
+          <fieldset className="choices wide-field">
+            <legend>Actions</legend>
+            {ACTIONS.map((action) => (
+              <label key={action} className="toggle">
+                <input
+                  type="checkbox"
+                  checked={fields.actions.includes(action)}
+                  onChange={({ target }) =>
+                    set({
+                      actions: target.checked
+                        ? [...fields.actions, action]
+                        : fields.actions.filter((each) => each !== action),
+                    })
+                  }
+                />
+                {action}
+              </label>
+            ))}
+            {problems.actions !== undefined && <span className="field-problem">{problems.actions}</span>}
+          </fieldset>
+          <div className="wide-field">
+            <Field label="Resources, one pattern on each line" problem={problems.resources}>
+              {(described) => (
+                <textarea
+                  {...described}
+                  value={fields.resources}
+                  spellCheck={false}
+                  onChange={({ target }) => set({ resources: target.value })}
+                />
+              )}
+            </Field>
+          </div>
+          {LIMIT_FIELDS.map((name) => (
+            <div key={name}>{text(name, `${LIMIT_LABELS[name]} (of use; empty: any)`, 'limits')}</div>
+          ))}
+          <Problem text={problems.limits} />
+          <label className="field">
+            <span>Approval by operators</span>
+            <select value={fields.approval_for} onChange={({ target }) => set({ approval_for: target.value })}>
+              <option value="">Not needed</option>
+              {APPROVED_ACTIONS.map((action) => (
+                <option key={action} value={action}>{`To ${action}`}</option>
+              ))}
+            </select>
+          </label>
+          {hasApproval && (
+            <>
+              <label className="field">
+                <span>One approval covers each</span>
+                <select value={fields.each} onChange={({ target }) => set({ each: target.value })}>
+                  {APPROVAL_EXTENTS.map((extent) => (
+                    <option key={extent}>{extent}</option>
+                  ))}
+                </select>
+              </label>
+              {text('scope', 'For: once, session, 5 uses, 600 seconds', 'approval')}
+              {text('quorum', 'Operators that must approve', 'approval')}
+              {text('timeout', 'Seconds until it times out', 'approval')}
+              <Problem text={problems.approval} />
+            </>
+          )}
+        </div>
+        <Problem text={problems.policy} />
+        <section aria-label="What is saved" className="confirm-text">
+          {draft !== null && (
+            <>
+              <p>{sentenceOf(draft)}</p>
+              <PolicyDiff before={before} after={draft} />
+            </>
+          )}
+        </section>
+        {error !== null && <ErrorPanel error={error} />}
+        <div className="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="primary" disabled={draft === null || isSaving}>
+            {before === null ? 'Create the policy' : 'Save the policy'}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+interface Described {
+  readonly id: string;
+  readonly 'aria-invalid': boolean;
+  readonly 'aria-describedby': string | undefined;
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly problem: string | undefined;
+  readonly children: (described: Described) => ReactNode;
+}
+
+function Field({ label, problem, children }: FieldProps) {
+  const [inputId, problemId] = [useId(), useId()];
+  const isInvalid = problem !== undefined;
+  return (
+    <div className="field">
+      <label htmlFor={inputId}>{label}</label>
+      {children({ id: inputId, 'aria-invalid': isInvalid, 'aria-describedby': isInvalid ? problemId : undefined })}
+      {isInvalid && (
+        <span id={problemId} className="field-problem">
+          {problem}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Problem({ text }: { readonly text: string | undefined }) {
+  return text === undefined ? null : <p className="field-problem wide-field">{text}</p>;
+}

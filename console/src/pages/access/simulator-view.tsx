@@ -1,0 +1,210 @@
+/** Asks what the service would decide, and explains the answer policy by policy. Nothing is accessed or recorded. */
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useId, useState } from 'react';
+import { useSearchParams } from 'wouter';
+import type { Considered } from '../../../../src/core/access-explanation.ts';
+import { ACTIONS } from '../../../../src/core/policy.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { useSetParameters } from '../../components/filter-bar.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts } from '../../components/side-panel.tsx';
+import {
+  askService,
+  QUESTION_FIELDS,
+  type QuestionFields,
+  readQuestion,
+  type SimulatedAccess,
+} from './access-question.ts';
+import { FixCard } from './fix-card.tsx';
+import { approvalText, durationText } from './policy-sentence.ts';
+
+const EMPTY: QuestionFields = { for: '', action: 'retrieve', path: '', method: 'GET', url: '' };
+
+export function SimulatorView() {
+  const [parameters] = useSearchParams();
+  const given = Object.fromEntries(
+    QUESTION_FIELDS.flatMap((name) => {
+      const value = parameters.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+  const asked: QuestionFields = { ...EMPTY, ...given };
+  return <Simulator key={JSON.stringify(asked)} asked={asked} />;
+}
+
+function Simulator({ asked }: { readonly asked: QuestionFields }) {
+  const setParameters = useSetParameters();
+  const [fields, setFields] = useState(asked);
+  const isAsked = asked.for !== '' && asked.path !== '';
+  const read = readQuestion(asked);
+  const { question } = read;
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: ['simulation', question],
+    queryFn: ({ signal }) => (question === null ? null : askService(question, signal)),
+    enabled: isAsked && question !== null,
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const isUse = fields.action === 'use' && fields.url !== '';
+    // A query may contain a secret, and targets do not depend on it.
+    const [url = ''] = fields.url.trim().split('?');
+    const { for: agent, action, path } = fields;
+    setParameters({
+      view: 'simulator',
+      ...{ for: agent.trim(), action, path: path.trim() },
+      ...{ method: isUse ? fields.method.trim() : null, url: isUse ? url : null },
+    });
+    void refetch();
+  };
+  const problems = isAsked ? (read.problems ?? {}) : {};
+  const text = (name: 'for' | 'path' | 'method' | 'url', label: string, placeholder: string) => (
+    <TextField
+      label={label}
+      placeholder={placeholder}
+      value={fields[name]}
+      problem={problems[name]}
+      onChange={(value) => setFields({ ...fields, [name]: value })}
+    />
+  );
+  return (
+    <>
+      <form className="form" aria-label="Simulate a decision" onSubmit={submit}>
+        {text('for', 'Agent', 'ci-runner')}
+        <label className="field">
+          <span>Action</span>
+          <select value={fields.action} onChange={({ target }) => setFields({ ...fields, action: target.value })}>
+            {ACTIONS.map((action) => (
+              <option key={action}>{action}</option>
+            ))}
+          </select>
+        </label>
+        {text('path', 'Path', 'prod/db/password')}
+        {fields.action === 'use' && text('method', 'Method', 'GET')}
+        {fields.action === 'use' && text('url', 'URL (optional)', 'https://api.example.com/v1/models')}
+        <div className="buttons wide-field">
+          <button type="submit" className="primary" disabled={fields.for === '' || fields.path === ''}>
+            Simulate
+          </button>
+        </div>
+      </form>
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {isFetching && data === undefined && <Loading what="the decision" />}
+      {data != null && <AnswerView answer={data} />}
+      {!isAsked && (
+        <p className="hint">
+          The simulator says what the service would decide now, and why. It accesses and records nothing. A cell of the
+          matrix opens it, too.
+        </p>
+      )}
+    </>
+  );
+}
+
+interface TextFieldProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly onChange: (value: string) => void;
+}
+
+function TextField({ label, placeholder, value, problem, onChange }: TextFieldProps) {
+  const problemId = useId();
+  return (
+    <div className="field">
+      <label className="field">
+        <span>{label}</span>
+        <input
+          value={value}
+          placeholder={placeholder}
+          autoComplete="off"
+          spellCheck={false}
+          aria-invalid={problem !== undefined}
+          aria-describedby={problem === undefined ? undefined : problemId}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      </label>
+      {problem !== undefined && (
+        <span id={problemId} className="field-problem">
+          {problem}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
+  const { explanation, approval, finding } = answer;
+  const { agent, action, path, request, allowed, policy_name, lease_ttl, reason, policies, nearest_pattern } =
+    explanation;
+  const what = request === null ? path : `${path} for ${request.method} ${request.url}`;
+  return (
+    <>
+      <section className="card" aria-label="Decision">
+        <h2>
+          <Badge text={allowed ? 'allowed' : 'denied'} tone={allowed ? 'good' : 'danger'} /> {agent} {action}{' '}
+          <bdi>{what}</bdi>
+        </h2>
+        <p>{reason}</p>
+        <Facts
+          rows={[
+            ['decided by', policy_name ?? (allowed ? null : 'no policy grants it')],
+            ['lease', lease_ttl === null ? null : `up to ${durationText(lease_ttl)}`],
+            ['approval', approval === null ? 'not needed' : approvalText(approval)],
+            ...(finding === null ? [] : [['a use is denied', finding] as const]),
+            ...(nearest_pattern === null ? [] : [['nearest pattern', nearest_pattern] as const]),
+          ]}
+        />
+      </section>
+      {!allowed && <FixCard answer={answer} />}
+      {policies === null ? (
+        <p className="hint">There are too many policies to explain each; leasehold policy explain does.</p>
+      ) : (
+        <PolicyTable policies={policies} action={action} />
+      )}
+    </>
+  );
+}
+
+/** Policies of other agents are counted only. */
+function PolicyTable({ policies, action }: { readonly policies: readonly Considered[]; readonly action: string }) {
+  const shown = policies.filter(({ failed }) => failed !== 'principal');
+  const others = policies.length - shown.length;
+  return (
+    <section className="card" aria-label="Policies that were considered">
+      <h2>Policies that were considered</h2>
+      {shown.length > 0 && (
+        <div className="scrolls">
+          <table className="plain-table">
+            <thead>
+              <tr>
+                <th scope="col">Policy</th>
+                <th scope="col">Principal</th>
+                <th scope="col">Max TTL</th>
+                <th scope="col">Result</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((policy) => (
+                <tr key={policy.name}>
+                  <td>{policy.name}</td>
+                  <td>{policy.principal}</td>
+                  <td>{durationText(policy.max_ttl)}</td>
+                  <td>{resultText(policy, action)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <p className="hint">{`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name the agent.`}</p>
+    </section>
+  );
+}
+
+function resultText({ failed, pattern, decides }: Considered, action: string): string {
+  if (failed === 'action') return `does not grant ${action}`;
+  if (failed === 'pattern') return `has no pattern for the path; the nearest is ${pattern}`;
+  return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
+}

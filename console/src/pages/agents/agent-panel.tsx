@@ -1,0 +1,154 @@
+/** One agent: its key, what it holds and has seen, and what ends it. */
+import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts, SidePanel } from '../../components/side-panel.tsx';
+import { formatTime, Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { Exposure, Leases, Sessions } from './holdings.tsx';
+import { KeyFields, keyOf } from './key-fields.tsx';
+import { useHeld } from './panic.tsx';
+
+interface Props {
+  readonly name: string;
+  readonly onPanic: () => void;
+  readonly onClose: () => void;
+}
+
+export function AgentPanel({ name, onPanic, onClose }: Props) {
+  const mayEdit = useRole('editor');
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['agents', 'one', name],
+    queryFn: ({ signal }) => client.agents.read(name, { signal }),
+  });
+  const [dialog, setDialog] = useState<'rotate' | 'deregister' | null>(null);
+  const close = (): void => setDialog(null);
+  return (
+    <SidePanel title={name} onClose={onClose}>
+      {isPending && <Loading what="the agent" />}
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && (
+        <>
+          <Facts
+            rows={[
+              ['Description', data.description === '' ? null : data.description],
+              ['Public key', <Copyable key="key" text={data.public_key} what="the public key" />],
+              ['Registered', <Time key="at" at={data.registered_at} />],
+            ]}
+          />
+          <div className="page-actions">
+            <button type="button" disabled={!mayEdit} onClick={() => setDialog('rotate')}>
+              Replace the key
+            </button>
+            <button type="button" disabled={!mayEdit} onClick={() => setDialog('deregister')}>
+              Deregister
+            </button>
+            <button type="button" className="danger" disabled={!mayEdit} onClick={onPanic}>
+              Panic
+            </button>
+          </div>
+          {!mayEdit && <p className="hint">Changing agents needs the role editor, which an administrator gives.</p>}
+          <Leases agent={name} />
+          <Sessions agent={name} />
+          <RotateDialog name={name} isOpen={dialog === 'rotate'} onClose={close} />
+          <DeregisterDialog name={name} isOpen={dialog === 'deregister'} onDone={onClose} onClose={close} />
+        </>
+      )}
+      {/* The record stays when the agent is deregistered. */}
+      <Exposure agent={name} />
+    </SidePanel>
+  );
+}
+
+interface DialogProps {
+  readonly name: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+function RotateDialog({ name, isOpen, onClose }: DialogProps) {
+  const queries = useQueryClient();
+  const rotate = async (values: FormData): Promise<void> => {
+    const grace_seconds = Number(values.get('grace'));
+    const { former_key_until: until } = await client.agents.rotate(name, { ...keyOf(values), grace_seconds });
+    announce(
+      until === null
+        ? 'The key is replaced.'
+        : `The key is replaced. The former one is valid until ${formatTime(new Date(until), 'local', false)}.`,
+    );
+    await queries.invalidateQueries({ queryKey: ['agents'] });
+  };
+  return (
+    <FormDialog
+      isOpen={isOpen}
+      title={`Replace the key of “${name}”`}
+      verb="Replace"
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <KeyFields agent={name} />
+      <label className="field">
+        <span>The former key is valid for another</span>
+        <select name="grace" defaultValue="300">
+          <option value="0">0 seconds: it was stolen</option>
+          <option value="300">5 minutes</option>
+          <option value="3600">hour</option>
+          <option value="86400">day</option>
+          <option value="604800">week</option>
+        </select>
+      </label>
+      <p className="hint">Sessions and leases stay. To end them too, use Panic afterwards.</p>
+    </FormDialog>
+  );
+}
+
+function DeregisterDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly onDone: () => void }) {
+  const queries = useQueryClient();
+  const deregister = async (): Promise<void> => {
+    await client.agents.deregister(name);
+    announce(`The agent ${name} is deregistered.`);
+    onDone();
+    // Not the agent itself, which the panel would read once more and not find.
+    const isAgent = ({ queryKey: [kind, part, of] }: Query): boolean =>
+      kind === 'agents' && part === 'one' && of === name;
+    await queries.invalidateQueries({ predicate: (query) => !isAgent(query) });
+    queries.removeQueries({ predicate: isAgent });
+  };
+  return (
+    <ConfirmDialog
+      isOpen={isOpen}
+      title={`Deregister “${name}”?`}
+      verb="Deregister"
+      typed={name}
+      onConfirm={deregister}
+      onClose={onClose}
+    >
+      {isOpen && <WhatEnds name={name} />}
+    </ConfirmDialog>
+  );
+}
+
+function WhatEnds({ name }: { readonly name: string }) {
+  const { leases } = useHeld(name);
+  return (
+    <>
+      <ul className="ends">
+        <li>
+          <strong>{leases === undefined ? '…' : leases.toLocaleString('en')} active leases</strong> end.
+        </li>
+        <li>All its sessions end, and it cannot log in any more.</li>
+        <li>A private key that the service made for it is deleted.</li>
+      </ul>
+      <p>
+        Policies that name it stay, and apply to an agent that is registered under this name later. The log and the
+        record of what it has seen stay, too.
+      </p>
+    </>
+  );
+}

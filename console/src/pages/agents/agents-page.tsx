@@ -1,0 +1,152 @@
+/** Agents: the list, registration, details, and panic. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import type { Agent, Panicked } from '../../../../src/client/types.ts';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
+import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { PageHeading } from '../../components/page-heading.tsx';
+import { type PagedRows, toRows, usePagedRows } from '../../components/paged-rows.ts';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { AgentPanel } from './agent-panel.tsx';
+import { KeyFields, keyOf } from './key-fields.tsx';
+import { PanicDialog, PanicResult, type PanicScope } from './panic.tsx';
+
+/** What a search finds has only the name and the description. */
+type Row = Pick<Agent, 'name' | 'description'> & Partial<Agent>;
+
+const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'a part of the name' }];
+const COLUMNS: readonly TableColumn<Row>[] = [
+  { title: 'Name', width: 'minmax(10rem, 2fr)', cell: ({ name }) => name },
+  { title: 'Description', width: 'minmax(8rem, 3fr)', cell: ({ description }) => description },
+  {
+    title: 'Registered',
+    width: '11rem',
+    cell: ({ registered_at }) => (registered_at === undefined ? '' : <Time at={registered_at} />),
+  },
+  { title: 'Public key', width: 'minmax(8rem, 1fr)', cell: ({ public_key }) => <code>{public_key ?? ''}</code> },
+];
+const nameOf = ({ name }: Row): string => name;
+const MAX_FOUND = 50;
+
+function useRows(q: string | undefined): PagedRows<Row> {
+  const all = usePagedRows<Row>({
+    queryKey: ['agents', 'list'],
+    read: (page, signal) => client.agents.list(page, { signal }),
+  });
+  const found = useQuery({
+    queryKey: ['agents', 'found', q],
+    queryFn: ({ signal }) => client.overview.search({ q: q ?? '', limit: MAX_FOUND }, { signal }),
+    enabled: q !== undefined,
+  });
+  if (q === undefined) return all;
+  const agents = found.data?.results.filter(({ kind }) => kind === 'agent') ?? [];
+  const { isPending, error } = found;
+  return { ...toRows<Row>(agents), isPending, error, refetch: () => void found.refetch() };
+}
+
+export function AgentsPage() {
+  const { q } = useFilters(FIELDS);
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const open = parameters.get('agent');
+  const rows = useRows(q);
+  const [mayEdit, mayPanic] = [useRole('editor'), useRole('admin')];
+  const [isRegistering, setRegistering] = useState(false);
+  const [scope, setScope] = useState<PanicScope | null>(null);
+  const [done, setDone] = useState<{ scope: PanicScope; result: Panicked } | null>(null);
+  return (
+    <>
+      <PageHeading title="Agents">
+        <button
+          type="button"
+          disabled={!mayEdit}
+          title={mayEdit ? undefined : 'Needs the role editor'}
+          onClick={() => setRegistering(true)}
+        >
+          Register an agent
+        </button>
+        <button
+          type="button"
+          className="danger"
+          disabled={!mayPanic}
+          title={mayPanic ? undefined : 'Needs the role admin'}
+          onClick={() => setScope('everything')}
+        >
+          Panic: end everything
+        </button>
+      </PageHeading>
+      {/* Before the result: closing returns the focus, which the result then takes. */}
+      <PanicDialog
+        scope={scope}
+        onDone={(result) => scope !== null && setDone({ scope, result })}
+        onClose={() => setScope(null)}
+      />
+      {done !== null && scope === null && <PanicResult {...done} onClose={() => setDone(null)} />}
+      <FilterBar fields={FIELDS} label="Find agents" />
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      <p className="count">
+        {rows.isPending ? 'Reading …' : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'agent' : 'agents'}`}
+      </p>
+      <div className="split">
+        <DataTable
+          label="Agents by name"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={nameOf}
+          openKey={open}
+          onOpen={({ name }) => setParameters({ agent: name })}
+          empty={<NoAgents isFiltered={q !== undefined} />}
+        />
+        {open !== null && (
+          <AgentPanel
+            key={open}
+            name={open}
+            onPanic={() => setScope({ agent: open })}
+            onClose={() => setParameters({ agent: null })}
+          />
+        )}
+      </div>
+      <RegisterDialog isOpen={isRegistering} onClose={() => setRegistering(false)} />
+    </>
+  );
+}
+
+function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
+  const queries = useQueryClient();
+  const setParameters = useSetParameters();
+  const register = async (values: FormData): Promise<void> => {
+    const [name, description] = [textOf(values, 'name'), textOf(values, 'description')];
+    await client.agents.register({ name, description, ...keyOf(values) });
+    announce(`The agent ${name} is registered. Next, a policy has to grant it something.`);
+    await queries.invalidateQueries({ queryKey: ['agents'] });
+    setParameters({ agent: name });
+  };
+  return (
+    <FormDialog isOpen={isOpen} title="Register an agent" verb="Register" onSubmit={register} onClose={onClose}>
+      <TextField label="Name" name="name" isRequired maxLength={64} placeholder="deploy-bot" />
+      <TextField label="Description (optional)" name="description" />
+      <KeyFields agent={null} />
+      <p className="hint">
+        An agent may do nothing until a policy grants it something. To make the key on the agent’s machine and register
+        it in one step: <code>leasehold agent add NAME</code>
+      </p>
+    </FormDialog>
+  );
+}
+
+function NoAgents({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) return <EmptyState title="No agent has this in its name">Clear the filter to see all.</EmptyState>;
+  return (
+    <EmptyState title="No agent is registered" command="leasehold agent add deploy-bot">
+      An agent is a program that gets credentials by lease, under its name and its key. Register the first one above, or
+      on its machine with this command, which makes its key there.
+    </EmptyState>
+  );
+}

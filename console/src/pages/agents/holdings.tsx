@@ -1,0 +1,153 @@
+/** What an agent holds and what it has seen: leases, exposure by credential, and its last login. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'wouter';
+import type { CredentialExposure, Page } from '../../../../src/client/types.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+
+const ROWS = 20;
+const MAX_ROWS = 1000;
+
+interface ListProps<T> {
+  readonly label: string;
+  readonly queryKey: readonly unknown[];
+  readonly read: (limit: number, signal: AbortSignal) => Promise<Page<T>>;
+  readonly keyOf: (row: T) => string;
+  readonly row: (row: T) => ReactNode;
+  readonly empty: string;
+}
+
+/** The first rows of a list, and more of them on demand. */
+function ShortList<T>({ label, queryKey, read, keyOf, row, empty }: ListProps<T>) {
+  const [limit, setLimit] = useState(ROWS);
+  const { data, error, refetch } = useQuery({
+    queryKey: [...queryKey, limit],
+    queryFn: ({ signal }) => read(limit, signal),
+    placeholderData: keepPreviousData,
+  });
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading what={label} />;
+  const { total } = data.meta;
+  if (total === 0) return <p className="hint">{empty}</p>;
+  return (
+    <>
+      <p className="count">{total.toLocaleString('en')} in all</p>
+      <ul className="rows" aria-label={label}>
+        {data.data.map((each) => (
+          <li key={keyOf(each)}>{row(each)}</li>
+        ))}
+      </ul>
+      {total > limit && limit < MAX_ROWS && (
+        <button type="button" onClick={() => setLimit(Math.min(MAX_ROWS, limit * 5))}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+const toCredential = (path: string): ReactNode => (
+  <Link href={`/credentials?path=${encodeURIComponent(path)}`}>{path}</Link>
+);
+
+export function Leases({ agent }: { readonly agent: string }) {
+  const [isAll, setAll] = useState(false);
+  const status = isAll ? {} : ({ status: 'active' } as const);
+  return (
+    <section aria-label="Leases">
+      <h3>{isAll ? 'Leases' : 'Live leases'}</h3>
+      <label className="toggle">
+        <input type="checkbox" checked={isAll} onChange={({ target }) => setAll(target.checked)} />
+        Also those that have ended
+      </label>
+      <ShortList
+        key={String(isAll)}
+        label="Leases"
+        queryKey={['leases', agent, isAll]}
+        read={(limit, signal) => client.leases.list({ agent, ...status, limit }, { signal })}
+        keyOf={({ lease_id }) => lease_id}
+        row={({ path, version, policy_name, expires_at, status: state }) => (
+          <>
+            {toCredential(path)} <Badge text={state} tone={state === 'active' ? 'good' : 'neutral'} />
+            <p className="hint">
+              version {version}, by {policy_name}, until <Time at={expires_at} />
+            </p>
+          </>
+        )}
+        empty="It holds no lease."
+      />
+    </section>
+  );
+}
+
+export function Exposure({ agent }: { readonly agent: string }) {
+  return (
+    <section aria-label="Exposure">
+      <h3>What it has seen and used</h3>
+      <ShortList
+        label="Credentials"
+        queryKey={['exposure', agent]}
+        read={(limit, signal) => client.exposure.list({ agent, limit }, { signal })}
+        keyOf={({ path }) => path}
+        row={(exposure) => <Exposed exposure={exposure} />}
+        empty="It has neither seen nor used a credential."
+      />
+    </section>
+  );
+}
+
+function Exposed({ exposure: { path, versions } }: { readonly exposure: CredentialExposure }) {
+  const hasSeen = versions.some(({ seen_by }) => seen_by.length > 0);
+  return (
+    <>
+      {toCredential(path)}{' '}
+      <Badge text={hasSeen ? 'seen: rotate' : 'used only'} tone={hasSeen ? 'warning' : 'neutral'} />
+      {versions.map(({ version, deleted, seen_by, used_by }) => (
+        <p key={`${version}:${deleted}`} className="hint">
+          version {version}
+          {deleted ? ' (deleted)' : ''}: {countOf('seen', seen_by)}
+          {seen_by.length > 0 && used_by.length > 0 ? ', ' : ''}
+          {countOf('used', used_by)}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function countOf(verb: string, by: CredentialExposure['versions'][number]['seen_by']): ReactNode {
+  const [first] = by;
+  if (first === undefined) return null;
+  return (
+    <>
+      {verb} {first.times} {first.times === 1 ? 'time' : 'times'}, last <Time at={first.last_at} />
+    </>
+  );
+}
+
+export function Sessions({ agent }: { readonly agent: string }) {
+  const { data } = useQuery({
+    queryKey: ['last-login', agent],
+    queryFn: ({ signal }) =>
+      client.audit.list({ agent, event_type: 'auth.verify', result: 'allowed', limit: 1 }, { signal }),
+  });
+  const [last] = data?.data ?? [];
+  return (
+    <section aria-label="Sessions">
+      <h3>Sessions</h3>
+      <p>
+        {data !== undefined && last === undefined && 'It has not logged in yet. '}
+        {last !== undefined && (
+          <>
+            Its last login was <Time at={last.timestamp} />.{' '}
+          </>
+        )}
+        A session lasts an hour. The service counts sessions only when it ends them.
+      </p>
+      <Link href={`/log?agent=${encodeURIComponent(agent)}`}>Show its entries in the log</Link>
+    </section>
+  );
+}

@@ -1,0 +1,36 @@
+/** Whose key an agent gets: its own, or one that the service makes. */
+import { useState } from 'react';
+import { TextField, textOf } from '../../components/form-dialog.tsx';
+
+/** `public_key` of the request; none asks the service for a pair. */
+export function keyOf(values: FormData): { readonly public_key?: string } {
+  return values.get('key') === 'own' ? { public_key: textOf(values, 'public_key') } : {};
+}
+
+export function KeyFields({ agent }: { readonly agent: string | null }) {
+  const [isOwn, setOwn] = useState(true);
+  return (
+    <fieldset>
+      <legend>Key</legend>
+      <label className="choice">
+        <input type="radio" name="key" value="own" checked={isOwn} onChange={() => setOwn(true)} />
+        <span>The agent’s own key. The service never has the private half.</span>
+      </label>
+      <label className="choice">
+        <input type="radio" name="key" value="service" checked={!isOwn} onChange={() => setOwn(false)} />
+        <span>
+          A key pair made by the service. The private half stays on its machine, in its data directory, as{' '}
+          <code>agents/{agent ?? 'NAME'}/private_key.pem</code>; it is never sent.
+        </span>
+      </label>
+      {isOwn && (
+        <>
+          <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired maxLength={44} />
+          <p className="hint">
+            Of a key in a file: <code>openssl pkey -in KEY.pem -pubout -outform DER | tail -c 32 | base64</code>
+          </p>
+        </>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,162 @@
+/** Ends everything that an agent holds, or all agents: what it will end, the typed word, and what to rotate afterwards. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import { Link, useLocation } from 'wouter';
+import type { Panicked } from '../../../../src/client/types.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { toRows } from '../../components/paged-rows.ts';
+import { client } from '../../session/console-client.ts';
+
+export type PanicScope = { readonly agent: string } | 'everything';
+
+interface DialogProps {
+  readonly scope: PanicScope | null;
+  readonly onDone: (result: Panicked) => void;
+  readonly onClose: () => void;
+}
+
+export function PanicDialog({ scope, onDone, onClose }: DialogProps) {
+  const queries = useQueryClient();
+  const agent = scope === null || scope === 'everything' ? undefined : scope.agent;
+  const panic = async (): Promise<void> => {
+    const result = await client.exposure.panic(agent === undefined ? {} : { agent });
+    announce(`Ended ${result.leases} leases and ${result.sessions} sessions. ${result.rotate.length} to rotate.`);
+    onDone(result);
+    await queries.invalidateQueries();
+  };
+  return (
+    <ConfirmDialog
+      isOpen={scope !== null}
+      title={agent === undefined ? 'End everything that agents hold?' : `End everything that “${agent}” holds?`}
+      verb="Panic"
+      typed={agent ?? 'everything'}
+      onConfirm={panic}
+      onClose={onClose}
+    >
+      {scope !== null && <WhatEnds agent={agent} />}
+    </ConfirmDialog>
+  );
+}
+
+const count = (number: number | undefined, one: string, many: string): string =>
+  number === undefined ? `… ${many}` : `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
+
+/** What a panic or a deregistration ends, counted now. */
+export function useHeld(agent: string | undefined): { readonly leases?: number; readonly exposed?: number } {
+  const whose = agent === undefined ? {} : { agent };
+  const leases = useQuery({
+    queryKey: ['leases', 'count', agent ?? null],
+    queryFn: async ({ signal }) =>
+      (await client.leases.list({ ...whose, status: 'active', limit: 1 }, { signal })).meta.total,
+    staleTime: 0,
+  });
+  const exposed = useQuery({
+    queryKey: ['exposure', 'count', agent ?? null],
+    queryFn: async ({ signal }) =>
+      (await client.exposure.list({ agent: agent ?? '', limit: 1 }, { signal })).meta.total,
+    enabled: agent !== undefined,
+  });
+  return {
+    ...(leases.data === undefined ? {} : { leases: leases.data }),
+    ...(exposed.data === undefined ? {} : { exposed: exposed.data }),
+  };
+}
+
+function WhatEnds({ agent }: { readonly agent: string | undefined }) {
+  const { leases, exposed } = useHeld(agent);
+  return (
+    <>
+      <ul className="ends">
+        <li>
+          <strong>{count(leases, 'active lease', 'active leases')}</strong>
+          {agent === undefined ? ' of agents and operators' : ''} end.
+        </li>
+        <li>
+          {agent === undefined ? 'Every session of every agent ends' : 'All its sessions end'}, and running uses are
+          cut.
+        </li>
+        {agent !== undefined && (
+          <li>
+            It has seen or used <strong>{count(exposed, 'credential', 'credentials')}</strong>. You then see which to
+            rotate.
+          </li>
+        )}
+      </ul>
+      <p>
+        Registrations and policies stay, so {agent === undefined ? 'agents' : 'the agent'} can log in again.
+        {agent === undefined
+          ? ' Operators stay signed in.'
+          : ' If its key was stolen, deregister it or replace the key first.'}{' '}
+        This cannot be undone.
+      </p>
+    </>
+  );
+}
+
+type Exposed = Panicked['rotate'][number];
+
+const COLUMNS: readonly TableColumn<Exposed>[] = [
+  {
+    title: 'Credential',
+    width: 'minmax(12rem, 3fr)',
+    cell: ({ path }) => <Link href={`/credentials?path=${encodeURIComponent(path)}`}>{path}</Link>,
+  },
+  { title: 'Version', width: '6rem', cell: ({ version }) => version },
+  {
+    title: 'State',
+    width: '13rem',
+    cell: ({ current }) =>
+      current ? <Badge text="current: rotate it" tone="danger" /> : <Badge text="replaced or deleted" />,
+  },
+];
+const keyOf = ({ path, version }: Exposed): string => `${path}:${version}`;
+
+interface ResultProps {
+  readonly scope: PanicScope;
+  readonly result: Panicked;
+  readonly onClose: () => void;
+}
+
+export function PanicResult({ scope, result, onClose }: ResultProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [, navigate] = useLocation();
+  useEffect(() => heading.current?.focus(), []);
+  const { leases, sessions, streams, rotate, used_only } = result;
+  const current = rotate.filter((version) => version.current);
+  // What still opens something comes first.
+  const ordered = [...current, ...rotate.filter((version) => !version.current)];
+  return (
+    <section className="panic-result" aria-label="Result of the panic">
+      <h2 ref={heading} tabIndex={-1}>
+        Everything that {scope === 'everything' ? 'agents held' : `“${scope.agent}” held`} has ended
+      </h2>
+      <p>
+        {count(leases, 'lease', 'leases')}, {count(sessions, 'session', 'sessions')} and{' '}
+        {count(streams, 'running use', 'running uses')} ended.{' '}
+        {rotate.length === 0
+          ? 'No value was seen, so nothing has to be rotated.'
+          : `${count(current.length, 'current value was', 'current values were')} seen: rotate each at its service, then store the new value.`}{' '}
+        {used_only.length > 0 &&
+          `${count(used_only.length, 'version was', 'versions were')} only used, never seen, and need not be rotated.`}
+      </p>
+      {rotate.length > 0 && (
+        <div className="split short">
+          <DataTable
+            label="Values to rotate"
+            columns={COLUMNS}
+            rows={toRows(ordered)}
+            keyOf={keyOf}
+            onOpen={({ path }) => navigate(`/credentials?path=${encodeURIComponent(path)}`)}
+            empty={null}
+          />
+        </div>
+      )}
+      <button type="button" onClick={onClose}>
+        Close the result
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,178 @@
+/** Requests that one answer is for: what each would send, who asks, and what an approval allows, before the answer. */
+import { type KeyboardEvent, type MouseEvent, useId, useRef } from 'react';
+import { Link } from 'wouter';
+import { isReadable } from '../../../../src/client/approval-groups.ts';
+import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { useRole, useSession } from '../../session/use-session.ts';
+import { Countdown } from './countdown.tsx';
+import { ExactRequest, showInvisible } from './exact-request.tsx';
+import { nameOf, titleOf } from './outcomes.ts';
+import { useAnswer } from './use-answer.ts';
+import type { CardRequests } from './use-cards.ts';
+import { useDeliberation } from './use-deliberation.ts';
+import { useStillness } from './use-stillness.ts';
+
+interface Props {
+  readonly requests: CardRequests;
+  /** With the element of the card. */
+  readonly onAnswered: (card: HTMLElement | null) => void;
+}
+
+const UNREADABLE =
+  'The request is not readable any more, so it cannot be approved. Deny it, and the agent can ask again.';
+
+export function ApprovalCard({ requests, onAnswered }: Props) {
+  const [{ listed: first }] = requests;
+  const card = useRef<HTMLElement>(null);
+  const titleId = useId();
+  const mayAnswer = useRole('approver');
+  const reason = useRef<HTMLInputElement>(null);
+  const shown = requests.flatMap(({ read: { data } }) => (data === undefined ? [] : [data]));
+  const isShown = mayAnswer && shown.length === requests.length;
+  const mayApprove = isShown && shown.every(isReadable);
+  const { onFocus, onBlur, takesKey, takesPointer } = useDeliberation(
+    isShown ? requests.map(({ listed }) => listed.approval_id).join() : null,
+  );
+  const { mutate, error, isPending } = useAnswer(shown, () => onAnswered(card.current));
+  const hasApproved = useHasApproved(first);
+  const buttons = useStillness<HTMLDivElement>();
+  const answer = (isApproved: boolean): void => {
+    if (isPending || !isShown || (isApproved && hasApproved)) return;
+    if (isApproved && !mayApprove) announce(UNREADABLE);
+    else mutate({ isApproved, reason: reason.current?.value ?? '' });
+  };
+  const tooEarly = (): void => announce('Not answered: the request was not yet shown for half a second.');
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const { key, repeat, ctrlKey, metaKey, altKey } = event;
+    if (!mayAnswer || repeat || ctrlKey || metaKey || altKey || (key !== 'a' && key !== 'd')) return;
+    event.preventDefault();
+    if (takesKey()) answer(key === 'a');
+    else tooEarly();
+  };
+  const onClick = (isApproved: boolean) => (event: MouseEvent) => {
+    // A click without a pointer comes from a key.
+    const isByPointer = event.detail > 0;
+    const isDeliberate = isByPointer ? takesPointer() && buttons.isStill() : takesKey();
+    if (isDeliberate) answer(isApproved);
+    else tooEarly();
+  };
+  // A card that grew when its request is read would move those below it.
+  if (mayAnswer && shown.length === 0 && requests.every(({ read }) => read.error === null)) {
+    return <Loading what="a request" />;
+  }
+  return (
+    <article ref={card} className="approval" aria-labelledby={titleId} onFocus={onFocus} onBlur={onBlur}>
+      <header>
+        <h2 id={titleId}>
+          <Link
+            href={`/approvals/${first.approval_id}`}
+            aria-keyshortcuts={mayAnswer ? 'a d' : undefined}
+            onKeyDown={onKeyDown}
+          >
+            {showInvisible(titleOf(first))}
+          </Link>
+        </h2>
+        {requests.length > 1 && <strong className="badge warning">{requests.length} requests</strong>}
+        <Countdown to={first.expires_at} />
+      </header>
+      <p className="covers">
+        <strong>An approval allows:</strong> {first.covers}
+        {requests.length > 1 && ` For each of the ${requests.length} requests.`}
+      </p>
+      <About approval={first} />
+      {!mayAnswer && (
+        <p className="notice warning">
+          You see that it waits, and not the request: that and an answer need the role approver, which an administrator
+          gives under Settings.
+        </p>
+      )}
+      {requests.map(({ listed, read }) =>
+        read.error === null ? null : (
+          <ErrorPanel key={listed.approval_id} error={read.error} onRetry={() => void read.refetch()} />
+        ),
+      )}
+      {mayAnswer && !isShown && requests.every(({ read }) => read.error === null) && <Loading what="the request" />}
+      {isShown && <Requests approvals={shown} />}
+      {error !== null && <ErrorPanel error={error} />}
+      {mayAnswer && (
+        <div ref={buttons.element} className="answer">
+          <label className="field">
+            <span>Reason, if you deny it (optional)</span>
+            <input ref={reason} maxLength={200} autoComplete="off" />
+          </label>
+          <button
+            type="button"
+            className="primary"
+            disabled={!mayApprove || isPending || hasApproved}
+            onClick={onClick(true)}
+          >
+            Approve{requests.length > 1 ? ` all ${requests.length}` : ''} <kbd>a</kbd>
+          </button>
+          <button type="button" className="danger" disabled={!isShown || isPending} onClick={onClick(false)}>
+            Deny{requests.length > 1 ? ` all ${requests.length}` : ''} <kbd>d</kbd>
+          </button>
+        </div>
+      )}
+      {hasApproved && <p className="hint">You have approved it. More operators must approve.</p>}
+    </article>
+  );
+}
+
+function useHasApproved({ approvals }: ListedApproval): boolean {
+  const session = useSession();
+  if (session.kind !== 'signed-in' || session.person.isAdministrator) return false;
+  return approvals.some(({ operator }) => operator === `operator:${session.person.name}`);
+}
+
+function About({ approval: first }: { readonly approval: ListedApproval }) {
+  const { approvals, quorum } = first;
+  const names = approvals.map(({ operator }) => nameOf(operator)).join(', ');
+  return (
+    <Facts
+      rows={[
+        [
+          'Agent',
+          <Link key="agent" href={`/agents?agent=${encodeURIComponent(first.agent_name)}`}>
+            {first.agent_name}
+          </Link>,
+        ],
+        [
+          'Credential',
+          <Link key="path" href={`/credentials?path=${encodeURIComponent(first.path)}`}>
+            {first.path}
+          </Link>,
+        ],
+        // An agent's own words, which nothing has checked.
+        ['It says', first.purpose === null ? null : <q key="says">{showInvisible(first.purpose)}</q>],
+        ['Demanded by', first.policy_names.join(', ')],
+        ['Approvals', `${approvals.length} of ${quorum}${names === '' ? '' : `: ${names}`}`],
+        ['Asked', <Time key="asked" at={first.requested_at} />],
+      ]}
+    />
+  );
+}
+
+function Requests({ approvals }: { readonly approvals: readonly Approval[] }) {
+  const [first] = approvals;
+  if (approvals.length === 1 && first !== undefined) return <Shown approval={first} />;
+  return (
+    <ol className="requests">
+      {approvals.map((approval) => (
+        <li key={approval.approval_id}>
+          <Shown approval={approval} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Shown({ approval: { request, action } }: { readonly approval: Approval }) {
+  if (request !== null) return <ExactRequest request={request} />;
+  if (action === 'retrieve') return <p>The agent would see the value itself. That cannot be taken back.</p>;
+  return <p className="notice warning">{UNREADABLE}</p>;
+}

@@ -1,0 +1,117 @@
+/** One request, also after it was answered: what was asked, what became of it, and what is still allowed. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { LeaseholdError } from '../../../../src/client/errors.ts';
+import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { ApprovalCard } from './approval-card.tsx';
+import { ExactRequest, showInvisible } from './exact-request.tsx';
+import { isLiveGrant, nameOf, OUTCOMES, titleOf } from './outcomes.ts';
+import { useCards } from './use-cards.ts';
+
+const INTERVAL_MS = 1000;
+
+export function ApprovalDetails({ id }: { readonly id: string }) {
+  const mayRead = useRole('approver');
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['approvals', 'one', id],
+    queryFn: ({ signal }) => client.approvals.read(id, { signal }),
+    enabled: mayRead,
+    refetchInterval: ({ state }) =>
+      state.data?.status === 'pending' && !isForbidden(state.error) ? INTERVAL_MS : false,
+  });
+  if (!mayRead) {
+    return (
+      <p className="notice warning">
+        A request is shown to operators with the role approver. An administrator gives it under Settings.
+      </p>
+    );
+  }
+  if (error !== null && (data === undefined || isForbidden(error)))
+    return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (isPending) return <Loading what="the request" />;
+  if (data.status === 'pending') return <Waiting approval={data} onAnswered={() => void refetch()} />;
+  return <Answered approval={data} />;
+}
+
+function Waiting({ approval, onAnswered }: { readonly approval: Approval; readonly onAnswered: () => void }) {
+  return useCards([[approval]]).map((requests) => (
+    <ApprovalCard key={approval.approval_id} requests={requests} onAnswered={onAnswered} />
+  ));
+}
+/** Reading it again changes nothing: the role was taken away. */
+const isForbidden = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 403;
+
+function Answered({ approval }: { readonly approval: Approval }) {
+  const { status, approvals, answered_by, answered_at, reason, request, covers } = approval;
+  const { label, tone, meaning } = OUTCOMES[status];
+  return (
+    <section className="approval" aria-label={titleOf(approval)}>
+      <header>
+        <h2>{showInvisible(titleOf(approval))}</h2>
+        <Badge text={label} tone={tone} />
+      </header>
+      <p>{meaning}</p>
+      <p className="covers">{covers}</p>
+      <Facts
+        rows={[
+          ['Agent', approval.agent_name],
+          ['Credential', approval.path],
+          ['It says', approval.purpose === null ? null : <q key="says">{showInvisible(approval.purpose)}</q>],
+          ['Asked', <Time key="asked" at={approval.requested_at} isPrecise />],
+          ['Answered', answered_at === null ? null : <Time key="answered" at={answered_at} isPrecise />],
+          ['By', approvals.length > 0 ? approvals.map(({ operator }) => nameOf(operator)).join(', ') : answered_by],
+          ['Reason', reason === null ? null : showInvisible(reason)],
+          ['Uses left', status === 'approved' ? (approval.uses_left ?? 'any number') : null],
+          ['Ends', approval.grant_ends_at === null ? null : <Time key="ends" at={approval.grant_ends_at} />],
+          ['Id', <Copyable key="id" text={approval.approval_id} what="the id" />],
+        ]}
+      />
+      {request !== null && <ExactRequest request={request} />}
+      {isLiveGrant(approval, Date.now()) && <EndGrant approval={approval} />}
+    </section>
+  );
+}
+
+/** Withdraws what an approval still allows. */
+export function EndGrant({ approval }: { readonly approval: ListedApproval }) {
+  const [isOpen, setOpen] = useState(false);
+  const queries = useQueryClient();
+  const mayEnd = useRole('approver');
+  const end = async (): Promise<void> => {
+    await client.approvals.withdraw(approval.approval_id);
+    announce('The grant has ended.');
+    await queries.invalidateQueries({ queryKey: ['approvals'] });
+  };
+  return (
+    <>
+      <button
+        type="button"
+        disabled={!mayEnd}
+        title={mayEnd ? undefined : 'Needs the role approver'}
+        onClick={() => setOpen(true)}
+      >
+        End
+      </button>
+      <ConfirmDialog
+        isOpen={isOpen}
+        title="End what was approved?"
+        verb="End it"
+        onConfirm={end}
+        onClose={() => setOpen(false)}
+      >
+        <p>{approval.covers}</p>
+        <p>The agent has to ask again. Requests that have passed already stay as they are.</p>
+      </ConfirmDialog>
+    </>
+  );
+}

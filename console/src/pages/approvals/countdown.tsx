@@ -1,0 +1,26 @@
+/** The time that is left, counted down by the second. Screen readers get it when they read it, not each second. */
+import { useEffect, useState } from 'react';
+
+const TICK_MS = 1000;
+
+function toWords(leftMs: number): string {
+  const seconds = Math.max(0, Math.ceil(leftMs / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const padded = (number: number): string => String(number).padStart(2, '0');
+  return `${hours > 0 ? `${hours}:${padded(minutes)}` : minutes}:${padded(seconds % 60)}`;
+}
+
+export function Countdown({ to }: { readonly to: string }) {
+  const [leftMs, setLeftMs] = useState(() => Date.parse(to) - Date.now());
+  useEffect(() => {
+    const tick = (): void => setLeftMs(Date.parse(to) - Date.now());
+    tick();
+    const timer = setInterval(tick, TICK_MS);
+    return () => clearInterval(timer);
+  }, [to]);
+  return (
+    <span className="countdown" role="timer" aria-live="off">
+      {leftMs > 0 ? `${toWords(leftMs)} left` : 'no time left'}
+    </span>
+  );
+}

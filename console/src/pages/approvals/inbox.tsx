@@ -1,0 +1,95 @@
+/** What waits for an answer, newest first, as cards. */
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { groupApprovals } from '../../../../src/client/approval-groups.ts';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { client } from '../../session/console-client.ts';
+import { WAITING_COUNT_KEY } from '../../shell/waiting-count.tsx';
+import { ApprovalCard } from './approval-card.tsx';
+import { useCards } from './use-cards.ts';
+
+const INTERVAL_MS = 1000;
+/** The newest that are read each second. */
+const MAX_READ = 200;
+const CARDS_SHOWN = 20;
+/** What has the focus when a card has it. */
+const TITLES = 'article h2 a';
+
+const POLICY_COMMAND =
+  "leasehold policy put payments --principal 'agent:bot' --resource 'stripe/*' --action use --approval use";
+
+export function Inbox() {
+  const [shownCards, setShownCards] = useState(CARDS_SHOWN);
+  const list = useRef<HTMLDivElement>(null);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['approvals', 'waiting'],
+    queryFn: ({ signal }) => client.approvals.list({ status: 'pending', limit: MAX_READ }, { signal }),
+    // In a window that is out of sight, the count in the title is enough.
+    refetchInterval: INTERVAL_MS,
+    placeholderData: keepPreviousData,
+  });
+  const total = data?.meta.total ?? 0;
+  const groups = useMemo(() => groupApprovals(data?.data ?? []).toReversed(), [data]);
+  const cards = useCards(useMemo(() => groups.slice(0, shownCards), [groups, shownCards]));
+  useAnnouncedTotal(isPending ? null : total);
+  const queries = useQueryClient();
+  useEffect(() => void (data !== undefined && queries.setQueryData(WAITING_COUNT_KEY, total)), [data, queries, total]);
+  const focusNext = (card: HTMLElement | null): void => {
+    const titles = [...(list.current?.querySelectorAll<HTMLElement>(TITLES) ?? [])];
+    const index = titles.findIndex((title) => card?.contains(title));
+    (titles[index + 1] ?? titles[index - 1] ?? document.querySelector<HTMLElement>('h1'))?.focus();
+  };
+  if (error !== null && data === undefined) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (isPending) return <Loading what="what waits" />;
+  if (total === 0) {
+    return (
+      <EmptyState title="Nothing waits for an approval" command={POLICY_COMMAND}>
+        A policy can demand that a person allows each use of a credential. Requests then wait here. This policy demands
+        it.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <p className="count">
+        {total.toLocaleString('en')} {total === 1 ? 'request waits' : 'requests wait'}, newest first. Move to a card
+        with Tab or the arrows; <kbd>a</kbd> approves it, <kbd>d</kbd> denies it.
+      </p>
+      {/* The arrows are a second path to cards that Tab reaches, too. */}
+      <div ref={list} role="feed" aria-label="Requests that wait" className="approvals" onKeyDown={moveBetweenCards}>
+        {cards.map((requests) => (
+          <ApprovalCard key={requests[0].listed.approval_id} requests={requests} onAnswered={focusNext} />
+        ))}
+      </div>
+      {groups.length > shownCards && (
+        <button type="button" onClick={() => setShownCards((count) => count + CARDS_SHOWN)}>
+          Show more
+        </button>
+      )}
+      {total > MAX_READ && (
+        <p className="hint">The newest {MAX_READ} are read. Older ones follow as these are answered.</p>
+      )}
+    </>
+  );
+}
+
+function moveBetweenCards(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+  const { target, currentTarget, ctrlKey, metaKey } = event;
+  if (step === undefined || ctrlKey || metaKey || !(target instanceof HTMLElement) || !target.matches(TITLES)) return;
+  const cards = [...currentTarget.querySelectorAll<HTMLElement>(TITLES)];
+  cards[cards.indexOf(target) + step]?.focus();
+  event.preventDefault();
+}
+
+function useAnnouncedTotal(total: number | null): void {
+  const before = useRef<number | null>(null);
+  useEffect(() => {
+    if (total !== null && before.current !== null && total > before.current) announce(`${total} requests wait.`);
+    before.current = total;
+  }, [total]);
+}

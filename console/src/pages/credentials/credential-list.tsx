@@ -1,0 +1,182 @@
+/** The credentials as a table: all of them, one level of the tree, or those that a search found. */
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { toRows, usePagedRows } from '../../components/paged-rows.ts';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+
+interface Props {
+  readonly prefix: string | null;
+  readonly open: string | null;
+  readonly onDirectory: (path: string | null) => void;
+  readonly onCredential: (path: string) => void;
+}
+
+const LEVEL_ROWS = 1000;
+const SEARCH_ROWS = 50;
+const MAX_SEARCH_LENGTH = 128;
+const SEARCH = { name: 'q', label: 'Search all paths', placeholder: 'a part of a path' } as const;
+const TYPE = { name: 'type', label: 'Type', placeholder: 'api_key' } as const;
+
+const ALL_COLUMNS: readonly TableColumn<ListedCredential>[] = [
+  { title: 'Path', width: 'minmax(12rem, 3fr)', cell: ({ path }) => <bdi>{path}</bdi> },
+  { title: 'Type', width: 'minmax(5rem, 1fr)', cell: ({ type }) => type },
+  { title: 'Description', width: 'minmax(8rem, 2fr)', cell: ({ description }) => <bdi>{description}</bdi> },
+  { title: 'Updated', width: '11rem', cell: ({ updated_at }) => <Time at={updated_at} /> },
+  { title: 'Reads', width: '5rem', cell: ({ access_count }) => access_count.toLocaleString('en') },
+];
+
+type Entry = Tree['entries'][number];
+const LEVEL_COLUMNS: readonly TableColumn<Entry>[] = [
+  {
+    title: 'Path',
+    width: 'minmax(12rem, 3fr)',
+    cell: ({ kind, path }) => <bdi>{kind === 'directory' ? `${path}/` : path}</bdi>,
+  },
+  {
+    title: 'Type',
+    width: 'minmax(7rem, 1fr)',
+    cell: ({ kind, type, credentials }) =>
+      kind === 'credential'
+        ? type
+        : `${credentials?.toLocaleString('en') ?? 'many'} ${credentials === 1 ? 'credential' : 'credentials'}`,
+  },
+  {
+    title: 'Updated',
+    width: '11rem',
+    cell: ({ updated_at }) => (updated_at === undefined ? '' : <Time at={updated_at} />),
+  },
+];
+
+type Result = SearchResults['results'][number];
+const RESULT_COLUMNS: readonly TableColumn<Result>[] = [
+  { title: 'Path', width: 'minmax(12rem, 3fr)', cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: 'Description', width: 'minmax(8rem, 2fr)', cell: ({ description }) => <bdi>{description}</bdi> },
+];
+
+export function CredentialList(props: Props) {
+  const { q = '' } = useFilters([SEARCH]);
+  const text = q.slice(0, MAX_SEARCH_LENGTH);
+  const isAll = text === '' && props.prefix === null;
+  return (
+    <>
+      <FilterBar fields={isAll ? [SEARCH, TYPE] : [SEARCH]} label="Find credentials" />
+      {text !== '' && <FoundList text={text} {...props} />}
+      {text === '' && props.prefix !== null && <LevelList key={props.prefix} prefix={props.prefix} {...rest(props)} />}
+      {isAll && <FullList {...rest(props)} />}
+    </>
+  );
+}
+
+const rest = ({ open, onDirectory, onCredential }: Props) => ({ open, onDirectory, onCredential });
+
+function FullList({ open, onCredential }: Omit<Props, 'prefix'>) {
+  const { type } = useFilters([TYPE]);
+  const filter = type === undefined ? {} : { type };
+  const rows = usePagedRows<ListedCredential>({
+    queryKey: ['credentials', filter],
+    read: (page, signal) => client.credentials.list({ ...filter, ...page }, { signal }),
+  });
+  return (
+    <>
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      <p className="count">{rows.isPending ? 'Reading …' : `${rows.total.toLocaleString('en')} credentials`}</p>
+      <div className="split">
+        <DataTable
+          label="Credentials by path"
+          columns={ALL_COLUMNS}
+          rows={rows}
+          keyOf={({ path }) => path}
+          openKey={open}
+          onOpen={({ path }) => onCredential(path)}
+          empty={
+            type === undefined ? (
+              <EmptyState title="The vault has no credential" command="leasehold put demo/first">
+                Store the first one with the button above or with this command, which asks for the value.
+              </EmptyState>
+            ) : (
+              <EmptyState title="No credential has this type">Remove the filter to see all.</EmptyState>
+            )
+          }
+        />
+      </div>
+    </>
+  );
+}
+
+function LevelList({ prefix, open, onDirectory, onCredential }: Props & { readonly prefix: string }) {
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: ['tree', 'list', prefix],
+    initialPageParam: '',
+    queryFn: ({ signal, pageParam: after }) =>
+      client.overview.tree({ prefix, limit: LEVEL_ROWS, ...(after === '' ? {} : { after }) }, { signal }),
+    getNextPageParam: ({ next }) => next,
+  });
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (isPending) return <Loading what={prefix} />;
+  const entries = data.pages.flatMap((page) => page.entries);
+  const up = prefix.includes('/') ? prefix.slice(0, prefix.lastIndexOf('/')) : null;
+  return (
+    <>
+      <div className="page-actions">
+        <button type="button" className="small" onClick={() => onDirectory(up)}>
+          {up === null ? 'Show all credentials' : 'Up one level'}
+        </button>
+        <span className="count">
+          <bdi>{`${prefix}/`}</bdi>
+          {`: ${entries.length.toLocaleString('en')}${hasNextPage ? ' of more' : ''} names`}
+        </span>
+        {hasNextPage && (
+          <button type="button" className="small" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show more
+          </button>
+        )}
+      </div>
+      <div className="split">
+        <DataTable
+          label={`One level of the tree, below ${prefix}`}
+          columns={LEVEL_COLUMNS}
+          rows={toRows(entries)}
+          keyOf={({ kind, path }) => `${kind}:${path}`}
+          openKey={open === null ? null : `credential:${open}`}
+          onOpen={({ kind, path }) => (kind === 'directory' ? onDirectory(path) : onCredential(path))}
+          empty={<EmptyState title="No credential is below this path">Choose another directory.</EmptyState>}
+        />
+      </div>
+    </>
+  );
+}
+
+function FoundList({ text, open, onCredential }: Props & { readonly text: string }) {
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['search', text],
+    queryFn: ({ signal }) => client.overview.search({ q: text, limit: SEARCH_ROWS }, { signal }),
+  });
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (isPending) return <Loading what="the results" />;
+  const found = data.results.filter(({ kind }) => kind === 'credential');
+  const isCut = !data.complete || data.results.length === SEARCH_ROWS;
+  return (
+    <>
+      <p className="count">
+        {`${found.length} ${found.length === 1 ? 'credential' : 'credentials'} found${isCut ? '; more may exist: type more of the path' : ''}`}
+      </p>
+      <div className="split">
+        <DataTable
+          label="Credentials that were found"
+          columns={RESULT_COLUMNS}
+          rows={toRows(found)}
+          keyOf={({ name }) => name}
+          openKey={open}
+          onOpen={({ name }) => onCredential(name)}
+          empty={<EmptyState title="No path contains this text">Try a shorter part of the path.</EmptyState>}
+        />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+/** Every credential, as a tree and as a list, with its details. Directory, search and selection are in the URL. */
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import { useSetParameters } from '../../components/filter-bar.tsx';
+import { PageHeading } from '../../components/page-heading.tsx';
+import { useRole } from '../../session/use-session.ts';
+import { CredentialList } from './credential-list.tsx';
+import { CredentialPanel } from './credential-panel.tsx';
+import { CredentialTree } from './credential-tree.tsx';
+import { StoreDialog } from './store-dialog.tsx';
+
+const NOT_AN_EDITOR = 'Your role does not include changes of credentials; an editor can make them.';
+
+export function CredentialsPage() {
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const isEditor = useRole('editor');
+  const [isStoring, setStoring] = useState(false);
+  const open = parameters.get('path');
+  const prefix = parameters.get('prefix');
+  return (
+    <>
+      <PageHeading title="Credentials">
+        <button
+          type="button"
+          className="primary"
+          disabled={!isEditor}
+          title={isEditor ? undefined : NOT_AN_EDITOR}
+          onClick={() => setStoring(true)}
+        >
+          Store a credential
+        </button>
+      </PageHeading>
+      <div className="split">
+        <div className="browse">
+          <CredentialTree
+            prefix={prefix}
+            open={open}
+            onDirectory={(path) => setParameters({ prefix: path, q: null })}
+            onCredential={(path) => setParameters({ path })}
+          />
+          <div className="list-column">
+            <CredentialList
+              prefix={prefix}
+              open={open}
+              onDirectory={(path) => setParameters({ prefix: path, q: null })}
+              onCredential={(path) => setParameters({ path })}
+            />
+          </div>
+        </div>
+        {open !== null && <CredentialPanel key={open} path={open} onClose={() => setParameters({ path: null })} />}
+      </div>
+      {isStoring && (
+        <StoreDialog
+          path={null}
+          onClose={() => setStoring(false)}
+          onStored={(path) => {
+            setStoring(false);
+            setParameters({ path });
+          }}
+        />
+      )}
+    </>
+  );
+}

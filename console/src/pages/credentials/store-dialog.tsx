@@ -1,0 +1,189 @@
+/**
+ * Stores a value from a password field or a file: a new credential, or a new version of an existing one. INVARIANT: the
+ * value is read from the field or the file when it is sent, is never shown, and is in no state of a component.
+ */
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { LeaseholdError } from '../../../../src/client/errors.ts';
+import { ruleBroken } from '../../../../src/core/errors.ts';
+import { parsePath } from '../../../../src/core/path.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { client } from '../../session/console-client.ts';
+import { forgetCredentials } from './credential-queries.ts';
+import { useServices } from './use-catalogue.ts';
+
+interface Props {
+  /** Of the credential that gets a new version; null for a path that is typed. */
+  readonly path: string | null;
+  readonly onStored: (path: string) => void;
+  readonly onClose: () => void;
+}
+
+/** The newest version at the path; null if no credential has it. */
+async function readNewest(path: string, signal: AbortSignal): Promise<number | null> {
+  // A list, because a browser reports each response without success on its console.
+  const { paths } = await client.overview.matrix({ prefix: path, path_limit: 1, agent_limit: 1 }, { signal });
+  if (paths[0] !== path) return null;
+  const { versions } = await client.credentials.readMetadata(path, { signal });
+  return Math.max(...versions.map(({ version }) => version));
+}
+
+/** @throws LeaseholdError INVALID_REQUEST for a file that is not text */
+async function readFile(file: File): Promise<string> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
+  } catch {
+    throw new LeaseholdError('INVALID_REQUEST', 'The file is not text in UTF-8. Encode it first, such as in Base64.');
+  }
+}
+
+export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const value = useRef<HTMLInputElement>(null);
+  const file = useRef<HTMLInputElement>(null);
+  const [titleId, problemId] = [useId(), useId()];
+  const [path, setPath] = useState(fixed ?? '');
+  const [type, setType] = useState('');
+  const [description, setDescription] = useState('');
+  const [source, setSource] = useState<'typed' | 'file'>('typed');
+  const [service, setService] = useState('');
+  const [isStored, setStored] = useState(false);
+  const [isStoring, setStoring] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const problem = path === '' ? null : ruleBroken(() => parsePath(path));
+  const isPath = path !== '' && problem === null;
+  const { data: newest } = useQuery({
+    queryKey: ['credential', path, 'newest'],
+    queryFn: ({ signal }) => readNewest(path, signal),
+    enabled: isPath,
+    placeholderData: keepPreviousData,
+  });
+  const services = useServices();
+  const exists = isPath && newest !== null && newest !== undefined;
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (!isPath || isStoring || isStored) return;
+    setStoring(true);
+    setError(null);
+    try {
+      const chosen = file.current?.files?.[0];
+      const fields = { path, ...(type === '' ? {} : { type }), ...(description === '' ? {} : { description }) };
+      const { version } = await client.credentials.store(
+        { ...fields, value: chosen === undefined ? (value.current?.value ?? '') : await readFile(chosen) },
+        { onlyIfNew: !exists },
+      );
+      announce(`Stored version ${version} of ${path}.`);
+      if (service !== '' && !exists) {
+        // A second attempt would store the value again.
+        setStored(true);
+        await client.targets.put(path, { service });
+      }
+      await forgetCredentials();
+      onStored(path);
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      if (value.current !== null) value.current.value = '';
+      setStoring(false);
+    }
+  };
+  return (
+    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>{fixed === null ? 'Store a credential' : `New version of ${fixed}`}</h2>
+      <form autoComplete="off" onSubmit={(event) => void submit(event)}>
+        <div className="form">
+          <div className="field wide-field">
+            <label className="field">
+              <span>Path</span>
+              <input
+                value={path}
+                disabled={fixed !== null}
+                required
+                spellCheck={false}
+                placeholder="prod/db/password"
+                aria-invalid={problem !== null}
+                aria-describedby={problem === null ? undefined : problemId}
+                onChange={({ target }) => setPath(target.value)}
+              />
+            </label>
+            {problem !== null && (
+              <span id={problemId} className="field-problem">
+                {problem}
+              </span>
+            )}
+          </div>
+          <label className="field">
+            <span>{exists ? 'Type (empty: unchanged)' : 'Type (optional)'}</span>
+            <input
+              value={type}
+              spellCheck={false}
+              placeholder="api_key"
+              onChange={({ target }) => setType(target.value)}
+            />
+          </label>
+          <label className="field">
+            <span>{exists ? 'Description (empty: unchanged)' : 'Description (optional)'}</span>
+            <input value={description} onChange={({ target }) => setDescription(target.value)} />
+          </label>
+          {!exists && (
+            <label className="field wide-field">
+              <span>Service: where it may go (optional)</span>
+              <select value={service} onChange={({ target }) => setService(target.value)}>
+                <option value="">None yet: it can be retrieved, and not used</option>
+                {services.map(({ name, title }) => (
+                  <option key={name} value={name}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <fieldset className="choices wide-field">
+            <legend>The value is</legend>
+            <label className="toggle">
+              <input type="radio" name="source" checked={source === 'typed'} onChange={() => setSource('typed')} />{' '}
+              typed
+            </label>
+            <label className="toggle">
+              <input type="radio" name="source" checked={source === 'file'} onChange={() => setSource('file')} /> the
+              content of a file
+            </label>
+          </fieldset>
+          <div className="wide-field">
+            {source === 'typed' ? (
+              <label className="field">
+                <span>Value (never shown)</span>
+                <input ref={value} type="password" required autoComplete="new-password" spellCheck={false} />
+              </label>
+            ) : (
+              <label className="field">
+                <span>File, stored as it is, with its last line break</span>
+                <input ref={file} type="file" required />
+              </label>
+            )}
+          </div>
+        </div>
+        <p className="confirm-text" role="status">
+          {isStored
+            ? 'The value is stored, and its targets are not. Set them in its details.'
+            : exists
+              ? `This path has a credential: the value becomes version ${newest + 1}, which agents get with their next lease. Active leases stay.`
+              : isPath && newest === null
+                ? 'No credential has this path: it is created.'
+                : ''}
+        </p>
+        {error !== null && <ErrorPanel error={error} />}
+        <div className="buttons">
+          <button type="button" onClick={isStored ? () => onStored(path) : onClose}>
+            {isStored ? 'Open its details' : 'Cancel'}
+          </button>
+          <button type="submit" className="primary" disabled={!isPath || isStoring || isStored || newest === undefined}>
+            {exists ? 'Store the new version' : 'Store the credential'}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,205 @@
+/** Sets where a credential may be used: by a service of the catalogue, or by own origins. */
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { client } from '../../session/console-client.ts';
+import { forgetCredentials } from './credential-queries.ts';
+import {
+  checkTargets,
+  NEW_TARGETS,
+  newTarget,
+  PLACEMENT_KINDS,
+  type TargetsText,
+  type TargetText,
+  toText,
+} from './targets-form.ts';
+import { useCatalogue } from './use-catalogue.ts';
+
+const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
+
+interface Props {
+  readonly path: string;
+  readonly before: CredentialTargets | null;
+  readonly onClose: () => void;
+}
+
+export function TargetsDialog({ path, before, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  const [text, setText] = useState(() => (before === null ? NEW_TARGETS : toText(before, before.service ?? '')));
+  const [isSaving, setSaving] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const services = useCatalogue();
+  const { body, problem } = checkTargets(text);
+  const set = (changes: Partial<TargetsText>): void => setText({ ...text, ...changes });
+  const choose = (name: string): void => {
+    const service = services.find((each) => each.name === name);
+    setText(service === undefined ? { ...text, service: '' } : toText(service, name));
+  };
+  const service = services.find(({ name }) => name === text.service);
+  const save = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (body === null || isSaving) return;
+    setSaving(true);
+    setError(null);
+    try {
+      await client.targets.put(path, body);
+      announce(`The targets of ${path} are saved.`);
+      await forgetCredentials();
+      onClose();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setSaving(false);
+    }
+  };
+  return (
+    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>Targets of {path}</h2>
+      <form onSubmit={(event) => void save(event)}>
+        <div className="form">
+          <label className="field wide-field">
+            <span>Service</span>
+            <select value={text.service} onChange={({ target }) => choose(target.value)}>
+              <option value="">Own origins</option>
+              {services.map(({ name, title, unsupported }) => (
+                <option key={name} value={name} disabled={unsupported !== null}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
+          {service?.needs_host === true && (
+            <p className="hint wide-field">Replace * in the origin by the host of your account.</p>
+          )}
+          {text.targets.map((target, index) => (
+            <TargetFieldset
+              key={target.id}
+              target={target}
+              number={index + 1}
+              onChange={(changes) =>
+                set({ targets: text.targets.map((each) => (each.id === target.id ? { ...each, ...changes } : each)) })
+              }
+              onRemove={
+                text.targets.length === 1
+                  ? null
+                  : () => set({ targets: text.targets.filter(({ id }) => id !== target.id) })
+              }
+            />
+          ))}
+          <div className="buttons wide-field">
+            <button
+              type="button"
+              onClick={() =>
+                set({ targets: [...text.targets, newTarget(1 + Math.max(...text.targets.map(({ id }) => id)))] })
+              }
+            >
+              Add an origin
+            </button>
+          </div>
+          <Placement text={text} set={set} />
+        </div>
+        {problem !== null && (
+          <p className="field-problem" role="status">
+            {problem}
+          </p>
+        )}
+        <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
+        {error !== null && <ErrorPanel error={error} />}
+        <div className="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="primary" disabled={body === null || isSaving}>
+            Save the targets
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+interface TargetFieldsetProps {
+  readonly target: TargetText;
+  readonly number: number;
+  readonly onChange: (changes: Partial<TargetText>) => void;
+  /** Null for the only one. */
+  readonly onRemove: (() => void) | null;
+}
+
+function TargetFieldset({ target, number, onChange, onRemove }: TargetFieldsetProps) {
+  const text = (name: 'origin' | 'methods' | 'networks', label: string) => (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        value={target[name]}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => onChange({ [name]: event.target.value })}
+      />
+    </label>
+  );
+  return (
+    <fieldset className="card wide-field">
+      <legend>{`Target ${number}`}</legend>
+      {text('origin', 'Origin')}
+      <label className="field">
+        <span>{PATHS_LABEL}</span>
+        <textarea
+          value={target.paths}
+          spellCheck={false}
+          onChange={(event) => onChange({ paths: event.target.value })}
+        />
+      </label>
+      {text('methods', 'Methods')}
+      {text('networks', 'Internal networks that it may reach (optional), such as 10.0.0.0/8')}
+      {onRemove !== null && (
+        <div className="buttons">
+          <button type="button" className="small" onClick={onRemove}>
+            {`Remove target ${number}`}
+          </button>
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+interface PlacementProps {
+  readonly text: TargetsText;
+  readonly set: (changes: Partial<TargetsText>) => void;
+}
+
+function Placement({ text, set }: PlacementProps) {
+  const { kind } = text;
+  const field = (name: 'name' | 'template' | 'username', label: string) => (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        value={text[name]}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={({ target }) => set({ [name]: target.value })}
+      />
+    </label>
+  );
+  return (
+    <>
+      <label className="field">
+        <span>Placement of the value</span>
+        <select
+          value={kind}
+          onChange={({ target }) => set({ kind: PLACEMENT_KINDS.find((each) => each === target.value) ?? 'bearer' })}
+        >
+          {PLACEMENT_KINDS.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      {(kind === 'header' || kind === 'query') && field('name', 'Name')}
+      {kind === 'header' && field('template', 'Template, with {value} once (optional)')}
+      {kind === 'basic' && field('username', 'User name (empty: the value is user:password)')}
+    </>
+  );
+}

@@ -1,0 +1,91 @@
+/** The fields of targets as text, and what the parsers of the service say about them. */
+import type { CredentialTargets, PutTargetsRequest } from '../../../../src/client/types.ts';
+import { ruleBroken } from '../../../../src/core/errors.ts';
+import { type PlacementFields, parsePlacement, parseTargets, type TargetFields } from '../../../../src/core/target.ts';
+
+export interface TargetText {
+  /** Identifies the fields while they are edited. */
+  readonly id: number;
+  readonly origin: string;
+  /** One on each line. */
+  readonly paths: string;
+  readonly methods: string;
+  readonly networks: string;
+  readonly ca_pem: string | null;
+}
+
+export interface TargetsText {
+  /** A row of the catalogue; empty for own origins. */
+  readonly service: string;
+  readonly targets: readonly TargetText[];
+  readonly kind: PlacementFields['kind'];
+  readonly name: string;
+  readonly template: string;
+  readonly username: string;
+}
+
+export const PLACEMENT_KINDS = ['bearer', 'header', 'basic', 'query'] as const satisfies PlacementFields['kind'][];
+const NEW_TARGET = { origin: 'https://', paths: '/*', methods: 'GET POST', networks: '', ca_pem: null };
+export const newTarget = (id: number): TargetText => ({ id, ...NEW_TARGET });
+
+export const NEW_TARGETS: TargetsText = {
+  service: '',
+  targets: [newTarget(0)],
+  kind: 'bearer',
+  name: '',
+  template: '',
+  username: '',
+};
+
+type Known = Pick<CredentialTargets, 'targets' | 'placement'>;
+
+export function toText({ targets, placement }: Known, service: string): TargetsText {
+  return {
+    service,
+    targets: targets.map(({ origin, paths, methods, allow_networks, ca_pem }, id) => ({
+      id,
+      origin,
+      paths: paths.join('\n'),
+      methods: methods.join(' '),
+      networks: (allow_networks ?? []).join(' '),
+      ca_pem: ca_pem ?? null,
+    })),
+    kind: placement.kind,
+    name: placement.name ?? '',
+    template: placement.template ?? '',
+    username: placement.username ?? '',
+  };
+}
+
+const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
+
+function toTarget({ origin, paths, methods, networks, ca_pem }: TargetText): TargetFields {
+  return {
+    origin: origin.trim(),
+    paths: words(paths),
+    methods: words(methods),
+    ...(networks.trim() === '' ? {} : { allow_networks: words(networks) }),
+    ...(ca_pem === null ? {} : { ca_pem }),
+  };
+}
+
+export interface CheckedTargets {
+  /** Null while a problem exists. */
+  readonly body: PutTargetsRequest | null;
+  readonly problem: string | null;
+}
+
+export function checkTargets(text: TargetsText): CheckedTargets {
+  const { service, kind, name, template, username } = text;
+  const isNamed = kind === 'header' || kind === 'query';
+  const placement: PlacementFields = {
+    kind,
+    ...(isNamed ? { name: name.trim() } : {}),
+    ...(kind === 'header' && template !== '' ? { template } : {}),
+    ...(kind === 'basic' && username !== '' ? { username } : {}),
+  };
+  const targets = text.targets.map(toTarget);
+  const problem = ruleBroken(() => parseTargets(targets)) ?? ruleBroken(() => parsePlacement(placement));
+  const body = { ...(service === '' ? {} : { service }), targets, placement };
+  return problem === null ? { body, problem } : { body: null, problem };
+}

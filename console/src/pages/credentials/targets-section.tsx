@@ -1,0 +1,90 @@
+/** Where a credential may be used, and how its value is placed in a request. */
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { LeaseholdError } from '../../../../src/client/errors.ts';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts } from '../../components/side-panel.tsx';
+import { client } from '../../session/console-client.ts';
+import { forgetCredentials } from './credential-queries.ts';
+import { TargetsDialog } from './targets-dialog.tsx';
+
+async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
+  try {
+    return await client.targets.read(path, { signal });
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+function placementText({ kind, name, template, username }: CredentialTargets['placement']): string {
+  if (kind === 'bearer') return 'Authorization: Bearer …';
+  if (kind === 'basic') return username === undefined ? 'Basic, user:password' : `Basic, as ${username}`;
+  return kind === 'query' ? `query parameter ${name}` : `header ${name}: ${template ?? '{value}'}`;
+}
+
+export function TargetsSection({ path, isEditor }: { readonly path: string; readonly isEditor: boolean }) {
+  const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['targets', path],
+    queryFn: ({ signal }) => readTargets(path, signal),
+  });
+  const remove = async (): Promise<void> => {
+    await client.targets.delete(path);
+    announce(`The targets of ${path} are deleted.`);
+    await forgetCredentials();
+  };
+  return (
+    <section className="panel-section" aria-label="Targets">
+      <h3>Targets</h3>
+      {isPending && <Loading what="the targets" />}
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {data === null && <p>The credential has no targets, so it can be retrieved and not used.</p>}
+      {data != null && (
+        <>
+          <Facts
+            rows={[
+              ['service', data.service],
+              ['placement', placementText(data.placement)],
+            ]}
+          />
+          <ul>
+            {data.targets.map((target) => (
+              <li key={JSON.stringify(target)}>
+                <code>{target.origin}</code> {target.paths.join(' ')} ({target.methods.join(', ')})
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {isEditor && data !== undefined && (
+        <div className="buttons">
+          <button type="button" onClick={() => setDialog('edit')}>
+            {data === null ? 'Set targets …' : 'Edit targets …'}
+          </button>
+          {data !== null && (
+            <button type="button" onClick={() => setDialog('delete')}>
+              Delete targets …
+            </button>
+          )}
+        </div>
+      )}
+      {dialog === 'edit' && <TargetsDialog path={path} before={data ?? null} onClose={() => setDialog(null)} />}
+      <ConfirmDialog
+        isOpen={dialog === 'delete'}
+        title="Delete the targets?"
+        verb="Delete the targets"
+        onConfirm={remove}
+        onClose={() => setDialog(null)}
+      >
+        <p>
+          <code>{path}</code> can then not be used, and its use leases end. The value and its versions stay.
+        </p>
+      </ConfirmDialog>
+    </section>
+  );
+}

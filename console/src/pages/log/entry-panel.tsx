@@ -1,0 +1,81 @@
+/** One entry with all its fields, and the receipt by which a third party verifies it. */
+import { useQuery } from '@tanstack/react-query';
+import type { AuditEntry } from '../../../../src/client/types.ts';
+import { Copyable } from '../../components/copyable.tsx';
+import { saveFile } from '../../components/download.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+
+/** Entries are numbered without gaps, so the oldest-first list has entry N at N - 1. */
+async function readEntry(seq: number, signal: AbortSignal): Promise<AuditEntry | null> {
+  const { data } = await client.audit.list({ order: 'asc', offset: seq - 1, limit: 1 }, { signal });
+  return data[0]?.seq === seq ? data[0] : null;
+}
+
+const COPIED: ReadonlySet<string> = new Set(['id', 'request_id', 'lease_id', 'hmac']);
+
+function toFact([name, value]: readonly [string, string | number | null]) {
+  if (value === null) return [name, null] as const;
+  if (name === 'timestamp') return [name, <Time key={name} at={String(value)} isPrecise />] as const;
+  return [name, COPIED.has(name) ? <Copyable key={name} text={String(value)} what={name} /> : String(value)] as const;
+}
+
+export function EntryPanel({ seq, onClose }: { readonly seq: string; readonly onClose: () => void }) {
+  const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : null;
+  const entry = useQuery({
+    queryKey: ['audit-entry', number],
+    queryFn: ({ signal }) => (number === null ? null : readEntry(number, signal)),
+  });
+  return (
+    <SidePanel title={`Entry ${number ?? ''}`} onClose={onClose}>
+      {entry.isPending && <Loading what="the entry" />}
+      {entry.error !== null && <ErrorPanel error={entry.error} onRetry={() => void entry.refetch()} />}
+      {entry.data === null && <p>The log has no entry with this number.</p>}
+      {entry.data != null && (
+        <>
+          <Facts rows={Object.entries(entry.data).map(toFact)} />
+          <Receipt seq={entry.data.seq} />
+        </>
+      )}
+    </SidePanel>
+  );
+}
+
+function Receipt({ seq }: { readonly seq: number }) {
+  const receipt = useQuery({
+    queryKey: ['audit-receipt', seq],
+    queryFn: ({ signal }) => client.audit.proveEntry(seq, { signal }),
+    enabled: false,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const { data, error, isFetching } = receipt;
+  return (
+    <section aria-label="Receipt">
+      <h3>Receipt</h3>
+      <p>Proves to anyone who has the public key that this entry is in the log.</p>
+      {data === undefined && (
+        <button type="button" disabled={isFetching} onClick={() => void receipt.refetch()}>
+          {isFetching ? 'Making the receipt …' : 'Make the receipt'}
+        </button>
+      )}
+      {error !== null && <ErrorPanel error={error} />}
+      {data !== undefined && (
+        <>
+          <Facts
+            rows={[
+              ['tree size', data.size],
+              ['hashes', data.proof.length],
+              ['public key', <Copyable key="key" text={data.verifier_key} what="the public key" />],
+            ]}
+          />
+          <button type="button" onClick={() => saveFile(`entry-${seq}.tlog-proof`, 'text/plain', [data.receipt])}>
+            Save the receipt
+          </button>
+        </>
+      )}
+    </section>
+  );
+}

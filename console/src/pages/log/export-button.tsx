@@ -1,0 +1,72 @@
+/** Saves the filtered entries as newline-delimited JSON, page by page, so that a cancelled export stops reading. */
+import { useRef, useState } from 'react';
+import type { AuditFilter } from '../../../../src/client/types.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { openFile, type SavedFile } from '../../components/save-stream.ts';
+import { client } from '../../session/console-client.ts';
+
+const PAGE_ROWS = 1000;
+const NAME = 'leasehold-audit.ndjson';
+const TYPE = 'application/x-ndjson';
+
+type OnRows = (rows: number) => void;
+
+/** Oldest first, up to the entry that is the newest when it begins. */
+async function writeFiltered(filter: AuditFilter, sink: SavedFile, signal: AbortSignal, onRows: OnRows): Promise<void> {
+  const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
+  let after = 0;
+  for (let rows = 0; ; ) {
+    const range = { after, before: newest + 1, order: 'asc', limit: PAGE_ROWS } as const;
+    const { data } = await client.audit.list({ ...filter, ...range }, { signal });
+    if (data.length > 0) await sink.write(`${data.map((entry) => JSON.stringify(entry)).join('\n')}\n`);
+    rows += data.length;
+    onRows(rows);
+    const last = data.at(-1);
+    if (last === undefined || data.length < PAGE_ROWS) return;
+    after = last.seq;
+  }
+}
+
+/** Everything: the stream of the service, which is complete and has the state of rows. */
+async function writeWhole(sink: SavedFile, signal: AbortSignal): Promise<void> {
+  const { bytes } = await client.audit.export({ signal });
+  for await (const part of bytes) await sink.write(new Uint8Array(part));
+}
+
+export function ExportButton({ filter }: { readonly filter: AuditFilter }) {
+  const [rows, setRows] = useState<number | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const running = useRef<AbortController | null>(null);
+  const run = async (): Promise<void> => {
+    if (running.current !== null) return running.current.abort();
+    const controller = new AbortController();
+    const { signal } = controller;
+    running.current = controller;
+    setError(null);
+    let sink: SavedFile | null = null;
+    try {
+      sink = await openFile(NAME, TYPE);
+      if (sink === null) return;
+      setRows(0);
+      if (Object.keys(filter).length === 0) await writeWhole(sink, signal);
+      else await writeFiltered(filter, sink, signal, setRows);
+      await sink.close();
+      announce('The export is saved.');
+    } catch (failure) {
+      await sink?.abort();
+      if (!signal.aborted) setError(failure);
+    } finally {
+      running.current = null;
+      setRows(null);
+    }
+  };
+  return (
+    <>
+      <button type="button" onClick={() => void run()}>
+        {rows === null ? 'Export' : `Cancel the export (${rows.toLocaleString('en')} read)`}
+      </button>
+      {error !== null && <ErrorPanel error={error} />}
+    </>
+  );
+}

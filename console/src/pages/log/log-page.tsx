@@ -1,0 +1,141 @@
+/** The log: every entry of any length of log, by filters that are in the URL, with a live tail and details. */
+import { useEffect, useMemo, useState } from 'react';
+import { useSearchParams } from 'wouter';
+import type { AuditEntry, AuditFacets, AuditFilter } from '../../../../src/client/types.ts';
+import { EVENT_TYPES, RESULTS } from '../../../../src/core/audit.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { PageHeading } from '../../components/page-heading.tsx';
+import { usePagedRows } from '../../components/paged-rows.ts';
+import { Time } from '../../components/time.tsx';
+import { CursorPages } from './cursors.ts';
+import { EntryPanel } from './entry-panel.tsx';
+import { ExportButton } from './export-button.tsx';
+import { FacetBar, useFacets } from './facets.tsx';
+import { useJoined, useTail } from './tail.ts';
+import { VerifyDialog } from './verify-dialog.tsx';
+
+const TONES: Readonly<Record<string, Tone>> = { allowed: 'good', denied: 'danger', error: 'warning' };
+
+const COLUMNS: readonly TableColumn<AuditEntry>[] = [
+  { title: 'No.', width: '5.5rem', cell: ({ seq }) => seq },
+  { title: 'Time', width: '13rem', cell: ({ timestamp }) => <Time at={timestamp} isPrecise /> },
+  { title: 'Event', width: 'minmax(9rem, 1fr)', cell: ({ event_type }) => event_type },
+  { title: 'Agent', width: 'minmax(7rem, 1fr)', cell: ({ agent_name }) => agent_name },
+  { title: 'Resource', width: 'minmax(9rem, 2fr)', cell: ({ resource }) => resource },
+  { title: 'Result', width: '6.5rem', cell: ({ result }) => <Badge text={result} tone={TONES[result] ?? 'neutral'} /> },
+  { title: 'Reason', width: 'minmax(8rem, 2fr)', cell: ({ reason }) => reason ?? '' },
+];
+
+function fieldsOf(facets: AuditFacets | null): readonly FilterField[] {
+  return [
+    {
+      name: 'agent',
+      label: 'Agent',
+      placeholder: 'ci-runner',
+      suggestions: facets?.agent_name.map(({ value }) => value) ?? [],
+    },
+    { name: 'resource', label: 'Resource', placeholder: 'prod/*' },
+    { name: 'event_type', label: 'Event', suggestions: EVENT_TYPES },
+    { name: 'result', label: 'Result', options: RESULTS },
+    { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
+    { name: 'until', label: 'Until', placeholder: '2026-02-01T00:00:00Z' },
+  ];
+}
+
+const NAMES = ['agent', 'resource', 'event_type', 'result', 'since', 'until'].map((name) => ({ name, label: name }));
+const keyOf = ({ seq }: AuditEntry): string => String(seq);
+
+/** New entries would move every row while a person reads: the pages end at the newest entry when they were opened. */
+function useLogRows(filter: AuditFilter, isTail: boolean) {
+  const [generation, setGeneration] = useState(0);
+  const key = JSON.stringify([filter, generation]);
+  const source = useMemo(() => new CursorPages(JSON.parse(key)[0] as AuditFilter), [key]);
+  const pages = usePagedRows<AuditEntry>({
+    queryKey: ['audit', key],
+    read: (page, signal) => source.read(page, signal),
+  });
+  const tail = useTail(filter, pages.isPending ? null : source.newest, isTail);
+  const rows = useJoined(tail.rows, pages);
+  return { rows, tail, refresh: () => setGeneration((before) => before + 1) };
+}
+
+export function LogPage() {
+  const filter: AuditFilter = useFilters(NAMES);
+  const facets = useFacets(filter);
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const [isVerifying, setVerifying] = useState(false);
+  const isTail = parameters.get('tail') === 'on';
+  const open = parameters.get('entry');
+  const { rows, tail, refresh } = useLogRows(filter, isTail);
+  const { total, isPending } = rows;
+  useEffect(() => {
+    if (!isPending && !isTail) announce(`${total} entries`);
+  }, [total, isPending, isTail]);
+  return (
+    <>
+      <PageHeading title="Log">
+        <label className="toggle">
+          <input
+            type="checkbox"
+            checked={isTail}
+            onChange={({ target }) => setParameters({ tail: target.checked ? 'on' : null })}
+          />
+          Live
+        </label>
+        {!isTail && (
+          <button type="button" onClick={refresh}>
+            Refresh
+          </button>
+        )}
+        <button type="button" onClick={() => setVerifying(true)}>
+          Verify
+        </button>
+        <ExportButton filter={filter} />
+      </PageHeading>
+      <FilterBar fields={fieldsOf(facets)} label="Filter the log" />
+      <FacetBar facets={facets} filter={filter} />
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      {tail.isFull && (
+        <p className="notice warning">
+          Many entries were added. Refresh to continue with the newest.
+          <button type="button" onClick={refresh}>
+            Refresh
+          </button>
+        </p>
+      )}
+      <p className="count">{isPending ? 'Reading …' : `${total.toLocaleString('en')} entries`}</p>
+      <div className="split">
+        <DataTable
+          label="Entries of the log, newest first"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={keyOf}
+          openKey={open}
+          onOpen={({ seq }) => setParameters({ entry: String(seq) })}
+          empty={<NoEntries isFiltered={Object.keys(filter).length > 0} />}
+        />
+        {open !== null && <EntryPanel seq={open} onClose={() => setParameters({ entry: null })} />}
+      </div>
+      <VerifyDialog isOpen={isVerifying} onClose={() => setVerifying(false)} />
+    </>
+  );
+}
+
+function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <EmptyState title="No entry has these properties">Remove a filter, or widen the time that it covers.</EmptyState>
+    );
+  }
+  return (
+    <EmptyState title="The log is empty" command="leasehold put demo/first">
+      Everything that the vault decides is recorded here. Store a first credential to see its entry.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,116 @@
+/** Verifies the whole log, shows the progress, and points at the first break. */
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useEffect, useId, useRef } from 'react';
+import { decodeVerification } from '../../../../src/client/decode-verification.ts';
+import type { Verification as Verified } from '../../../../src/client/types.ts';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { api, client } from '../../session/console-client.ts';
+import { BreakNeighbours } from './break-neighbours.tsx';
+import { ChainPicture } from './chain-picture.tsx';
+
+/** A log of tens of millions takes minutes. */
+const TIMEOUT_MS = 30 * 60_000;
+const PROGRESS_INTERVAL_MS = 500;
+
+interface Props {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+export function VerifyDialog({ isOpen, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>Verify the log</h2>
+      {isOpen && <Verification />}
+      <div className="buttons">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function Verification() {
+  const running = useRef<AbortController | null>(null);
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => {
+      running.current = new AbortController();
+      const { signal } = running.current;
+      // The client's own limit is for calls of seconds.
+      return api.read('/api/v1/audit/verify', {}, decodeVerification, { signal, timeoutMs: TIMEOUT_MS });
+    },
+  });
+  const progress = useQuery({
+    queryKey: ['audit-verify-progress'],
+    queryFn: ({ signal }) => client.audit.readProgress({ signal }),
+    refetchInterval: PROGRESS_INTERVAL_MS,
+    enabled: isPending,
+  });
+  const isStarted = useRef(false);
+  useEffect(() => {
+    if (!isStarted.current) mutate();
+    isStarted.current = true;
+  }, [mutate]);
+  useEffect(() => () => running.current?.abort(), []);
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => mutate()} />;
+  if (data === undefined) {
+    const { entries_checked: checked = null, entries_total: total = null } = progress.data ?? {};
+    return (
+      <div role="status">
+        <p>
+          {checked === null || total === null
+            ? 'Reading every entry …'
+            : `${checked.toLocaleString('en')} of ${total.toLocaleString('en')} entries`}
+        </p>
+        <progress aria-label="Progress of the verification" {...(total ? { max: total, value: checked ?? 0 } : {})} />
+      </div>
+    );
+  }
+  return <Finding found={data} />;
+}
+
+/** The length of the log and what was signed of it. A broken log may have no checkpoint that can be read. */
+async function readExtent(signal: AbortSignal) {
+  const [newest, signed] = await Promise.all([
+    client.audit.list({ limit: 1 }, { signal }),
+    client.audit.readCheckpoint({ signal }).catch(() => null),
+  ]);
+  return { newest: newest.data[0]?.seq ?? 0, signed };
+}
+
+function Finding({ found }: { readonly found: Verified }) {
+  const extent = useQuery({ queryKey: ['audit-extent', found], queryFn: ({ signal }) => readExtent(signal) });
+  const { newest = 0, signed = null } = extent.data ?? {};
+  const breakAt = found.valid ? null : found.break_at_entry;
+  const entries = found.valid ? found.entries : Math.max(newest, found.break_at_entry, signed?.size ?? 0);
+  return (
+    <div className="finding">
+      <p role="status" className={`notice ${found.valid ? 'good' : 'danger'}`}>
+        {found.valid
+          ? `The chain is intact: ${found.entries.toLocaleString('en')} entries, every MAC computed again.`
+          : `The log was altered at entry ${found.break_at_entry}. ${found.message}`}
+      </p>
+      {!extent.isPending && (
+        <ChainPicture
+          entries={entries}
+          breakAt={breakAt}
+          checkpoint={signed === null ? null : Math.min(signed.size, entries)}
+        />
+      )}
+      {!found.valid && <BreakNeighbours breakAt={found.break_at_entry} message={found.message} />}
+      {!found.valid && (
+        <p>
+          Keep a copy of the database, and compare the log with an export or with a checkpoint that was kept elsewhere:{' '}
+          <code>leasehold audit verify --checkpoint FILE</code>.
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+/** What a new vault lacks, in the order in which a newcomer adds it. It disappears with the first use. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { Badge } from '../../components/badge.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { client } from '../../session/console-client.ts';
+import { useLiveEntries } from './live-entries.ts';
+import { intervalOf } from './live-interval.ts';
+
+const INTERVAL_MS = 3000;
+
+interface Step {
+  readonly title: string;
+  readonly text: string;
+  readonly href: string;
+  readonly link: string;
+  readonly command: string;
+  readonly isDone: boolean;
+}
+
+async function readPresence(signal: AbortSignal) {
+  const [{ agents, paths }, policies] = await Promise.all([
+    client.overview.matrix({ agent_limit: 1, path_limit: 1 }, { signal }),
+    client.policies.list({ limit: 1 }, { signal }),
+  ]);
+  return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0 };
+}
+
+/** The simulator proposes the policy that grants the first agent the first credential. */
+function grantAddress(agent: string | null, credential: string | null): string {
+  if (agent === null || credential === null) return '/access';
+  return `/access?${new URLSearchParams({ view: 'simulator', for: agent, action: 'use', path: credential })}`;
+}
+
+/** Null when all steps are done, or while it is not known. */
+function useSteps(): readonly Step[] | null {
+  const entries = useLiveEntries();
+  const hasUse = entries.data?.happened.some(({ agent_name }) => agent_name !== 'admin') ?? false;
+  const { data } = useQuery({
+    queryKey: ['now-first-steps'],
+    queryFn: ({ signal }) => readPresence(signal),
+    refetchInterval: (query) => (hasUse ? false : intervalOf(INTERVAL_MS)(query)),
+    enabled: entries.data !== undefined,
+  });
+  if (data === undefined || entries.data === undefined) return null;
+  const steps: readonly Step[] = [
+    {
+      title: 'Store a credential',
+      text: 'A key or a password, at a path such as openai/key. Its service says where it may go: a use needs that.',
+      href: '/credentials',
+      link: 'Open Credentials',
+      command: 'leasehold put openai/key --service openai',
+      isDone: data.credential !== null,
+    },
+    {
+      title: 'Register an agent',
+      text: 'The program that needs it. It gets a key with which it proves who it is.',
+      href: '/agents',
+      link: 'Open Agents',
+      command: 'leasehold agent add deploy-bot',
+      isDone: data.agent !== null,
+    },
+    {
+      title: 'Grant the agent the credential',
+      text: 'A policy names the agent, what it may do, and on which paths. Everything else is denied.',
+      href: grantAddress(data.agent, data.credential),
+      link: 'Open Access',
+      command: "leasehold policy put first-grant --principal agent:deploy-bot --resource 'openai/*' --action use",
+      isDone: data.hasPolicy,
+    },
+    {
+      title: 'Use it as the agent',
+      text: 'The agent makes its request; it appears on this page within a second.',
+      href: '/log?tail=on',
+      link: 'Watch the log',
+      command: 'leasehold --agent deploy-bot use openai/key GET /v1/models',
+      isDone: hasUse,
+    },
+  ];
+  return steps.every(({ isDone }) => isDone) ? null : steps;
+}
+
+export function FirstSteps() {
+  const steps = useSteps();
+  if (steps === null || steps[3]?.isDone === true) return null;
+  const next = steps.findIndex(({ isDone }) => !isDone);
+  return (
+    <section className="empty" aria-labelledby="first-steps">
+      <h2 id="first-steps">First steps</h2>
+      <p>An agent gets a credential only after these steps. Each can be done here or by its command.</p>
+      <p className="hint">
+        In a checkout, write <code>npx --no-install leasehold</code> for <code>leasehold</code>, and set{' '}
+        <code>LEASEHOLD_DATA_DIR</code> to the data directory that the service prints.
+      </p>
+      <ol className="steps">
+        {steps.map(({ title, text, href, link, command, isDone }, index) => (
+          <li key={title} aria-current={index === next ? 'step' : undefined}>
+            <h3>
+              {title} {isDone && <Badge text="done" tone="good" />}
+            </h3>
+            {!isDone && (
+              <>
+                <p>{text}</p>
+                <p className="step-ways">
+                  <Link href={href}>{link}</Link>
+                  <Copyable text={command} what={`the command: ${title}`} />
+                </p>
+              </>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,118 @@
+/** What agents do at this moment: uses and retrievals, denials with their reasons, and the leases they hold. */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import type { AuditEntry, Lease } from '../../../../src/client/types.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { simulatorAddress } from './addresses.ts';
+import { useLiveEntries } from './live-entries.ts';
+import { liveInterval } from './live-interval.ts';
+import { Section } from './section.tsx';
+
+const LEASES = 8;
+
+function requestOf({ method, host, target_path }: AuditEntry): string | null {
+  return method == null ? null : `${method} ${host ?? ''}${target_path ?? ''}`;
+}
+
+function outcomeOf({ event_type, result, status }: AuditEntry) {
+  if (result !== 'allowed') return <Badge text={result} tone="warning" />;
+  if (event_type === 'credential.use') return <Badge text="running" />;
+  return <Badge text={status == null ? 'allowed' : `status ${status}`} tone="good" />;
+}
+
+export function Happening() {
+  const entries = useLiveEntries();
+  return (
+    <>
+      <Section title="Uses and retrievals" query={entries} more={{ href: '/log?tail=on', text: 'Live log' }}>
+        {entries.data?.happened.length === 0 ? (
+          <p className="hint">No agent has used or retrieved a credential yet.</p>
+        ) : (
+          <ul className="now-list">
+            {entries.data?.happened.map((entry) => (
+              <li key={entry.seq}>
+                <Time at={entry.timestamp} />
+                <span className="now-what">
+                  <strong>{entry.agent_name}</strong>{' '}
+                  {entry.event_type === 'credential.retrieve' ? 'retrieved' : 'used'}{' '}
+                  <Link href={`/log?entry=${entry.seq}`}>{entry.resource}</Link>
+                  {requestOf(entry) !== null && <code>{requestOf(entry)}</code>}
+                </span>
+                {outcomeOf(entry)}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Denials" query={entries} more={{ href: '/log?result=denied', text: 'All denials' }}>
+        {entries.data?.denials.length === 0 ? (
+          <p className="hint">Nothing was denied.</p>
+        ) : (
+          <ul className="now-list">
+            {entries.data?.denials.map((entry) => (
+              <Denial key={entry.seq} entry={entry} />
+            ))}
+          </ul>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Denial({ entry }: { readonly entry: AuditEntry }) {
+  const simulator = simulatorAddress(entry);
+  return (
+    <li>
+      <Time at={entry.timestamp} />
+      <span className="now-what">
+        <strong>{entry.agent_name}</strong> was denied {entry.action} of{' '}
+        <Link href={`/log?entry=${entry.seq}`}>{entry.resource}</Link>
+        {requestOf(entry) !== null && <code>{requestOf(entry)}</code>}
+        <span className="now-reason">{entry.reason ?? 'No reason was recorded.'}</span>
+      </span>
+      {simulator !== null && (
+        <Link href={simulator} aria-label={`Explain why ${entry.agent_name} was denied ${entry.resource}`}>
+          Explain
+        </Link>
+      )}
+    </li>
+  );
+}
+
+export function ActiveLeases() {
+  const leases = useQuery({
+    queryKey: ['now-leases'],
+    queryFn: ({ signal }) => client.leases.list({ status: 'active', limit: LEASES }, { signal }),
+    refetchInterval: liveInterval,
+  });
+  const total = leases.data?.meta.total;
+  return (
+    <Section title="Active leases" count={total} query={leases} more={{ href: '/agents', text: 'Agents' }}>
+      {total === 0 ? (
+        <p className="hint">No agent holds a credential.</p>
+      ) : (
+        <ul className="now-list">
+          {leases.data?.data.map((lease) => (
+            <LeaseLine key={lease.lease_id} lease={lease} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function LeaseLine({ lease: { agent_name, path, expires_at } }: { readonly lease: Lease }) {
+  const href = `/credentials?path=${encodeURIComponent(path)}`;
+  return (
+    <li>
+      <span className="now-what">
+        <strong>{agent_name}</strong> holds <Link href={href}>{path}</Link>
+      </span>
+      <span>
+        until <Time at={expires_at} />
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,121 @@
+/** Retrievals, uses and denials over the last hour, day or week, and how long requests took in the last hour. */
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
+import { useSearchParams } from 'wouter';
+import type { AuditCounts, Latency } from '../../../../src/client/types.ts';
+import { useSetParameters } from '../../components/filter-bar.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { client } from '../../session/console-client.ts';
+import { intervalOf } from './live-interval.ts';
+import { Section } from './section.tsx';
+
+const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }));
+
+/** Steps of a length in which a line of about a hundred points has the range. */
+const RANGES = {
+  hour: { stepSeconds: 60, steps: 60, intervalMs: 5_000 },
+  day: { stepSeconds: 900, steps: 96, intervalMs: 30_000 },
+  week: { stepSeconds: 7200, steps: 84, intervalMs: 60_000 },
+} as const;
+type Range = keyof typeof RANGES;
+const NAMES = Object.keys(RANGES) as Range[];
+const LATENCY_INTERVAL_MS = 10_000;
+
+const toSeconds = (at: string): number => Date.parse(at) / 1000;
+
+function CountsPlot({ counts: { buckets }, range }: { readonly counts: AuditCounts; readonly range: Range }) {
+  const sum = (name: 'retrievals' | 'uses' | 'denials'): number =>
+    buckets.reduce((total, bucket) => total + bucket[name], 0);
+  const summary = `in the last ${range} ${sum('retrievals')} retrievals, ${sum('uses')} uses and ${sum('denials')} denials.`;
+  return (
+    <>
+      <p className="hint">{`In${summary.slice(2)}`}</p>
+      <Plot
+        title={`Decisions of the last ${range}`}
+        summary={summary}
+        unit=""
+        times={buckets.map(({ at }) => toSeconds(at))}
+        series={[
+          { title: 'Retrievals', tone: 'first', values: buckets.map(({ retrievals }) => retrievals) },
+          { title: 'Uses', tone: 'second', values: buckets.map(({ uses }) => uses) },
+          { title: 'Denials', tone: 'third', isDashed: true, values: buckets.map(({ denials }) => denials) },
+        ]}
+      />
+    </>
+  );
+}
+
+function LatencyPlot({ latency }: { readonly latency: Latency }) {
+  const ats = [...new Set([...latency.retrieve, ...latency.use].map(({ at }) => at))].sort();
+  if (ats.length === 0) return <p className="hint">No retrieval and no use in the last hour on this node.</p>;
+  const valuesOf = (minutes: Latency['use']): (number | null)[] => {
+    const known = new Map(minutes.map(({ at, p99_ms }) => [at, p99_ms]));
+    return ats.map((at) => known.get(at) ?? null);
+  };
+  const worst = Math.max(...[...latency.retrieve, ...latency.use].map(({ p99_ms }) => p99_ms));
+  return (
+    <Plot
+      title="99th percentile of the last hour, this node"
+      summary={`the slowest minute had ${worst.toFixed(1)} milliseconds.`}
+      unit="ms"
+      times={ats.map(toSeconds)}
+      series={[
+        { title: 'Retrievals', tone: 'first', values: valuesOf(latency.retrieve) },
+        { title: 'Uses', tone: 'second', isDashed: true, values: valuesOf(latency.use) },
+      ]}
+    />
+  );
+}
+
+export function Plots() {
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const range = NAMES.find((name) => name === parameters.get('range')) ?? 'hour';
+  const { stepSeconds, steps, intervalMs } = RANGES[range];
+  const counts = useQuery({
+    queryKey: ['now-counts', range],
+    queryFn: ({ signal }) => {
+      // Both ends are given: the clock of the browser may differ from that of the service.
+      const stepMs = stepSeconds * 1000;
+      const end = (Math.floor(Date.now() / stepMs) + 1) * stepMs;
+      const since = new Date(end - steps * stepMs).toISOString();
+      const until = new Date(end - 1).toISOString();
+      return client.audit.counts({ since, until, step: stepSeconds }, { signal });
+    },
+    refetchInterval: intervalOf(intervalMs),
+  });
+  const latency = useQuery({
+    queryKey: ['now-latency'],
+    queryFn: ({ signal }) => client.overview.latency({ signal }),
+    refetchInterval: intervalOf(LATENCY_INTERVAL_MS),
+  });
+  return (
+    <>
+      <Section title="Decisions" query={counts}>
+        <fieldset className="ranges">
+          <legend className="visually-hidden">Time that the plot covers</legend>
+          {NAMES.map((name) => (
+            <label key={name} className="toggle">
+              <input
+                type="radio"
+                name="range"
+                checked={name === range}
+                onChange={() => setParameters({ range: name === 'hour' ? null : name })}
+              />
+              {`Last ${name}`}
+            </label>
+          ))}
+        </fieldset>
+        <Suspense fallback={<Loading what="the plot" />}>
+          {counts.data !== undefined && <CountsPlot counts={counts.data} range={range} />}
+        </Suspense>
+        {counts.data?.complete === false && <p className="hint">The service still counts older entries.</p>}
+      </Section>
+      <Section title="Latency" query={latency}>
+        <Suspense fallback={<Loading what="the plot" />}>
+          {latency.data !== undefined && <LatencyPlot latency={latency.data} />}
+        </Suspense>
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+/** The nodes of the service, its version, and where it is described. */
+import { useQuery } from '@tanstack/react-query';
+import { Badge } from '../../components/badge.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+
+const INTERVAL_MS = 5000;
+
+export function AboutSection() {
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['nodes'],
+    queryFn: ({ signal }) => client.overview.nodes({ signal }),
+    refetchInterval: INTERVAL_MS,
+  });
+  const version = data?.find(({ is_self }) => is_self)?.version;
+  return (
+    <>
+      <section className="setting" aria-label="Nodes">
+        <h2>Nodes</h2>
+        {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+        {isPending && <Loading what="the nodes" />}
+        <ul className="rows">
+          {data?.map(({ name, version: runs, started_at, status, is_self, seen_at, newest_seq }) => (
+            <li key={`${name}:${started_at}`}>
+              <strong>{name}</strong>{' '}
+              {is_self && (
+                <Badge
+                  text={status === 'ok' ? 'responds to you' : (status ?? 'responds to you')}
+                  tone={status === 'ok' ? 'good' : 'warning'}
+                />
+              )}
+              <p className="hint">
+                version {runs}, started <Time at={started_at} />
+                {is_self ? `, newest entry ${newest_seq ?? 0}` : null}
+                {!is_self && (
+                  <>
+                    , last seen <Time at={seen_at} />
+                  </>
+                )}
+              </p>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section className="setting" aria-label="About">
+        <h2>About</h2>
+        <p>Leasehold {version ?? ''}. The documentation is in the directory docs of the installation.</p>
+        <ul>
+          <li>
+            <a href="/openapi.json">The interface as an OpenAPI document</a>
+          </li>
+        </ul>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,234 @@
+/** Key slots, which open the vault, and the rotation of its keys. No secret of a slot enters the page. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { KeySlot, RotatedKey } from '../../../../src/client/types.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+
+/** Slots whose secret a person computes with the command. */
+const ATTENDED: ReadonlySet<string> = new Set(['passphrase', 'shamir']);
+
+export function KeySection() {
+  const isAdmin = useRole('admin');
+  const queries = useQueryClient();
+  const [removing, setRemoving] = useState<string | null>(null);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['key-slots'],
+    queryFn: ({ signal }) => client.keys.slots({ signal }),
+  });
+  const remove = async (): Promise<void> => {
+    await client.keys.removeSlot(removing ?? '');
+    announce('The slot is removed.');
+    await queries.invalidateQueries({ queryKey: ['key-slots'] });
+  };
+  return (
+    <>
+      <section className="setting" aria-label="Key slots">
+        <h2>Key slots</h2>
+        <p>Any one slot opens the vault at a start. Keep at least two, of different kinds.</p>
+        {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+        {isPending && <Loading what="the slots" />}
+        <ul className="rows">
+          {data?.map((slot) => (
+            <Slot
+              key={slot.name}
+              slot={slot}
+              isAdmin={isAdmin}
+              isLast={data.length === 1}
+              onRemove={() => setRemoving(slot.name)}
+            />
+          ))}
+        </ul>
+        <p>A slot is added by the command, which computes its secret on the machine of the person:</p>
+        <Copyable text="leasehold key slot add recovery --kind shamir --shares 5 --threshold 3" what="the command" />
+      </section>
+      <Rotation isAdmin={isAdmin} />
+      <ConfirmDialog
+        isOpen={removing !== null}
+        title={`Remove the slot “${removing ?? ''}”?`}
+        verb="Remove"
+        typed={removing ?? ''}
+        onConfirm={remove}
+        onClose={() => setRemoving(null)}
+      >
+        <p>
+          Its secret opens the vault no more, but still opens a copy of the database from before. If the secret was
+          disclosed, replace the root key and then the data key. This cannot be undone.
+        </p>
+      </ConfirmDialog>
+    </>
+  );
+}
+
+interface SlotProps {
+  readonly slot: KeySlot;
+  readonly isAdmin: boolean;
+  readonly isLast: boolean;
+  readonly onRemove: () => void;
+}
+
+function Slot({ slot: { name, kind, created_at }, isAdmin, isLast, onRemove }: SlotProps) {
+  const isAttended = ATTENDED.has(kind);
+  const { mutate, data, error, isPending } = useMutation({ mutationFn: () => client.keys.testSlot(name, null) });
+  return (
+    <li className="passkey">
+      <div>
+        <strong>{name}</strong> <Badge text={kind} />
+        <p className="hint">
+          added <Time at={created_at} />
+          {isAttended ? ', needs a person' : ', opens without a person'}
+        </p>
+        {data !== undefined && (
+          <p role="status">
+            <Badge text={data.opens ? 'opens the vault' : 'does not open it'} tone={data.opens ? 'good' : 'danger'} />{' '}
+            {data.problem}
+          </p>
+        )}
+        {isAttended && (
+          <p className="hint">
+            Test it where its secret is: <code>leasehold key slot test {name}</code>
+          </p>
+        )}
+        {isLast && <p className="hint">The last slot cannot be removed.</p>}
+        {error !== null && <ErrorPanel error={error} />}
+      </div>
+      <div className="page-actions">
+        {!isAttended && (
+          <button
+            type="button"
+            className="small"
+            disabled={!isAdmin || isPending}
+            aria-label={`Test the slot ${name}`}
+            onClick={() => mutate()}
+          >
+            Test
+          </button>
+        )}
+        <button
+          type="button"
+          className="small"
+          disabled={!isAdmin || isLast}
+          aria-label={`Remove the slot ${name}`}
+          onClick={onRemove}
+        >
+          Remove
+        </button>
+      </div>
+    </li>
+  );
+}
+
+const KEYS: readonly {
+  readonly key: RotatedKey['key'];
+  readonly event: string;
+  readonly title: string;
+  readonly what: string;
+}[] = [
+  {
+    key: 'data',
+    event: 'key.rotate',
+    title: 'Data key',
+    what: 'It seals values. Earlier values are sealed again in the background; the former key is then removed.',
+  },
+  {
+    key: 'root',
+    event: 'key.rotate_root',
+    title: 'Root key',
+    what: 'It seals the other keys, and is sealed to every slot.',
+  },
+  {
+    key: 'audit',
+    event: 'key.rotate_audit',
+    title: 'Key of the log',
+    what: 'Later entries have their MACs under it. Give auditors both keys: npm run audit-key.',
+  },
+];
+
+/** The newest entry of the event; the log is what knows when a key was replaced. */
+function useNewest(event_type: string) {
+  const { data } = useQuery({
+    queryKey: ['newest', event_type],
+    queryFn: ({ signal }) => client.audit.list({ event_type, result: 'allowed', limit: 1 }, { signal }),
+  });
+  return data?.data[0] ?? null;
+}
+
+function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
+  const queries = useQueryClient();
+  const [rotating, setRotating] = useState<(typeof KEYS)[number] | null>(null);
+  const rotate = async (): Promise<void> => {
+    if (rotating === null) return;
+    await client.keys.rotate(rotating.key);
+    announce(`The ${rotating.title.toLowerCase()} is replaced.`);
+    await queries.invalidateQueries({ queryKey: ['newest'] });
+  };
+  return (
+    <section className="setting" aria-label="Rotation">
+      <h2>Rotation</h2>
+      <ul className="rows">
+        {KEYS.map((row) => (
+          <KeyRow key={row.key} row={row} isAdmin={isAdmin} onRotate={() => setRotating(row)} />
+        ))}
+      </ul>
+      <SealingAgain />
+      <ConfirmDialog
+        isOpen={rotating !== null}
+        title={`Replace the ${rotating?.title.toLowerCase() ?? ''}?`}
+        verb="Replace"
+        onConfirm={rotate}
+        onClose={() => setRotating(null)}
+      >
+        <p>{rotating?.what} Callers notice nothing. The key itself is never shown.</p>
+      </ConfirmDialog>
+    </section>
+  );
+}
+
+interface KeyRowProps {
+  readonly row: (typeof KEYS)[number];
+  readonly isAdmin: boolean;
+  readonly onRotate: () => void;
+}
+
+function KeyRow({ row: { event, title, what }, isAdmin, onRotate }: KeyRowProps) {
+  const newest = useNewest(event);
+  return (
+    <li className="passkey">
+      <div>
+        <strong>{title}</strong>
+        <p className="hint">{what}</p>
+        <p className="hint">
+          Last replaced: {newest === null && 'never'}
+          {newest !== null && <Time at={newest.timestamp} />}
+        </p>
+      </div>
+      <button
+        type="button"
+        className="small"
+        disabled={!isAdmin}
+        aria-label={`Replace the ${title.toLowerCase()}`}
+        onClick={onRotate}
+      >
+        Replace
+      </button>
+    </li>
+  );
+}
+
+function SealingAgain() {
+  const [rotated, retired] = [useNewest('key.rotate'), useNewest('key.retire')];
+  if (rotated === null) return null;
+  const isDone = retired !== null && retired.seq > rotated.seq;
+  return (
+    <p role="status">
+      {isDone ? 'Every value is sealed under the newest data key.' : 'Earlier values are being sealed again.'}
+    </p>
+  );
+}

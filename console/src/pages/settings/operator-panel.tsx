@@ -1,0 +1,189 @@
+/** One operator: roles, ways to sign in, and removal. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { Passkeys } from './passkey-list.tsx';
+import { RoleFields, rolesOf } from './role-fields.tsx';
+
+interface Props {
+  readonly name: string;
+  readonly onInvited: (code: OneTimeCode) => void;
+  readonly onClose: () => void;
+}
+
+/** Operators are few; among more than these another admin is assumed, and the service decides. */
+const MAX_READ = 1000;
+
+function useIsLastAdmin(operator: Operator | undefined): boolean {
+  const { data } = useQuery({
+    queryKey: ['operators', 'admins'],
+    queryFn: ({ signal }) => client.operators.list({ limit: MAX_READ }, { signal }),
+  });
+  if (data === undefined || operator === undefined || data.meta.total > MAX_READ) return false;
+  return operator.roles.includes('admin') && data.data.filter(({ roles }) => roles.includes('admin')).length === 1;
+}
+
+export function OperatorPanel({ name, onInvited, onClose }: Props) {
+  const isAdmin = useRole('admin');
+  const queries = useQueryClient();
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['operators', 'one', name],
+    queryFn: ({ signal }) => client.operators.read(name, { signal }),
+  });
+  const isLastAdmin = useIsLastAdmin(data);
+  const [dialog, setDialog] = useState<'roles' | 'key' | 'remove' | null>(null);
+  const [inviteError, setInviteError] = useState<unknown>(null);
+  const close = (): void => setDialog(null);
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ['operators'] });
+  const invite = (): void => {
+    setInviteError(null);
+    client.operators.invite(name).then(onInvited, setInviteError);
+  };
+  return (
+    <SidePanel title={name} onClose={onClose}>
+      {isPending && <Loading what="the operator" />}
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {inviteError !== null && <ErrorPanel error={inviteError} />}
+      {data !== undefined && (
+        <>
+          <OperatorFacts operator={data} />
+          <div className="page-actions">
+            <button type="button" disabled={!isAdmin} onClick={() => setDialog('roles')}>
+              Change roles
+            </button>
+            <button type="button" disabled={!isAdmin} onClick={invite}>
+              Invite again
+            </button>
+            <button type="button" disabled={!isAdmin} onClick={() => setDialog('key')}>
+              Replace the key
+            </button>
+            <button
+              type="button"
+              className="danger"
+              disabled={!isAdmin || isLastAdmin}
+              onClick={() => setDialog('remove')}
+            >
+              Remove
+            </button>
+          </div>
+          {isLastAdmin && (
+            <p className="hint">
+              {name} is the only operator with the role admin, so it can neither be removed nor lose the role. Give it
+              to another operator first.
+            </p>
+          )}
+          <Passkeys operator={data} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
+          <Link href={`/log?agent=${encodeURIComponent(`operator:${name}`)}`}>Show what it did in the log</Link>
+          <RolesDialog operator={data} isOpen={dialog === 'roles'} onDone={refresh} onClose={close} />
+          <KeyDialog name={name} isOpen={dialog === 'key'} onDone={refresh} onClose={close} />
+          <RemoveDialog name={name} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
+        </>
+      )}
+    </SidePanel>
+  );
+}
+
+function OperatorFacts({
+  operator: { roles, description, public_key, identity, added_at },
+}: {
+  readonly operator: Operator;
+}) {
+  return (
+    <Facts
+      rows={[
+        ['Roles', roles.join(', ')],
+        ['Description', description === '' ? null : description],
+        ['Public key', public_key === null ? null : <Copyable key="key" text={public_key} what="the public key" />],
+        ['Identity', identity === null ? null : `${identity.subject ?? identity.email} at ${identity.issuer}`],
+        ['Added', <Time key="at" at={added_at} />],
+      ]}
+    />
+  );
+}
+
+interface DialogProps {
+  readonly isOpen: boolean;
+  readonly onDone: () => unknown;
+  readonly onClose: () => void;
+}
+
+function RolesDialog({
+  operator: { name, roles, description },
+  isOpen,
+  onDone,
+  onClose,
+}: DialogProps & { readonly operator: Operator }) {
+  const change = async (values: FormData): Promise<void> => {
+    await client.operators.replace(name, { roles: rolesOf(values), description: textOf(values, 'description') });
+    announce(`The roles of ${name} are changed.`);
+    await onDone();
+  };
+  return (
+    <FormDialog isOpen={isOpen} title={`Roles of “${name}”`} verb="Change" onSubmit={change} onClose={onClose}>
+      <RoleFields chosen={roles} />
+      <TextField label="Description" name="description" defaultValue={description} />
+      <p className="hint">The change takes effect with the operator’s next request.</p>
+    </FormDialog>
+  );
+}
+
+function KeyDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly name: string }) {
+  const rotate = async (values: FormData): Promise<void> => {
+    await client.operators.rotate(name, { public_key: textOf(values, 'public_key') });
+    announce(`The key of ${name} is replaced.`);
+    await onDone();
+  };
+  return (
+    <FormDialog
+      isOpen={isOpen}
+      title={`Replace the key of “${name}”`}
+      verb="Replace"
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <p>All sessions and leases of {name} end immediately.</p>
+      <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />
+      <p className="hint">
+        The command makes the key and replaces it in one step: <code>leasehold operator rotate {name}</code>
+      </p>
+    </FormDialog>
+  );
+}
+
+function RemoveDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly name: string }) {
+  const queries = useQueryClient();
+  const remove = async (): Promise<void> => {
+    await client.operators.remove(name);
+    announce(`The operator ${name} is removed.`);
+    onDone();
+    await queries.invalidateQueries({ queryKey: ['operators', 'list'] });
+    await queries.invalidateQueries({ queryKey: ['operators', 'admins'] });
+    queries.removeQueries({ queryKey: ['operators', 'one', name] });
+  };
+  return (
+    <ConfirmDialog
+      isOpen={isOpen}
+      title={`Remove “${name}”?`}
+      verb="Remove"
+      typed={name}
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      <p>
+        All its sessions and leases end immediately, and its key and passkeys are forgotten. Policies that name it and
+        the log stay. This cannot be undone.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,139 @@
+/** Operators: who they are, what they may do, and how they sign in. */
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { useSetParameters } from '../../components/filter-bar.tsx';
+import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { usePagedRows } from '../../components/paged-rows.ts';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { Invitation } from './invitation.tsx';
+import { OperatorPanel } from './operator-panel.tsx';
+import { RoleFields, rolesOf } from './role-fields.tsx';
+
+function waysOf({ public_key, passkeys, identity }: Operator): string {
+  const ways = [
+    ...(public_key === null ? [] : ['key']),
+    ...(passkeys.length === 0 ? [] : [`${passkeys.length} ${passkeys.length === 1 ? 'passkey' : 'passkeys'}`]),
+    ...(identity === null ? [] : [`identity at ${identity.issuer}`]),
+  ];
+  return ways.length === 0 ? 'no way yet: invite again' : ways.join(', ');
+}
+
+const COLUMNS: readonly TableColumn<Operator>[] = [
+  { title: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ name }) => name },
+  { title: 'Roles', width: 'minmax(9rem, 1fr)', cell: ({ roles }) => roles.join(', ') },
+  { title: 'Signs in by', width: 'minmax(9rem, 2fr)', cell: waysOf },
+  { title: 'Description', width: 'minmax(8rem, 2fr)', cell: ({ description }) => description },
+  { title: 'Added', width: '11rem', cell: ({ added_at }) => <Time at={added_at} /> },
+];
+const nameOf = ({ name }: Operator): string => name;
+
+export function OperatorsSection() {
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const open = parameters.get('operator');
+  const isAdmin = useRole('admin');
+  const [isAdding, setAdding] = useState(false);
+  const [invited, setInvited] = useState<{ name: string; code: OneTimeCode } | null>(null);
+  const rows = usePagedRows<Operator>({
+    queryKey: ['operators', 'list'],
+    read: (page, signal) => client.operators.list(page, { signal }),
+  });
+  return (
+    <>
+      <div className="page-actions">
+        <button
+          type="button"
+          className="primary"
+          disabled={!isAdmin}
+          title={isAdmin ? undefined : 'Needs the role admin'}
+          onClick={() => setAdding(true)}
+        >
+          Add an operator
+        </button>
+        {!isAdmin && <span className="hint">Changing operators needs the role admin.</span>}
+      </div>
+      {invited !== null && <Invitation {...invited} onClose={() => setInvited(null)} />}
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      <div className="split">
+        <DataTable
+          label="Operators by name"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={nameOf}
+          openKey={open}
+          onOpen={({ name }) => setParameters({ operator: name })}
+          empty={
+            <EmptyState title="No operator exists yet" command="leasehold operator add NAME --role admin --invite">
+              Everyone now shares the administrator’s token, and the log cannot tell who did what. Add yourself first,
+              with the role admin and a passkey.
+            </EmptyState>
+          }
+        />
+        {open !== null && (
+          <OperatorPanel
+            key={open}
+            name={open}
+            onInvited={(code) => setInvited({ name: open, code })}
+            onClose={() => setParameters({ operator: null })}
+          />
+        )}
+      </div>
+      <AddDialog
+        isOpen={isAdding}
+        onInvited={(name, code) => setInvited({ name, code })}
+        onClose={() => setAdding(false)}
+      />
+    </>
+  );
+}
+
+interface AddProps {
+  readonly isOpen: boolean;
+  readonly onInvited: (name: string, code: OneTimeCode) => void;
+  readonly onClose: () => void;
+}
+
+function AddDialog({ isOpen, onInvited, onClose }: AddProps) {
+  const queries = useQueryClient();
+  const [way, setWay] = useState('invitation');
+  const add = async (values: FormData): Promise<void> => {
+    const [name, description] = [textOf(values, 'name'), textOf(values, 'description')];
+    const [key, subject] = [textOf(values, 'public_key'), textOf(values, 'subject')];
+    const identity = subject.includes('@') ? { email: subject } : { subject };
+    await client.operators.add({
+      name,
+      description,
+      roles: rolesOf(values),
+      ...(key === '' ? {} : { public_key: key }),
+      ...(subject === '' ? {} : { identity }),
+    });
+    await queries.invalidateQueries({ queryKey: ['operators'] });
+    if (way === 'invitation') onInvited(name, await client.operators.invite(name));
+    else announce(`The operator ${name} is added.`);
+  };
+  return (
+    <FormDialog isOpen={isOpen} title="Add an operator" verb="Add" onSubmit={add} onClose={onClose}>
+      <TextField label="Name" name="name" isRequired maxLength={64} placeholder="alice" />
+      <TextField label="Description (optional)" name="description" />
+      <RoleFields chosen={['viewer']} />
+      <label className="field">
+        <span>Signs in</span>
+        <select value={way} onChange={({ target }) => setWay(target.value)}>
+          <option value="invitation">by passkey, with an invitation</option>
+          <option value="key">by key, in the command</option>
+          <option value="identity">at the identity provider</option>
+        </select>
+      </label>
+      {way === 'key' && <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />}
+      {way === 'identity' && <TextField label="Subject or e-mail address" name="subject" isRequired />}
+    </FormDialog>
+  );
+}

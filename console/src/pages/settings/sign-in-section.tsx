@@ -1,0 +1,95 @@
+/** How the signed-in person signs in, and the session. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Facts } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client, renewSession, signInCalls, signOut } from '../../session/console-client.ts';
+import type { Person } from '../../session/session-store.ts';
+import { useSession } from '../../session/use-session.ts';
+import { addPasskey } from '../../sign-in/passkeys.ts';
+import { Passkeys } from './passkey-list.tsx';
+
+export function SignInSection() {
+  const session = useSession();
+  if (session.kind !== 'signed-in') return null;
+  const { person } = session;
+  if (person.isAdministrator) {
+    return (
+      <EmptyState title="You use the administrator’s token" command="leasehold operator add NAME --role admin --invite">
+        It is for the first start and for emergencies. It has no passkeys, and its session does not end. Add an operator
+        for yourself under Operators, and sign in as that.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <OwnPasskeys person={person} />
+      <section className="setting" aria-label="Session">
+        <h2>This session</h2>
+        <Facts
+          rows={[
+            ['Idle end', person.expiresAt === null ? null : <Time key="idle" at={person.expiresAt} />],
+            ['Absolute end', person.endsAt === null ? null : <Time key="end" at={person.endsAt} />],
+          ]}
+        />
+        <p className="hint">
+          It is extended while you use the console. The service does not list sessions: removing a passkey, or replacing
+          your key, ends all of them.
+        </p>
+        <div className="page-actions">
+          <button type="button" onClick={() => void renewSession().catch(() => undefined)}>
+            Extend it
+          </button>
+          <button type="button" onClick={() => void signOut().catch(() => undefined)}>
+            End it
+          </button>
+        </div>
+      </section>
+    </>
+  );
+}
+
+function OwnPasskeys({ person: { name } }: { readonly person: Person }) {
+  const queries = useQueryClient();
+  const [isAdding, setAdding] = useState(false);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['operators', 'one', name],
+    queryFn: ({ signal }) => client.operators.read(name, { signal }),
+  });
+  const methods = useQuery({ queryKey: ['sign-in-methods'], queryFn: ({ signal }) => signInCalls.methods({ signal }) });
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ['operators'] });
+  const add = async (values: FormData): Promise<void> => {
+    await addPasskey(textOf(values, 'label'));
+    announce('The passkey is registered.');
+    await refresh();
+  };
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (isPending) return <Loading what="your passkeys" />;
+  const isPossible = methods.data?.passkey === true;
+  return (
+    <>
+      <Passkeys operator={data} heading="h2" mayRemove onRemoved={refresh} />
+      <div className="page-actions">
+        <button type="button" className="primary" disabled={!isPossible} onClick={() => setAdding(true)}>
+          Add a passkey
+        </button>
+      </div>
+      {methods.data?.passkey === false && (
+        <p className="hint">
+          Passkeys do not work at this address. Open the console at{' '}
+          <code>http://localhost:{location.port}/console/</code> on the machine of the service, or over HTTPS at a
+          public name of it.
+        </p>
+      )}
+      <FormDialog isOpen={isAdding} title="Add a passkey" verb="Add" onSubmit={add} onClose={() => setAdding(false)}>
+        <TextField label="Name of this passkey" name="label" isRequired maxLength={64} placeholder="Laptop" />
+        <p className="hint">The browser then asks for it.</p>
+      </FormDialog>
+    </>
+  );
+}

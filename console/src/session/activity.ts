@@ -1,0 +1,49 @@
+/**
+ * Keeps the session while its person is active: renews it when less than ten minutes are left and a key or the pointer
+ * was used since the last check. An idle session is left to end; the notice before it says so. The administrator's
+ * token does not end, so the page signs it out after the same time.
+ */
+import { useEffect, useState } from 'react';
+import { noticeError, renewSession, signOut } from './console-client.ts';
+import type { Person } from './session-store.ts';
+
+const CHECK_INTERVAL_MS = 20_000;
+const RENEWAL_THRESHOLD_MS = 10 * 60_000;
+const NOTICE_THRESHOLD_MS = 2 * 60_000;
+const ACTIVE_FOR_MS = 60_000;
+const IDLE_MS = 30 * 60_000;
+const WAS_IDLE = 'The page was not used for 30 minutes. Sign in again to continue where you were.';
+const EVENTS = ['keydown', 'pointerdown', 'wheel', 'touchstart'] as const;
+
+/** Resolves to the milliseconds that are left once the end is near; null otherwise. */
+export function useActivity({ expiresAt, endsAt }: Person): number | null {
+  const [leftMs, setLeftMs] = useState<number | null>(null);
+  useEffect(() => {
+    let activeAt = Date.now();
+    const note = (): void => {
+      activeAt = Date.now();
+    };
+    const check = (): void => {
+      const now = Date.now();
+      if (expiresAt === null) {
+        setLeftMs(null);
+        if (now - activeAt >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
+        return;
+      }
+      const left = Date.parse(expiresAt) - now;
+      setLeftMs(left < NOTICE_THRESHOLD_MS ? Math.max(0, left) : null);
+      const isExtensible = endsAt === null || Date.parse(endsAt) > Date.parse(expiresAt);
+      if (left < RENEWAL_THRESHOLD_MS && now - activeAt < ACTIVE_FOR_MS && isExtensible) {
+        renewSession().catch(noticeError);
+      }
+    };
+    check();
+    for (const name of EVENTS) addEventListener(name, note, { passive: true, capture: true });
+    const timer = setInterval(check, CHECK_INTERVAL_MS);
+    return () => {
+      clearInterval(timer);
+      for (const name of EVENTS) removeEventListener(name, note, { capture: true });
+    };
+  }, [expiresAt, endsAt]);
+  return leftMs;
+}

@@ -1,0 +1,133 @@
+/**
+ * The project's client with the session of this browser. Calls that the client does not have yet go through `api`,
+ * which has the same authentication, timeouts and retries.
+ */
+import { ApiClient } from '../../../src/client/api-client.ts';
+import { browserCaller, tokenCaller } from '../../../src/client/authentication.ts';
+import { LeaseholdError } from '../../../src/client/errors.ts';
+import { Leasehold } from '../../../src/client/leasehold.ts';
+import { SignIn } from '../../../src/client/sign-in.ts';
+import { Transport } from '../../../src/client/transport.ts';
+import type { BrowserSession } from '../../../src/client/types.ts';
+import { type Person, SessionStore } from './session-store.ts';
+
+const TIMEOUT_MS = 30_000;
+const RETRIES = 2;
+const ADMINISTRATOR: Person = {
+  name: 'admin',
+  roles: ['admin'],
+  isAdministrator: true,
+  expiresAt: null,
+  endsAt: null,
+};
+const ENDED = 'Your session has ended. Sign in again to continue where you were.';
+
+const base = location.origin;
+const call: typeof fetch = (input, init) => fetch(input, init);
+const transport = new Transport({
+  base,
+  fetch: call,
+  timeoutMs: TIMEOUT_MS,
+  retries: RETRIES,
+  approvalRetries: 0,
+  onApprovalPending: undefined,
+});
+
+export const session = new SessionStore();
+export const client = new Leasehold({
+  address: base,
+  caller: session.caller,
+  timeoutMs: TIMEOUT_MS,
+  retries: RETRIES,
+  insecureHttp: true,
+  fetch: call,
+});
+export const api = new ApiClient(transport, session.caller);
+/** Calls without a session, whose response sets the cookie of one. */
+export const signInCalls = new SignIn(
+  new ApiClient(
+    transport,
+    browserCaller(() => null),
+  ),
+);
+
+/** Reads who is signed in. @throws LeaseholdError 401 for an invalid session */
+async function readPerson(signal?: AbortSignal): Promise<Person> {
+  try {
+    const found = await client.readSession(signal === undefined ? {} : { signal });
+    const { agent_name, roles, expires_at, ends_at } = found;
+    return {
+      name: agent_name.replace(/^operator:/, ''),
+      roles: roles ?? [],
+      isAdministrator: false,
+      expiresAt: expires_at,
+      endsAt: ends_at ?? null,
+    };
+  } catch (error) {
+    // The administrator's token has no session.
+    if (error instanceof LeaseholdError && (error.status === 403 || error.status === 404)) return ADMINISTRATOR;
+    throw error;
+  }
+}
+
+/** Finds out whether the stored part of a session is still valid. */
+export async function resumeSession(): Promise<void> {
+  if (session.read().kind !== 'checking') return;
+  try {
+    session.signIn(await readPerson());
+  } catch (error) {
+    if (!isRejected(error)) session.suspend(error);
+    else if (session.adoptStored()) await resumeSession();
+    else session.signOut(ENDED);
+  }
+}
+
+/** Another tab signed in or out, which replaces the cookie of this one, too. */
+export function followOtherTabs(): void {
+  addEventListener('storage', () => {
+    if (session.adoptStored()) void resumeSession();
+  });
+}
+
+/** Asks again who is signed in, after the service did not answer. */
+export async function retrySession(): Promise<void> {
+  session.check();
+  await resumeSession();
+}
+
+const isRejected = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 401;
+
+/** Exchanges the token for a session of this browser; the page keeps nothing of it. @throws LeaseholdError */
+export async function signInWithToken(text: string): Promise<void> {
+  const calls = new SignIn(new ApiClient(transport, tokenCaller(text.trim())));
+  await openBrowserSession(await calls.openBrowser());
+}
+
+/** @throws LeaseholdError */
+export async function openBrowserSession({ session_part, expires_at }: BrowserSession): Promise<void> {
+  // Only the administrator's token has no end.
+  session.storePart(session_part, expires_at === null);
+  session.signIn(await readPerson());
+}
+
+/** Extends the session; the state then has the new end. */
+export async function renewSession(): Promise<void> {
+  await client.renewSession();
+  session.signIn(await readPerson());
+}
+
+/** The administrator's token has no session that could end, but a cookie in this browser. */
+export async function signOut(reason: string | null = null): Promise<void> {
+  try {
+    if (session.read().kind === 'signed-in') await client.logOut();
+  } finally {
+    session.signOut(reason);
+  }
+}
+
+/** Every failed call comes here: a rejected session ends, and the sign-in page returns to the same address. */
+export function noticeError(error: unknown): void {
+  if (!isRejected(error) || session.read().kind !== 'signed-in') return;
+  if (session.adoptStored()) void resumeSession();
+  else if (session.read().kind === 'signed-in') session.signOut(ENDED);
+}

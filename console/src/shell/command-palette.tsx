@@ -1,0 +1,134 @@
+/** The command palette: pages, preferences and what the service finds, by typing; arrows choose, Enter opens. */
+import { useQuery } from '@tanstack/react-query';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { PAGES } from '../pages.ts';
+import { signOut } from '../session/console-client.ts';
+import { setPreference } from './preferences.ts';
+import { search } from './search.ts';
+
+interface Command {
+  readonly key: string;
+  readonly title: string;
+  readonly description: string;
+  run(): void;
+}
+
+interface Props {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+const MIN_SEARCH_LENGTH = 2;
+
+export function CommandPalette({ isOpen, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} className="palette" aria-label="Search and commands" onClose={onClose}>
+      {/* Closing returns the focus, so it comes before the command, whose page moves the focus to its heading. */}
+      {isOpen && <PaletteContent onClose={() => dialog.current?.close()} />}
+    </dialog>
+  );
+}
+
+function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const listId = useId();
+  const commands = useCommands(text);
+  const current = Math.min(chosen, commands.length - 1);
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return;
+    onClose();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) setChosen((current + step + commands.length) % Math.max(1, commands.length));
+    else if (event.key === 'Enter') run(commands[current]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <>
+      <input
+        type="search"
+        role="combobox"
+        aria-label="Search pages, credentials, agents, policies and operators"
+        aria-expanded="true"
+        aria-controls={listId}
+        aria-activedescendant={commands.length === 0 ? undefined : `${listId}-${current}`}
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onChange={({ target }) => {
+          setText(target.value);
+          setChosen(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id={listId} role="listbox" aria-label="Results" className="palette-list">
+        {commands.map((command, index) => (
+          // The combobox above handles every key; the pointer is a second path to the same commands.
+          <div
+            key={command.key}
+            id={`${listId}-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === current}
+            onPointerDown={() => run(command)}
+          >
+            <span>{command.title}</span> <small>{command.description}</small>
+          </div>
+        ))}
+      </div>
+      <p className="palette-count" role="status">
+        {commands.length === 0 ? 'Nothing has this name.' : `${commands.length} found`}
+      </p>
+    </>
+  );
+}
+
+function useCommands(text: string): readonly Command[] {
+  const [, navigate] = useLocation();
+  const query = text.trim();
+  const { data: found = [] } = useQuery({
+    queryKey: ['search', query],
+    queryFn: ({ signal }) => search(query, signal),
+    enabled: query.length >= MIN_SEARCH_LENGTH,
+  });
+  const pages = PAGES.map(({ path, title, description }) => ({
+    key: path,
+    title,
+    description,
+    run: () => navigate(path),
+  }));
+  const actions: readonly Command[] = [
+    { key: 'light', title: 'Light theme', description: 'Appearance', run: () => setPreference('theme', 'light') },
+    { key: 'dark', title: 'Dark theme', description: 'Appearance', run: () => setPreference('theme', 'dark') },
+    {
+      key: 'system',
+      title: 'Theme of the system',
+      description: 'Appearance',
+      run: () => setPreference('theme', 'system'),
+    },
+    { key: 'utc', title: 'Times in UTC', description: 'Time zone', run: () => setPreference('zone', 'UTC') },
+    { key: 'local', title: 'Local times', description: 'Time zone', run: () => setPreference('zone', 'local') },
+    { key: 'out', title: 'Sign out', description: 'Session', run: () => void signOut().catch(() => undefined) },
+  ];
+  const wanted = query.toLowerCase();
+  const matching = [...pages, ...actions].filter(({ title, description }) =>
+    `${title} ${description}`.toLowerCase().includes(wanted),
+  );
+  const results = found.map(({ kind, name, description, href }) => ({
+    key: `${kind}:${name}`,
+    title: name,
+    description: description === '' ? kind : `${kind}: ${description}`,
+    run: () => navigate(href),
+  }));
+  return [...matching, ...results];
+}

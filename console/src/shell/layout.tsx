@@ -1,0 +1,65 @@
+/** The frame of every page: skip link, top bar, side navigation, notices, and the main region. */
+import { type ReactNode, useCallback, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { PAGES } from '../pages.ts';
+import { useActivity } from '../session/activity.ts';
+import { renewSession } from '../session/console-client.ts';
+import type { Person } from '../session/session-store.ts';
+import { CommandPalette } from './command-palette.tsx';
+import { useShortcuts } from './shortcuts.ts';
+import { StatusNotice } from './status-notice.tsx';
+import { TopBar } from './top-bar.tsx';
+
+export function Layout({ person, children }: { readonly person: Person; readonly children: ReactNode }) {
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const openPalette = useCallback(() => setPaletteOpen(true), []);
+  useShortcuts(openPalette);
+  const leftMs = useActivity(person);
+  return (
+    <div className="layout">
+      <a className="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <TopBar person={person} onSearch={openPalette} />
+      <Navigation />
+      <main id="main" tabIndex={-1}>
+        <StatusNotice />
+        {leftMs !== null && <EndNotice leftMs={leftMs} />}
+        {children}
+      </main>
+      <CommandPalette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
+    </div>
+  );
+}
+
+function Navigation() {
+  const [location] = useLocation();
+  return (
+    <nav className="side" aria-label="Pages">
+      <ul>
+        {PAGES.map(({ path, title, Mark }) => {
+          const isCurrent = location === path || location.startsWith(`${path}/`);
+          return (
+            <li key={path}>
+              <Link href={path} aria-current={isCurrent ? 'page' : undefined}>
+                {title}
+                {Mark !== undefined && <Mark />}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}
+
+function EndNotice({ leftMs }: { readonly leftMs: number }) {
+  return (
+    <div className="notice warning" role="status">
+      <p>Your session ends in {Math.max(1, Math.ceil(leftMs / 60_000))} min, because you were idle.</p>
+      <button type="button" onClick={() => void renewSession().catch(() => undefined)}>
+        Stay signed in
+      </button>
+    </div>
+  );
+}

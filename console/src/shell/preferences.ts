@@ -1,0 +1,43 @@
+/** What a person chose for this browser: theme and time zone. Stored locally; nothing here is secret. */
+import { useSyncExternalStore } from 'react';
+
+export const THEMES = ['system', 'light', 'dark'] as const;
+type Theme = (typeof THEMES)[number];
+export const ZONES = ['local', 'UTC'] as const;
+export type Zone = (typeof ZONES)[number];
+
+interface Preferences {
+  readonly theme: Theme;
+  readonly zone: Zone;
+}
+
+const KEYS = { theme: 'leasehold.theme', zone: 'leasehold.zone' } as const;
+const listeners = new Set<() => void>();
+let current: Preferences = {
+  theme: choose(THEMES, localStorage.getItem(KEYS.theme)),
+  zone: choose(ZONES, localStorage.getItem(KEYS.zone)),
+};
+
+function choose<T extends string>(known: readonly [T, ...T[]], text: string | null): T {
+  return known.find((word) => word === text) ?? known[0];
+}
+
+export function applyTheme(): void {
+  document.documentElement.dataset['theme'] = current.theme;
+}
+
+export function setPreference<K extends keyof Preferences>(name: K, value: Preferences[K]): void {
+  current = { ...current, [name]: value };
+  localStorage.setItem(KEYS[name], value);
+  applyTheme();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function usePreferences(): Preferences {
+  return useSyncExternalStore(subscribe, () => current);
+}

@@ -1,0 +1,35 @@
+/** Says what state the service is in when it does not serve everything: locked, rolled back, failing or unreachable. */
+import { useQuery } from '@tanstack/react-query';
+import { LeaseholdError } from '../../../src/client/errors.ts';
+import { client } from '../session/console-client.ts';
+
+const INTERVAL_MS = 10_000;
+
+const ADVICE: readonly [pattern: RegExp, title: string, advice: string][] = [
+  [/"locked"/, 'The vault is locked', 'Unlock it on the machine of the service: leasehold unlock.'],
+  [
+    /"rolled_back"/,
+    'The log has lost entries',
+    'Only the log is shown. Read docs/operations.md, then run: leasehold audit accept-rollback.',
+  ],
+  [/"failing"/, 'The service cannot write', 'Check its disk and its log. It tries again every second.'],
+  [/"(?:starting|stopping)"/, 'The service starts or stops', 'This page continues when it is ready.'],
+];
+
+export function StatusNotice() {
+  const { error } = useQuery({
+    queryKey: ['health'],
+    queryFn: ({ signal }) => client.health({ signal }),
+    refetchInterval: INTERVAL_MS,
+  });
+  if (!(error instanceof LeaseholdError)) return null;
+  const [, title = 'The service does not answer', advice = 'Check that it runs and that this machine reaches it.'] =
+    ADVICE.find(([pattern]) => pattern.test(error.message)) ?? [];
+  return (
+    <div className="notice danger" role="status">
+      <p>
+        <strong>{title}.</strong> {advice}
+      </p>
+    </div>
+  );
+}

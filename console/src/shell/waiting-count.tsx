@@ -1,0 +1,27 @@
+/** The number of requests that wait for an approval, in the navigation and in the title of the window. */
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { client } from '../session/console-client.ts';
+import { setWaitingCount } from './page-title.ts';
+
+const INTERVAL_MS = 5000;
+export const WAITING_COUNT_KEY = ['approvals', 'waiting-count'] as const;
+
+export function WaitingCount() {
+  const { data: count = 0 } = useQuery({
+    queryKey: WAITING_COUNT_KEY,
+    queryFn: async ({ signal }) =>
+      (await client.approvals.list({ status: 'pending', limit: 1 }, { signal })).meta.total,
+    refetchInterval: INTERVAL_MS,
+    // The title is what a person sees of a window in the background.
+    refetchIntervalInBackground: true,
+  });
+  useEffect(() => setWaitingCount(count), [count]);
+  useEffect(() => () => setWaitingCount(0), []);
+  if (count === 0) return null;
+  return (
+    <span className="waiting-count">
+      {count.toLocaleString('en')} <span className="visually-hidden">waiting</span>
+    </span>
+  );
+}
