@@ -16,7 +16,8 @@ import { startTestService } from '../kit/service.ts';
 const target = (line: string) => locateCursor(line.split(' '), COMMANDS).target;
 const offers = (line: string): string[] => {
   const found = target(line);
-  return found.kind === 'words' ? found.offers.map(({ word }) => word) : [found.kind];
+  if (found.kind === 'words') return found.offers.map(({ word }) => word);
+  return [found.kind, ...(found.kind === 'names' ? (found.verbs ?? []).map(({ word }) => word) : [])];
 };
 const ask = (home: Home, ...words: readonly string[]): Promise<string[]> =>
   assertSaid(home.leasehold(['__complete', '--', ...words]));

@@ -76,7 +76,7 @@ test('of many altered rows the first 100 are named, and the others counted', asy
   await executeSql(
     service.dataDir,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
-    INSERT INTO policies SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac', NULL FROM n`,
+    INSERT INTO policies SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac', NULL, NULL FROM n`,
   );
   const { code, told } = await doctor(t, service, '--state');
   assert.deepEqual([code, told.length, told.at(-1)], [2, 102, 'state wrong: 50 more']);

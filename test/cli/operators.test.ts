@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { Authenticator } from '../kit/authenticator.ts';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
+import { openBrowser } from '../kit/sign-in.ts';
 
 async function scene(t: TestContext) {
   const service = await startTestService(t);
@@ -65,7 +67,7 @@ test('operator list, show, rotate and delete', async (t) => {
   assert.equal(existsSync(keyOf('carol')), false);
   await home.leasehold(['operator', 'add', 'carol', '--role', 'viewer', '--description', 'on call']);
   const before = readFileSync(keyOf('carol'), 'utf8');
-  assert.match((await home.leasehold(['operator', 'list'])).stdout, /carol +viewer +on call/);
+  assert.match((await home.leasehold(['operator', 'list'])).stdout, /carol +viewer +key +on call/);
   assert.equal((await home.leasehold(['operator', 'rotate', 'carol'])).code, 0);
   assert.notEqual(readFileSync(keyOf('carol'), 'utf8'), before);
   assert.equal((await home.leasehold(['whoami', '--operator', 'carol'])).code, 0);
@@ -75,4 +77,40 @@ test('operator list, show, rotate and delete', async (t) => {
   const removed = await home.leasehold(['operator', 'delete', 'carol', '--yes']);
   assert.equal(removed.stderr, 'Removed carol.\n');
   assert.equal((await home.leasehold(['operator', 'show', 'carol'])).code, 2);
+});
+
+test('operator add --invite and operator invite print a link for a passkey, and make no key', async (t) => {
+  const { service, home, keyOf } = await scene(t);
+  const added = await home.leasehold(['operator', 'add', 'dora', '--role', 'viewer', '--invite', '-o', 'json']);
+  assert.equal(added.code, 0, added.stderr);
+  assert.deepEqual([JSON.parse(added.stdout).public_key, existsSync(keyOf('dora'))], [null, false]);
+  const origin = service.address.replace('127.0.0.1', 'localhost');
+  const first = new RegExp(`^${origin}/console/enrol#(\\S+)$`, 'm').exec(added.stderr)?.[1] ?? '';
+  const invited = await home.leasehold(['operator', 'invite', 'dora', '--field', 'link']);
+  const second = invited.stdout.trim().split('#')[1] ?? '';
+  const browser = openBrowser(service);
+  assert.equal((await browser.enrol(second, new Authenticator())).status, 201);
+  assert.equal((await browser.enrol(first, new Authenticator())).status, 401);
+  assert.match((await home.leasehold(['operator', 'list'])).stdout, /dora +viewer +1 passkey /);
+  assert.equal((await home.leasehold(['operator', 'invite', 'none'])).code, 2);
+});
+
+test('operator add --oidc needs a provider', async (t) => {
+  const { home } = await scene(t);
+  const added = await home.leasehold(['operator', 'add', 'dora', '--role', 'viewer', '--oidc', 'dora@example.com']);
+  assert.match(added.stderr, /identity: needs a provider/);
+});
+
+test('console prints the address, and for an operator a code that signs a browser in', async (t) => {
+  const { service, home } = await scene(t);
+  const origin = service.address.replace('127.0.0.1', 'localhost');
+  const plain = await home.leasehold(['console', '--no-open']);
+  assert.deepEqual([plain.code, plain.stdout], [0, `${origin}/console/\n`]);
+  assert.equal(plain.stderr, 'The token is not passed on to a browser: paste it into the page.\n');
+  await home.leasehold(['operator', 'add', 'alice', '--role', 'admin']);
+  const printed = await home.leasehold(['console', '--no-open', '--operator', 'alice']);
+  assert.equal(printed.code, 0, printed.stderr);
+  const [, code] = /^http:\/\/localhost:\d+\/console\/#handoff=(\S+)\n$/.exec(printed.stdout) ?? [];
+  const opened = await service.anonymous.post('/api/v1/auth/handoff/redeem', { code });
+  assert.equal(opened.body.data.agent_name, 'operator:alice');
 });

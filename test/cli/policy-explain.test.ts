@@ -176,3 +176,21 @@ test('invalid arguments of a query are all reported with their rules', () => {
   assert.equal(read.problems.length, 3);
   assert.match(read.problems.join('\n'), /^AGENT: .*\nACTION: .*did you mean retrieve\?\nPATH: /);
 });
+
+test('the reason names the policies that demand an approval, with the strictest terms', async () => {
+  const base = { principal: 'agent:bot', resources: ['llm/*'], actions: ['use'], maxTtlSeconds: 300 };
+  const drafts = [
+    parsePolicy({ ...base, name: 'asks', approval: { for: 'use', each: 'host', scope: '5 uses' } }),
+    parsePolicy({ ...base, name: 'two', approval: { for: 'use', scope: '60 seconds', quorum: 2 } }),
+  ];
+  const question = { agent: 'bot', action: 'use', path: 'llm/key' } as Asked;
+  const { reason } = await explained(drafts, question);
+  assert.match(
+    reason,
+    /most restrictive policy that matches\. An approval is needed: policies asks, two, 5 times, within 1 minute, by 2 operators\.$/,
+  );
+  const [one] = drafts;
+  assert.ok(one);
+  assert.match((await explained([one], question)).reason, / policy asks, 5 times, within 1 day, by 1 operator\.$/);
+  assert.doesNotMatch((await explained([parsePolicy({ ...base, name: 'plain' })], question)).reason, /approval/);
+});

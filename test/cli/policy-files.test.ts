@@ -9,10 +9,10 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
-import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
 import { readPolicyDirectory, readPolicyFile } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
+import { toReplacement } from '../../src/client/policy-drafts.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { policySets } from './random-policies.ts';
@@ -96,15 +96,15 @@ test('all problems are reported together: the file, the field, the rule, and the
       'kinds.toml: actions[2]: must be one of retrieve, use, list, store, delete; did you mean retrieve?',
       'kinds.toml: actions[3]: must be one of retrieve, use, list, store, delete',
       'kinds.toml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
-      'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits',
+      'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
       'misspelt.toml: principle: unknown field; did you mean principal?',
       'misspelt.toml: resource: unknown field; did you mean resources?',
-      'misspelt.toml: ttl: unknown field; must be one of name, principal, resources, actions, max_ttl, limits',
-      'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl, limits',
+      'misspelt.toml: ttl: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
+      'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
       'misspelt.toml: principal: is missing',
       'misspelt.toml: resources: is missing',
       'named.toml: name: must be named, the name of the file, or omitted',
-      'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits',
+      'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
       'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:',
       'rules.toml: resources[1]: * is allowed only as the whole pattern, or at the end after /',
       "rules.toml: resources[2]: a pattern's path must not begin or end with /, nor contain //",
@@ -139,10 +139,10 @@ test('input that parsers could read differently is rejected: duplicates, aliases
       'd.yaml: has an alias; write the value instead',
       'e.yaml:1: has a tag; remove it',
       'f.yaml:4: contains several documents; write one policy in each file',
-      'g.yaml: a field: unknown field; must be one of name, principal, resources, actions, max_ttl, limits',
+      'g.yaml: a field: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
       'g.yaml: principal: is missing',
       'h.yaml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
-      'i.json: __proto__: unknown field; must be one of name, principal, resources, actions, max_ttl, limits',
+      'i.json: __proto__: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
       'i.json: principal: is missing',
       'i.json: resources: is missing',
       'i.json: actions: is missing',
@@ -245,7 +245,7 @@ test('links are followed within the directory, as mounted volumes have them, and
       'c.toml: is a link that leaves the directory',
       'd.toml: is a link to a missing file',
       'e.toml: is a link that leaves the directory',
-      'f.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits',
+      'f.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
       'g.toml: must be a file; subdirectories are not read',
       'h.toml: cannot be read as text in UTF-8',
       'more: must be a file; subdirectories are not read',

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyPlan } from '../../src/cli/policy/apply.ts';
-import { directionOf, grantsAllOf } from '../../src/cli/policy/comparison.ts';
 import { makePlan, type Plan, planLines, planRecord, type Step, widens } from '../../src/cli/policy/plan.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { directionOf, grantsAllOf } from '../../src/core/policy-comparison.ts';
 import { decidePlainly } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { policySets, QUESTIONS } from './random-policies.ts';
@@ -120,9 +120,12 @@ test('a replacement is marked exactly when it grants more', () => {
   );
   const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
   const marked = (fields: Partial<Fields>): string[] =>
-    makePlan([draftOf({ ...before, name: 'n', limits: undefined, ...fields })], [before], false).steps.flatMap(
-      (step) =>
-        step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
+    makePlan(
+      [draftOf({ ...before, name: 'n', limits: undefined, approval: undefined, ...fields })],
+      [before],
+      false,
+    ).steps.flatMap((step) =>
+      step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
     );
   assert.deepEqual(marked({ resources: ['p/x', 'p/y/*'] }), ['resources']);
   assert.deepEqual(marked({ resources: ['p', 'q'] }), ['resources+']);

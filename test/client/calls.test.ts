@@ -7,6 +7,8 @@ import { test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { logIn, readAgentKey } from '../kit/client.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import { AGENT, collect, keyFileOf, setScene, withCode } from './fixture.ts';
 
@@ -79,8 +81,50 @@ test('every route in the table is called, and every response is returned', async
   const session = await ann.logIn();
   assert.deepEqual([session.agent_name, session.roles], ['operator:ann', ['viewer']]);
   assert.ok((await ann.renewSession()).expires_at >= session.expires_at);
+  assert.equal((await ann.signIn.openBrowser()).agent_name, 'operator:ann');
+  const { code } = await ann.signIn.issueHandoff();
+  assert.equal((await vault.signIn.redeemHandoff(code)).agent_name, 'operator:ann');
   await ann.logOut();
+  assert.deepEqual(await vault.signIn.methods(), { passkey: false, oidc: null, setup: false });
+  // Passkeys work at the service's own port, and this service has no provider: sign-in.test.ts has them.
+  const invited = await vault.operators.invite('ann');
+  const nowhere = withCode('INVALID_REQUEST', 400);
+  await assert.rejects(vault.signIn.passkeyOptions(), nowhere);
+  await assert.rejects(vault.signIn.registrationOptions({ code: invited.code }), nowhere);
+  const made = { id: 'x', rawId: 'x', type: 'public-key', clientExtensionResults: {} } as const;
+  const { challenge_id } = { challenge_id: '01234567-89ab-8def-8123-456789abcdef' };
+  const response = { clientDataJSON: '', authenticatorData: '', signature: '', attestationObject: '' };
+  await assert.rejects(vault.signIn.verifyPasskey({ challenge_id, response: { ...made, response } }), nowhere);
+  const registered = { challenge_id, label: 'x', code: invited.code, response: { ...made, response } };
+  await assert.rejects(vault.signIn.registerPasskey(registered), nowhere);
+  await assert.rejects(vault.signIn.oidcOptions(), withCode('NOT_FOUND', 404));
+  await assert.rejects(vault.signIn.verifyOidc({ code: 'x', state: 'x' }), withCode('NOT_FOUND', 404));
+  await assert.rejects(vault.operators.removePasskey('ann', 'x'), withCode('NOT_FOUND', 404));
   await vault.operators.remove('ann');
+
+  await demandApproval(service, AGENT, ['asked/*']);
+  const approver = { name: 'ben', roles: ['approver' as const], public_key: key.publicKey };
+  await vault.operators.add(approver);
+  const answers = ['approve', 'deny'] as const;
+  for (const how of answers) {
+    await vault.credentials.store({ path: `asked/${how}`, value: 'v' });
+    const token = await logIn(service.address, AGENT, readAgentKey(service.dataDir, AGENT));
+    const { approval_id, nonce, abandon } = await askToRetrieve(service, token, `asked/${how}`);
+    await abandon();
+    const { request, status, covers } = await vault.approvals.read(approval_id);
+    assert.deepEqual([request, status], [null, 'pending']);
+    assert.match(covers, /^One retrieval of asked\//);
+    const answered = await (how === 'approve'
+      ? vault.approvals.approve(approval_id, nonce)
+      : vault.approvals.deny(approval_id, { nonce, reason: 'not today' }));
+    assert.deepEqual([answered.answered_by, answered.reason], ['admin', how === 'deny' ? 'not today' : null]);
+    if (how === 'approve') await vault.approvals.withdraw(approval_id);
+  }
+  assert.equal((await vault.approvals.list({ status: 'denied', limit: 1 })).meta?.total, 1);
+  assert.equal((await collect(vault.approvals.listAll({ agent: AGENT }))).length, 2);
+  const refused = asAgent().credentials.retrieve('asked/deny');
+  await assert.rejects(refused, { ...withCode('APPROVAL_DENIED', 403), message: /denied by admin: not today/ });
+  await vault.policies.delete(`asks-${AGENT}`);
 
   assert.equal((await vault.keys.addSlot({ name: 'second', kind: 'file' })).kind, 'file');
   assert.equal((await vault.keys.slots()).length, 2);
@@ -124,6 +168,22 @@ test('every route in the table is called, and every response is returned', async
 
   const newest = await vault.audit.list({ limit: 2 });
   assert.equal(newest.data[0]?.event_type, 'credential.delete');
+  const facets = await vault.audit.facets({ event_type: 'credential.delete' });
+  assert.deepEqual([facets.counted, facets.complete, facets.result], [1, true, [{ value: 'allowed', count: 1 }]]);
+  const hour = { since: new Date(Date.now() - 3_600_000).toISOString(), step: 600 };
+  const { buckets, complete } = await vault.audit.counts(hour);
+  assert.deepEqual([buckets.length, complete], [7, true]);
+  const [newestEntry] = newest.data;
+  assert.equal((await vault.audit.list({ before: newestEntry?.seq ?? 0, limit: 1 })).data[0]?.seq, newest.data[1]?.seq);
+  const matrix = await vault.overview.matrix({ agent_limit: 1, prefix: 'prod' });
+  assert.deepEqual([matrix.agents, matrix.paths, matrix.cells.length], [[{ name: AGENT }], ['prod/db/password'], 1]);
+  const { entries: level } = await vault.overview.tree({ prefix: 'prod' });
+  assert.deepEqual(level, [{ name: 'db', kind: 'directory', path: 'prod/db', credentials: 1 }]);
+  assert.equal((await vault.overview.search({ q: 'DB/', limit: 1 })).results[0]?.name, 'prod/db/password');
+  assert.equal((await vault.overview.attention()).complete, true);
+  assert.ok(((await vault.overview.latency()).retrieve[0]?.p99_ms ?? 0) > 0);
+  assert.equal((await vault.overview.nodes())[0]?.is_self, true);
+
   const { head, entries } = await vault.audit.export();
   const all: AuditEntry[] = await collect(entries);
   assert.deepEqual([all.length, all.at(-1)?.seq], [Number(head?.split(' ')[0]), newest.meta.total]);

@@ -9,6 +9,7 @@ import {
   aCredential,
   aLease,
   anAgent,
+  anApproval,
   anEntry,
   anOperator,
   aPolicy,
@@ -40,13 +41,15 @@ async function snapshot(store: Store) {
   }));
   const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
   const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
+  const approvals = [1, 2].map((n) => ({ approval: anApproval(n).id }));
   return {
     ...(await store.readHead()),
     agents: await store.readAgents(),
     operators: await store.readOperators(),
     policies: await store.readPolicies(),
     entries: await store.readEntries(1, 100, 100),
-    found: await find(store, [...paths, ...leases, ...sessions]),
+    found: await find(store, [...paths, ...leases, ...sessions, ...approvals]),
+    sealed: [await store.readApprovalRequest(anApproval(1).id), await store.readApprovalRequest(anApproval(2).id)],
     accesses: await store.readAccessCount(A.id),
     isDeregistered: await store.isDeregistered(anAgent(1).id),
   };
@@ -63,6 +66,8 @@ const SETTING: StoredChange[] = [
   { kind: 'putPolicy', policy: aPolicy(1) },
   { kind: 'putSession', session: aSession(1) },
   keptReply(aReply(1)),
+  { kind: 'putApproval', approval: anApproval(1) },
+  { kind: 'addApprovalRequest', request: { id: anApproval(1).id, expiresAt: T0, sealed: ONE } },
 ];
 
 /** One change of every kind: none of them may remain. */
@@ -78,6 +83,9 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'consumeChallenge', id: asChallenge(2), expiresAt: T0 },
   keptReply(aReply(1, { reply: '"another"' })),
   keptReply(aReply(2)),
+  { kind: 'putApproval', approval: anApproval(1, { status: 'denied', approvers: [] }) },
+  { kind: 'putApproval', approval: anApproval(2) },
+  { kind: 'addApprovalRequest', request: { id: anApproval(2).id, expiresAt: T0, sealed: ONE } },
   stored(aCredential('b')),
   stored({ ...A, description: 'new', version: 2 }),
   versioned(A, 2, ONE),

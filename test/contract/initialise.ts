@@ -1,7 +1,8 @@
 /** Contract: creating a vault, the reads of a start, and closing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
+import type { ApprovalScope } from '../../src/core/approval-rule.ts';
+import type { ActorName, AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
@@ -117,13 +118,14 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     const agents = [
       anAgent(1, { description: 'Déploie "prod" \\ \'x\' 🔑\n\u2028' }),
-      anAgent(2, { name: 'CI-Two' as AgentName, registeredAt: T0 + 2 }),
+      anAgent(2, { name: 'CI-Two' as AgentName, registeredAt: T0 + 2, registeredBy: ['operator:ann' as ActorName] }),
     ];
     const many = Array.from({ length: 256 }, (_, i) => `p${i}/*` as Pattern);
     const policies = [
       aPolicy(1, { resources: ['a/b' as Pattern, '*' as Pattern], actions: ['delete', 'list'] }),
       aPolicy(2, { resources: many, maxTtlSeconds: 31_536_000 as TtlSeconds }),
       aPolicy(3, { name: 'Policy-1' as PolicyName }),
+      aPolicy(5, { approval: { for: 'use', each: 'host', scope: '3 uses' as ApprovalScope, quorum: 2, timeout: 60 } }),
       aPolicy(4, { limits: { usesPerHour: 1, bytesPerHour: 1_000_000_000_000, concurrent: null } }),
     ];
     const operators = [

@@ -1,5 +1,6 @@
 /** Rows for the contract of the store, and functions that write them. */
 import type { Agent, Session } from '../../src/core/agent.ts';
+import type { Approval, ApprovalId, ApprovalKey } from '../../src/core/approval.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
@@ -70,7 +71,45 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   sessionsEndedAt: null,
   formerPublicKey: null,
   formerKeyUntil: null,
+  registeredBy: null,
   mac: base64(`mac of agent ${n}`),
+  ...fields,
+});
+
+export const anApproval = (n: number, fields: Partial<Approval> = {}): Authenticated<Approval> => ({
+  id: `019d2e92-0a0a-7c31-9b5e-${String(n).padStart(12, '0')}` as ApprovalId,
+  nonce: base64(`nonce ${n}`),
+  agentId: 'agent-1' as AgentId,
+  agentName: 'ci-1' as ActorName,
+  tokenHash: base64(`token ${n}`) as TokenHash,
+  action: 'use',
+  path: asPath('prod/key'),
+  key: base64('key') as ApprovalKey,
+  basis: base64('basis'),
+  terms: {
+    each: 'endpoint',
+    uses: 3,
+    seconds: 60,
+    isForSession: true,
+    quorum: 2,
+    timeoutSeconds: 300,
+    policyNames: ['asks' as PolicyName],
+  },
+  method: 'POST',
+  host: 'https://api.example.com',
+  targetPath: '/v1/ü "x"',
+  purpose: 'a\nreport',
+  status: 'pending',
+  requestedAt: T0 + n,
+  answerBy: T0 + n + 300_000,
+  approvers: [{ operatorId: 'operator-1' as AgentId, operator: 'operator:ann' as ActorName, at: T0 + n + 1 }],
+  endedBy: null,
+  endedAt: null,
+  reason: null,
+  usesLeft: null,
+  grantEndsAt: null,
+  expiresAt: T0 + n + 360_000,
+  mac: base64(`mac of approval ${n}`),
   ...fields,
 });
 
@@ -80,6 +119,8 @@ export const anOperator = (n: number, fields: Partial<Operator> = {}): Authentic
   description: '',
   roles: ['viewer', 'editor'],
   publicKey: base64(`key of operator ${n}`) as PublicKey,
+  passkeys: null,
+  identity: null,
   addedAt: T0 + n,
   sessionsEndedAt: null,
   mac: base64(`mac of operator ${n}`),
@@ -93,6 +134,7 @@ export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<
   actions: ['retrieve'],
   maxTtlSeconds: 300 as TtlSeconds,
   limits: null,
+  approval: null,
   createdAt: T0 + n,
   mac: base64(`mac of policy ${n}`),
   ...fields,

@@ -4,6 +4,7 @@
  */
 import type { Store } from '../../src/store/sql-store.ts';
 import type { Scope } from '../kit/directory.ts';
+import { approvalContract } from './approvals.ts';
 import { commitContract } from './commit.ts';
 import { countContract } from './counts.ts';
 import { exposureContract } from './exposures.ts';
@@ -50,6 +51,7 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   turnContract(subject);
   commitContract(subject);
   countContract(subject);
+  approvalContract(subject);
   keptReplyContract(subject);
   leaseContract(subject);
   listContract(subject);

@@ -33,6 +33,7 @@ export function turnContract({ name, newVault }: Subject): void {
       spentChallenges: [],
       usages: [],
       idempotencyRecords: [],
+      approvals: [],
       states: new Map(),
       keySlots: [],
     });

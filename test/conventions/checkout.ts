@@ -23,7 +23,7 @@ setTimeout(() => {
 export function makeCheckout(t: TestContext, files: Readonly<Record<string, string>>): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
-  for (const name of ['child-process', 'flags', 'install', 'launch', 'leasehold']) {
+  for (const name of ['child-process', 'console-state', 'flags', 'install', 'launch', 'leasehold']) {
     cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(directory, `scripts/${name}.mjs`));
   }
   cpSync(path.join(ROOT, 'scripts/leasehold'), path.join(directory, 'scripts/leasehold'));

@@ -20,7 +20,7 @@ const FORBIDDEN_WORDS = [
 ];
 const FORBIDDEN = new RegExp(`\\b(?:${FORBIDDEN_WORDS.join('|')})\\b`, 'i');
 const THIS_FILE = 'test/conventions/habits.test.ts';
-const src = readSources(['src']);
+const src = readSources(['src', 'console/src'], ['.ts', '.tsx', '.mjs']);
 const tests = readSources(['test']);
 /** Names of other programs, and a frozen example, that contain a forbidden word. */
 const FOREIGN_NAMES = /row\['folder'\]|or folder, name|FOLDER\/ITEM|\bname:nobody\b|account `nobody`/g;
@@ -29,10 +29,10 @@ const TEST_PROSE = /^\s*(?:\/\/|\/?\*).*|(?<!\.)\b(?:test|suite)\(.*/gm;
 /** What the rows about prose check. */
 const PROSE = readSources(
   [
-    ...['src', 'bench', 'deploy', 'docs', 'examples', 'scripts'],
+    ...['src', 'console/src', 'bench', 'deploy', 'docs', 'examples', 'scripts'],
     ...['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'],
   ],
-  ['.ts', '.md', '.mjs', '.py', '.sh', '.yaml', '.yml'],
+  ['.ts', '.tsx', '.md', '.mjs', '.py', '.sh', '.yaml', '.yml'],
 );
 const everything = readSources(
   ['src', 'test', 'bench', 'scripts', 'docs', '.ci'],
@@ -106,7 +106,7 @@ const HABITS: readonly Habit[] = [
   {
     claim: 'files are named in lower case, with hyphens between words',
     files: [...src, ...tests],
-    breach: ({ name }) => (/^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:(?:\.long)?\.test)?\.ts$/.test(name) ? undefined : name),
+    breach: ({ name }) => (/^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:(?:\.long)?\.test)?\.tsx?$/.test(name) ? undefined : name),
     broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path_grammar.ts')],
   },
   {

@@ -47,6 +47,11 @@ const TOKEN = {
   template: /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{|$)/y,
 };
 
+/** Whether the slash is that of `</name>` or `<name />`. */
+function isTagSlash(text: string, at: number): boolean {
+  return text[at - 1] === '<' || text[at + 1] === '>';
+}
+
 function separate(text: string): { code: string; literals: string[] } {
   const literals: string[] = [];
   const bracesOfTemplates: number[] = []; // for each template being inside of: how many braces stand open in its ${…}
@@ -72,7 +77,7 @@ function separate(text: string): { code: string; literals: string[] } {
     const last = bracesOfTemplates.length - 1;
     if (comment !== undefined) code += comment.replace(/[^\n]/g, ' ');
     else if (string !== undefined) addLiteral(string, string.slice(1, -1));
-    else if (text[at] === '/' && BEFORE_EXPRESSION.test(code.slice(-80))) {
+    else if (text[at] === '/' && !isTagSlash(text, at) && BEFORE_EXPRESSION.test(code.slice(-80))) {
       const regex = take(TOKEN.regex);
       if (regex === undefined) code += text[at++];
       else addLiteral(regex, regex);

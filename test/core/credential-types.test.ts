@@ -1,4 +1,5 @@
 // Types with behaviour: parsed when a value is stored, rendered when it is retrieved; other types change nothing.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
@@ -11,6 +12,7 @@ import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { decided } from '../kit/decided.ts';
 
 const CONTEXT = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
 const PATH = parsePath('prod/key');
@@ -39,7 +41,7 @@ function roundTrip(type: string, value: string): string {
   for (const change of stored.changes) known.apply(change);
   const { response } = retrieve(CONTEXT, { path: PATH, version: null, ttlSeconds: null }, TYPES).decide(known, MOMENT);
   assert.ok('unseal' in response && response.unseal.content instanceof Secret);
-  return response.unseal.reply(response.unseal.content).value.reveal();
+  return decided(response.unseal.reply(response.unseal.content)).value.reveal();
 }
 
 test('a type with behaviour parses the value that is stored, and renders it at the time of the retrieval', () => {

@@ -7,11 +7,11 @@ import { API_ERROR_CODES, ApiError, type ApiErrorCode, invalidRequest } from '..
 const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   400: ['INVALID_REQUEST'],
   401: ['UNAUTHENTICATED', 'SESSION_EXPIRED', 'AUTH_FAILED'],
-  403: ['ACCESS_DENIED'],
+  403: ['ACCESS_DENIED', 'APPROVAL_DENIED', 'APPROVAL_TIMED_OUT', 'APPROVAL_WITHDRAWN', 'NO_APPROVER'],
   404: ['NOT_FOUND'],
   405: ['METHOD_NOT_ALLOWED'],
   408: ['REQUEST_TIMEOUT'],
-  409: ['ALREADY_EXISTS', 'LEASE_ENDED'],
+  409: ['ALREADY_EXISTS', 'LEASE_ENDED', 'APPROVAL_ENDED'],
   412: ['PRECONDITION_FAILED'],
   413: ['PAYLOAD_TOO_LARGE'],
   414: ['URI_TOO_LONG'],
@@ -21,7 +21,7 @@ const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   431: ['HEADERS_TOO_LARGE'],
   500: ['INTERNAL_ERROR', 'INTEGRITY_FAILURE'],
   502: ['UPSTREAM_FAILED'],
-  503: ['VAULT_LOCKED', 'UNAVAILABLE'],
+  503: ['APPROVAL_PENDING', 'VAULT_LOCKED', 'UNAVAILABLE'],
 };
 
 test('the error codes are those of the list, each with its status', () => {

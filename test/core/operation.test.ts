@@ -1,4 +1,5 @@
 // Cases that random histories do not reach: values that do not unseal, keys that change, and the text of errors.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -15,6 +16,7 @@ import {
 import { parsePath } from '../../src/core/path.ts';
 import { parseTtl } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { decided } from '../kit/decided.ts';
 import { runs } from '../kit/property.ts';
 import type { Command } from './history/commands.ts';
 import { histories } from './history/histories.ts';
@@ -63,8 +65,10 @@ test('a value that does not authenticate is an error in the log, and is neither 
 });
 
 test('a retrieval issues a lease with a new id of its batch, and replies with the value', () => {
-  const reply = retrieved(worldWithVersions(), null)?.reply(new Secret('opened'));
-  assert.deepEqual([reply?.value.reveal(), reply?.leaseId, reply?.path], ['opened', LEASE, PATH]);
+  const unseal = retrieved(worldWithVersions(), null);
+  assert.ok(unseal);
+  const reply = decided(unseal.reply(new Secret('opened')));
+  assert.deepEqual([reply.value.reveal(), reply.leaseId, reply.path], ['opened', LEASE, PATH]);
 });
 
 test('a value is bound to its credential’s id, its path, its version and its type when it was stored', () => {

@@ -111,6 +111,7 @@ test('a policy keeps the given fields, each pattern and action once', () => {
       actions: ['delete', 'retrieve', 'list', 'store'],
       maxTtlSeconds: 7,
       limits: null,
+      approval: null,
     },
   );
 });

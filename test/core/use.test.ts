@@ -17,16 +17,19 @@ import type {
   TokenHash,
 } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
+import type { Undecided } from '../../src/core/operations/approval-requests.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
+import { checkUse, endUse } from '../../src/core/operations/running-uses.ts';
 import { deleteTargets, putTargets } from '../../src/core/operations/targets.ts';
-import { checkUse, endUse, type StartedUse, startUse } from '../../src/core/operations/use.ts';
+import { type StartedUse, startUse } from '../../src/core/operations/use.ts';
 import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
+import { decided } from '../kit/decided.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const PATH = parsePath('openai/key');
@@ -100,7 +103,7 @@ class Batch {
     assert.ok('reply' in this.decide(putTargets(ADMIN, draft)).response);
   }
 
-  use(context = AGENT, request = MODELS): Outcome<StartedUse> {
+  use(context = AGENT, request = MODELS): Outcome<StartedUse | Undecided> {
     return this.decide(startUse(context, { path: PATH, request, ttlSeconds: null, purpose: 'a report' }, new Map()));
   }
 
@@ -110,7 +113,7 @@ class Batch {
     assert.ok('unseal' in response, JSON.stringify(response));
     const { content, reply } = response.unseal;
     assert.ok(content instanceof Secret);
-    return reply(content);
+    return decided(reply(content));
   }
 
   issueLease(): Lease {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
+import type { Approval } from '../../src/core/approval.ts';
 import { type AuditEntry, canonicalEntry, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
 import type { AssociatedData, Credential } from '../../src/core/credential.ts';
 import { canonicalHead } from '../../src/core/head-record.ts';
@@ -102,6 +103,20 @@ test('the row MACs on the page match the code', () => {
   });
   const kinds = ['agent', 'policy', 'session', 'credential', 'targets', 'reply'] as const;
   assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(kinds));
+});
+
+test('the approval and the key of the page are those of the vectors', () => {
+  const { row, mac, key } = readVectors<{
+    row: Approval;
+    mac: string;
+    key: { fields: readonly string[]; mac: string };
+  }>('approvals-v1.json');
+  const { id, ...columns } = row;
+  const texts = [
+    `${JSON.stringify(['leasehold-approval-v1', id, JSON.stringify(Object.values(columns))])}\n${mac}`,
+    `${JSON.stringify(['leasehold-approval-key-v1', ...key.fields])}\n${key.mac}`,
+  ];
+  for (const text of texts) assert.equal(page.includes(text), true, text);
 });
 
 test('the idempotency record’s id and request MAC on the page match the code', () => {

@@ -57,7 +57,11 @@ export async function openPage(t: TestContext, variables: Readonly<Record<string
   };
   /** The output as on a machine with the default address and home. */
   const tidy = (printed: string): string =>
-    printed.replaceAll(home, '~').replaceAll(address, '127.0.0.1:7700').replaceAll(JOB_CONTROL, '');
+    printed
+      .replaceAll(home, '~')
+      .replaceAll(address, '127.0.0.1:7700')
+      .replaceAll(address.replace('127.0.0.1', 'localhost'), 'localhost:7700')
+      .replaceAll(JOB_CONTROL, '');
   shell = new Shell(t, directory, place);
   return { home, place, shell, tidy };
 }

@@ -141,6 +141,7 @@ const PAGED = [
   '/api/v1/agents',
   '/api/v1/operators',
   '/api/v1/leases',
+  '/api/v1/approvals',
   '/api/v1/audit',
 ];
 const NO_NUMBERS = [

@@ -74,9 +74,9 @@ const SLOW_BODIES: Readonly<Record<string, readonly [first: string, drop: string
   'a chunk without an end': [`${HEAD}Transfer-Encoding: chunked\r\n\r\n1388\r\n`, 'a'],
 };
 
-test('the default time limits are 10 s for headers, 30 s for a request and 10 s at the stop', () => {
+test('the default time limits are 10 s for headers, 30 s for a request, 10 s at the stop and 25 s for approvals', () => {
   const caller = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, silenceMs: 300_000 };
-  assert.deepEqual(SERVICE_TIMEOUTS, { ...caller, stopMs: 10_000 });
+  assert.deepEqual(SERVICE_TIMEOUTS, { ...caller, stopMs: 10_000, approvalHoldMs: 25_000 });
 });
 
 describe('slow callers', { concurrency: true }, () => {

@@ -7,6 +7,7 @@ import type { TestService } from './service.ts';
 
 type Json = TestResponse['body'];
 
+const RETRIED: ReadonlySet<ApiErrorCode> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 'APPROVAL_PENDING']);
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -52,11 +53,13 @@ export function assertRejected(answer: TestResponse, code: ApiErrorCode): string
   assert.equal(answer.body?.error?.code, code, `${answer.status} ${answer.text}`);
   assert.equal(answer.status, ERROR_STATUS[code]);
   assertKeys(answer.body, 'error');
-  assertKeys(answer.body.error, 'code message');
+  const { approval_id } = answer.body.error;
+  assertKeys(answer.body.error, approval_id === undefined ? 'code message' : 'code message approval_id');
+  assert.equal(answer.headers.get('x-leasehold-approval'), approval_id ?? null);
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
   assertHeaders(answer);
   assert.equal(answer.headers.get('www-authenticate'), answer.status === 401 ? 'Bearer' : null);
-  assert.equal(answer.headers.has('retry-after'), code === 'RATE_LIMITED' || code === 'UNAVAILABLE');
+  assert.equal(answer.headers.has('retry-after'), RETRIED.has(code));
   assert.equal(answer.headers.has('allow'), code === 'METHOD_NOT_ALLOWED');
   return answer.body.error.message;
 }

@@ -49,6 +49,7 @@ const draft = (name: string): PolicyDraft => ({
   actions: ['retrieve'],
   maxTtlSeconds: 300 as TtlSeconds,
   limits: null,
+  approval: null,
 });
 
 async function register(vault: OpenedVault, name: string, context = admin()) {

@@ -23,7 +23,15 @@ async function startAway(t: TestContext, as: 'agent' | 'administrator') {
   const client = new Leasehold({ address: between.address, retries: 0, ...who });
   const logged: string[] = [];
   const log = (line: string): void => void logged.push(line);
-  const mcp = await openMcp({ client, filesDir: null, commands: [], allowsValues: true, version: '0', log });
+  const mcp = await openMcp({
+    client,
+    consoleAddress: null,
+    filesDir: null,
+    commands: [],
+    allowsValues: true,
+    version: '0',
+    log,
+  });
   t.after(() => mcp.close());
   return { service, mcp, logged, ...(await connect(t, mcp, 'http')) };
 }

@@ -36,12 +36,16 @@ export interface StageOptions {
   readonly commands?: string;
   readonly allowsValues?: boolean;
   readonly hasFiles?: boolean;
+  /** How long a request is held that waits for an approval. */
+  readonly approvalHoldMs?: number;
 }
 
 /** `prod/db/password` holds VALUE; the agent is `builder`. */
 export async function startStage(scope: Scope, options: StageOptions = {}): Promise<Stage> {
   const { grants = EVERYTHING, commands = null, allowsValues = false, hasFiles = true } = options;
-  const service = await startTestService(scope);
+  const { approvalHoldMs } = options;
+  const timeouts = approvalHoldMs === undefined ? {} : { approvalHoldMs };
+  const service = await startTestService(scope, [], undefined, undefined, timeouts);
   await service.agent('builder', grants);
   const credential = { path: 'prod/db/password', value: VALUE, type: 'password', description: 'of the database' };
   await service.admin.post('/api/v1/credentials', credential);
@@ -62,6 +66,7 @@ export async function startStage(scope: Scope, options: StageOptions = {}): Prom
   const logged: string[] = [];
   const mcp = await openMcp({
     client: client(),
+    consoleAddress: service.address,
     filesDir: hasFiles ? filesDir : null,
     commands: commands === null ? [] : parseAllowList(commands),
     allowsValues,
@@ -94,8 +99,16 @@ export async function connect(
   mcp: Mcp,
   over: TransportName,
   era: 'legacy' | 'auto' = 'auto',
+  onElicit: ((url: string) => void | Promise<void>) | null = null,
 ): Promise<Connected> {
-  const client = new Client({ name: 'test', version: '0.0.0' }, { versionNegotiation: { mode: era } });
+  const capabilities = onElicit === null ? {} : { elicitation: { url: {} } };
+  const client = new Client({ name: 'test', version: '0.0.0' }, { versionNegotiation: { mode: era }, capabilities });
+  if (onElicit !== null) {
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      if (params.mode === 'url') await onElicit(params.url);
+      return { action: 'accept' };
+    });
+  }
   const transcript: string[] = [];
   if (over === 'stdio') await connectPipes(scope, mcp, client, transcript);
   else {

@@ -85,7 +85,15 @@ test('a request whose response is lost is not repeated, and the error says that 
   const between = await standBetween(t, service);
   const sign = fileSigner(join(service.dataDir, 'agents/builder/private_key.pem'));
   const client = new Leasehold({ address: between.address, agent: { name: 'builder', sign } });
-  const parts = { client, filesDir: null, commands: [], allowsValues: false, version: '0', log: () => undefined };
+  const parts = {
+    client,
+    consoleAddress: null,
+    filesDir: null,
+    commands: [],
+    allowsValues: false,
+    version: '0',
+    log: () => undefined,
+  };
   const mcp = await openMcp(parts);
   t.after(() => mcp.close());
   const { use, refusal } = await connect(t, mcp, 'http');

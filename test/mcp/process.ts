@@ -95,6 +95,7 @@ export async function startServer(
   const { service, key, commands, filesDir } = setting;
   const mcp = await openMcp({
     client: new Leasehold({ address: service.address, agent: { name: 'builder', sign: fileSigner(key) } }),
+    consoleAddress: null,
     filesDir,
     commands: commands === null ? [] : await readAllowList(commands),
     allowsValues: false,

@@ -152,6 +152,14 @@ test('an expired session is replaced without an error', async (t) => {
 test('an administrator’s token is rejected at the start', async (t) => {
   const { address, adminToken } = await startTestService(t);
   const client = new Leasehold({ address, token: adminToken });
-  const parts = { client, filesDir: null, commands: [], allowsValues: false, version: '0', log: () => undefined };
+  const parts = {
+    client,
+    consoleAddress: null,
+    filesDir: null,
+    commands: [],
+    allowsValues: false,
+    version: '0',
+    log: () => undefined,
+  };
   await assert.rejects(openMcp(parts), UsageError);
 });

@@ -38,7 +38,11 @@ test('every file of src has its program and its types in dist, and other files a
       name.endsWith('.ts') ? [name.replace(/\.ts$/, '.js'), name.replace(/\.ts$/, '.d.ts')] : [name],
     );
   assert.ok(wanted.includes('store/migrations/sqlite/0001_vault.sql'));
-  const made = globSync('**/*.*', { cwd: dist });
+  const made = globSync('**/*.*', { cwd: dist }).filter((name) => !name.startsWith('console/'));
+  const ofConsole = globSync('console/**/*.*', { cwd: dist }).map((name) => name.replace(/-[\w-]{8}\./, '.'));
+  for (const name of ['console/index.html', 'console/assets/index.js.br', 'console/assets/index.css']) {
+    assert.ok(ofConsole.includes(name), name);
+  }
   assert.deepEqual(made.sort(), wanted.sort());
   for (const name of wanted.filter((each) => each.endsWith('.sql'))) {
     assert.deepEqual(readFileSync(join(dist, name)), readFileSync(join(ROOT, 'src', name)), name);

@@ -11,6 +11,7 @@ import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 
@@ -67,6 +68,13 @@ export async function useEverything(service: TestService): Promise<void> {
   await told(agent.delete(`/api/v1/leases/${another}`), 204);
   const revoked = await told(admin.post('/api/v1/leases/revoke', { agent: name }), 200);
   assert.deepEqual(revoked.body.data, { revoked: 1 });
+
+  const token = session.body.data.session_id;
+  await demandApproval(service, name, [path]);
+  const held = await askToRetrieve(service, token, path);
+  await told(agent.delete(`/api/v1/approvals/${held.approval_id}`), 204);
+  assert.equal((await held.response).status, 403);
+  await told(admin.delete(`/api/v1/policies/asks-${name}`), 204);
 
   await told(admin.get(`/api/v1/exposure/${path}`), 200);
   await told(admin.get(`/api/v1/exposure?agent=${name}`), 200);

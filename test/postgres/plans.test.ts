@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { ApprovalId } from '../../src/core/approval.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
@@ -52,6 +53,14 @@ const FILL = [
     'id, agent_id, request_mac, reply, expires_at, mac',
     `'k' || i, 'a', '', '', ${T0} + i, ''`,
   ),
+  many(
+    'approvals',
+    'id, nonce, agent_id, agent_name, token_hash, action, path, key, basis, terms, status, requested_at, answer_by, ' +
+      'approvers, expires_at, mac',
+    `'q' || i, '', 'a' || i % 100, 'ci-1', '', 'use', 'p', 'k' || i, '', '{}',
+     CASE WHEN i % 1000 = 0 THEN 'pending' ELSE 'denied' END, 1, ${T0} + i, '[]', ${T0} + i, ''`,
+  ),
+  many('approval_requests', 'id, expires_at, sealed', `'q' || i, ${T0} + i, '\\x00'`),
   many('bulk_revocations', 'seq, agent_id, credential_id, revoked_at', `${ROWS} + i, 'b' || i % 100, '', ${T0}`),
   many(
     'leases',
@@ -173,6 +182,8 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   ['the entry of a time', 120, (store) => store.findSeqAt('0000020000')],
   ['a session', 4, (store) => store.readSession('s5' as TokenHash)],
   ['whether an agent was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
+  ['an approval', 4, (store) => store.findApproval('q5' as ApprovalId)],
+  ['approvals without an answer in time', 120, (store) => store.findTimedOut(T0, 64)],
   ['the end of the log', 10, (store) => store.readHead()],
   ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASE_RETENTION_MS, 100)],
 ];

@@ -93,6 +93,7 @@ function agentChanges(now: number): StoredChange[] {
     actions: ['retrieve'],
     maxTtlSeconds: 60 as Policy['maxTtlSeconds'],
     limits: null,
+    approval: null,
     createdAt: now,
   };
   const session: Session = {

@@ -2,15 +2,15 @@
 // SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
-import dns from 'node:dns';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { findPort } from '../kit/port.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { sendRaw, toResponse } from '../kit/raw.ts';
 import { assertRejected } from '../kit/responses.ts';
@@ -134,21 +134,39 @@ test('a socket in use and a regular file are not replaced', async (t) => {
   assert.equal(readFileSync(join(directory, 'file'), 'utf8'), 'precious');
 });
 
-test('a localhost with two addresses has the same rules on both, or one listener', async (t) => {
-  // Gives it two addresses on every machine.
-  const both = [
-    { address: '127.0.0.1', family: 4 },
-    { address: '::1', family: 6 },
-  ];
-  const lookup = (name: string, _options: unknown, callback: (error: null, found: typeof both) => void): void =>
-    callback(null, name === 'localhost' ? both : both.filter(({ address }) => address === name));
-  const mocked = t.mock.method(dns, 'lookup', lookup);
-  const { address } = await startTestService(t, ['--listen', 'localhost:0']);
-  mocked.mock.restore();
-  const { port } = new URL(address);
-  const answers = await Promise.all(
-    ['127.0.0.1', '[::1]'].map((host) => sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n')),
-  );
-  for (const answer of answers) if (answer.head !== '') assertRejected(toResponse(answer), 'INVALID_REQUEST');
-  assert.notEqual(answers[0]?.status, 0);
+test('a service on loopback has its port on both addresses, with the same rules, until it stops', async (t) => {
+  for (const form of ['localhost:0', '127.0.0.1:0', '[::1]:0']) {
+    const { address, stop } = await startTestService(t, ['--listen', form]);
+    const { port } = new URL(address);
+    for (const host of ['127.0.0.1', '[::1]']) {
+      const answer = await sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n');
+      assertRejected(toResponse(answer), 'INVALID_REQUEST');
+      assert.equal(await takePort(t, host, Number(port)), 'EADDRINUSE', `${form}: ${host}`);
+      const { status } = await fetch(`http://${host}:${port}/api/v1/health`);
+      assert.equal(status, 200);
+    }
+    await stop();
+    for (const host of ['127.0.0.1', '[::1]']) assert.equal(await takePort(t, host, Number(port)), null, form);
+  }
 });
+
+test('a service does not start where another program has its port on the other loopback address', async (t) => {
+  for (const [host, other] of [['127.0.0.1', '[::1]'] as const, ['[::1]', '127.0.0.1'] as const]) {
+    const port = await findPort();
+    assert.equal(await takePort(t, other, port), null);
+    const line = `${other}:${port} is already in use by another program`;
+    await assert.rejects(startTestService(t, ['--listen', `${host}:${port}`]), (error: Error) =>
+      error.message.startsWith(line),
+    );
+  }
+});
+
+/** Resolves to the code of the failure; null if the port was free. */
+function takePort(t: TestContext, host: string, port: number): Promise<string | null> {
+  const server = createServer();
+  t.after(() => server.close());
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    server.listen(port, host.replaceAll(/[[\]]/g, ''), () => resolve(null));
+  });
+}

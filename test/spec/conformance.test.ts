@@ -6,14 +6,21 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
 import { startUpstream } from '../broker/upstream.ts';
+import { Authenticator } from '../kit/authenticator.ts';
 import { readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
+import { startProvider } from '../kit/oidc-provider.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
+import { AUTH, openBrowser } from '../kit/sign-in.ts';
 import { readDocument, resolveReferences } from './document.ts';
 
-const service = await startTestService({ after });
+const provider = await startProvider({ after });
+const service = await startTestService({ after }, provider.flags);
 const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
 const { admin, anonymous } = service;
+const browser = openBrowser(service);
+provider.allow(`${browser.origin}/console/callback`);
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
 const operator = await addOperator(service, 'viewing', ['viewer']);
@@ -58,7 +65,31 @@ suite('responses conform to the document', () => {
   };
   const newKey = () => ({ public_key: newOperatorKey().publicKey });
   const newOperator = (name: string) => ({ name, roles: ['viewer', 'editor'], ...newKey() });
+  /** The agent's retrieval of `held`, which waits for an approval. */
+  const held = async (...others: readonly string[]) => {
+    await admin.post('/api/v1/credentials', { path: 'held', value: 'a value' });
+    await demandApproval(service, 'ci', ['held', ...others]);
+    const { abandon, ...approval } = await askToRetrieve(service, agent.token, 'held');
+    await abandon();
+    return approval;
+  };
+  const answer = async (how: 'approve' | 'deny', id: string, nonce: string) =>
+    admin.post(`/api/v1/approvals/${id}/${how}`, { nonce });
+  const approver = () => admin.put('/api/v1/operators/viewing', { roles: ['approver'] });
+  let asked = { approval_id: '', nonce: '' };
   let lease = '';
+  const authenticator = new Authenticator();
+  const member = { name: 'member', roles: ['viewer'], identity: { subject: 'sub' } };
+  const ask = (path: string, body: object = {}) => browser.post(`${AUTH}/${path}`, body);
+  let code = '';
+  const invite = async () => {
+    const answer = await admin.post('/api/v1/operators/member/enrolment');
+    code = answer.body.data.code;
+    return answer;
+  };
+  const atProvider = async () =>
+    ask('oidc/verify', await provider.visit((await ask('oidc/options')).body.data.url, { subject: 'sub' }));
+  const handOver = async () => ask('handoff/redeem', { code: (await operator.post(`${AUTH}/handoff`)).body.data.code });
 
   /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
@@ -83,6 +114,26 @@ suite('responses conform to the document', () => {
     ['get /api/v1/operators/{name}', () => admin.get('/api/v1/operators/other'), 200],
     ['put /api/v1/operators/{name}', () => admin.put('/api/v1/operators/other', { roles: ['approver'] }), 200],
     ['post /api/v1/operators/{name}/rotate', () => admin.post('/api/v1/operators/other/rotate', newKey()), 200],
+    ['get /api/v1/auth/methods', () => browser.get(`${AUTH}/methods`), 200],
+    ['post /api/v1/operators', () => admin.post('/api/v1/operators', member), 201],
+    ['post /api/v1/operators/{name}/enrolment', invite, 200],
+    ['post /api/v1/auth/passkey/register-options', () => ask('passkey/register-options', { code }), 200],
+    ['post /api/v1/auth/passkey/register', () => browser.enrol(code, authenticator), 201],
+    ['post /api/v1/auth/passkey/options', () => ask('passkey/options'), 200],
+    ['post /api/v1/auth/passkey/options', () => anonymous.post(`${AUTH}/passkey/options`), 400],
+    ['post /api/v1/auth/passkey/verify', () => browser.signIn(authenticator), 200],
+    ['post /api/v1/auth/oidc/options', () => ask('oidc/options'), 200],
+    ['post /api/v1/auth/oidc/verify', atProvider, 200],
+    ['post /api/v1/auth/browser', () => operator.post(`${AUTH}/browser`), 200],
+    ['post /api/v1/auth/browser', () => admin.post(`${AUTH}/browser`), 200],
+    ['post /api/v1/auth/handoff', () => operator.post(`${AUTH}/handoff`), 200],
+    ['post /api/v1/auth/handoff/redeem', handOver, 200],
+    ['get /api/v1/operators/{name}', () => admin.get('/api/v1/operators/member'), 200],
+    [
+      'delete /api/v1/operators/{name}/passkeys/{id}',
+      () => admin.delete(`/api/v1/operators/member/passkeys/${authenticator.id}`),
+      204,
+    ],
     ['delete /api/v1/operators/{name}', () => admin.delete('/api/v1/operators/other'), 204],
     ['post /api/v1/policies', () => admin.post('/api/v1/policies', { name: 'p', ...policy }), 201],
     ['put /api/v1/policies/{name}', () => admin.put('/api/v1/policies/p', policy), 200],
@@ -111,6 +162,31 @@ suite('responses conform to the document', () => {
       },
       200,
     ],
+    ['put /api/v1/operators/{name}', approver, 200],
+    [
+      'get /api/v1/approvals/{approval_id}',
+      async () => {
+        asked = await held();
+        return admin.get(`/api/v1/approvals/${asked.approval_id}`);
+      },
+      200,
+    ],
+    ['get /api/v1/policies/{name}', () => admin.get('/api/v1/policies/asks-ci'), 200],
+    ['get /api/v1/approvals', () => agent.get('/api/v1/approvals'), 200],
+    ['get /api/v1/approvals', () => admin.get('/api/v1/approvals?status=pending&agent=ci&limit=1'), 200],
+    ['post /api/v1/approvals/{approval_id}/approve', () => answer('approve', asked.approval_id, asked.nonce), 200],
+    ['post /api/v1/approvals/{approval_id}/approve', () => answer('approve', asked.approval_id, asked.nonce), 409],
+    ['delete /api/v1/approvals/{approval_id}', () => admin.delete(`/api/v1/approvals/${asked.approval_id}`), 204],
+    ['get /api/v1/credentials/{path}', () => agent.get('/api/v1/credentials/held'), 403],
+    [
+      'post /api/v1/approvals/{approval_id}/deny',
+      async () => {
+        asked = await held('another');
+        return answer('deny', asked.approval_id, asked.nonce);
+      },
+      200,
+    ],
+    ['get /api/v1/approvals/{approval_id}', () => admin.get(`/api/v1/approvals/${asked.approval_id}`), 200],
     ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
     ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 200],
     ['post /api/v1/leases/use', () => agent.post('/api/v1/leases/use', { path: 'a' }), 403],
@@ -132,6 +208,14 @@ suite('responses conform to the document', () => {
     ['get /api/v1/audit/consistency', () => admin.get('/api/v1/audit/consistency?from=1'), 200],
     ['get /api/v1/audit/rollback', () => admin.get('/api/v1/audit/rollback'), 200],
     ['post /api/v1/audit/rollback', () => admin.post('/api/v1/audit/rollback', {}), 200],
+    ['get /api/v1/audit/facets', () => admin.get('/api/v1/audit/facets?result=denied'), 200],
+    ['get /api/v1/audit/counts', () => admin.get('/api/v1/audit/counts?since=2026-01-01&step=31536000'), 200],
+    ['get /api/v1/matrix', () => admin.get('/api/v1/matrix'), 200],
+    ['get /api/v1/tree', () => admin.get('/api/v1/tree'), 200],
+    ['get /api/v1/search', () => admin.get('/api/v1/search?q=a'), 200],
+    ['get /api/v1/attention', () => admin.get('/api/v1/attention'), 200],
+    ['get /api/v1/latency', () => admin.get('/api/v1/latency'), 200],
+    ['get /api/v1/nodes', () => admin.get('/api/v1/nodes'), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
     ['post /api/v1/backup', () => admin.post('/api/v1/backup'), 200],
     ['get /api/v1/services', () => admin.get('/api/v1/services'), 200],

@@ -55,9 +55,11 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
 /**
  * A simulation changes nothing. The responses of a use and of a use lease are not kept: they are the upstream's and a
  * token. A panic can be repeated, and so can a rotation, a test of keys or the acceptance of a roll-back. The name of a
- * key slot can be taken once. A backup is a stream. A locked vault keeps nothing. A session can be renewed again.
+ * key slot can be taken once. A backup is a stream. A locked vault keeps nothing. A session can be renewed again,
+ * and codes and halves of a token are secrets. An approval can be answered once.
  */
-const NOT_KEPT = /\/(?:simulate|use|panic|backup|rotate|test|slots|lock|rollback|session\/renew)$/;
+const NOT_KEPT =
+  /\/(?:simulate|use|panic|backup|rotate|test|slots|lock|rollback|session\/renew|browser|handoff|enrolment|approve|deny)$/;
 
 test('every POST that changes something for an authenticated caller accepts the header, as the document says', async () => {
   const { operations } = await readDocument(service);

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { logIn, readAgentKey } from '../kit/client.ts';
+import { askToRetrieve } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import { assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
@@ -28,9 +30,9 @@ const LISTS: readonly List[] = [
     key: 'path',
     nobodys: 'type=nobodys',
   },
-  { path: '/api/v1/policies', keys: 'name principal resources actions max_ttl created_at', key: 'name' },
+  { path: '/api/v1/policies', keys: 'name principal resources actions max_ttl created_at approval', key: 'name' },
   { path: '/api/v1/agents', keys: 'name description public_key registered_at', key: 'name' },
-  { path: '/api/v1/operators', keys: 'name description roles public_key added_at', key: 'name' },
+  { path: '/api/v1/operators', keys: 'name description roles public_key passkeys identity added_at', key: 'name' },
   {
     path: '/api/v1/leases',
     keys: 'lease_id agent_name path version policy_name issued_at expires_at revoked_at status',
@@ -38,18 +40,39 @@ const LISTS: readonly List[] = [
     isNewestFirst: true,
     nobodys: 'agent=nobody',
   },
+  {
+    path: '/api/v1/approvals',
+    keys: [
+      'approval_id nonce status agent_name action path policy_names covers each uses seconds for_session quorum',
+      'approvals method host target_path purpose requested_at expires_at answered_at answered_by reason uses_left',
+      'grant_ends_at',
+    ].join(' '),
+    key: 'path',
+    isNewestFirst: true,
+    nobodys: 'agent=nobody&status=denied',
+  },
 ];
+
+const RETRIEVALS = { actions: ['retrieve'], approval: { for: 'retrieve' } };
 
 before(async () => {
   for (let n = 0; n < COUNT; n++) {
     await admin.post('/api/v1/agents', { name: `agent-${n}` });
     const { publicKey } = newOperatorKey();
-    await admin.post('/api/v1/operators', { name: `operator-${n}`, roles: ['viewer'], public_key: publicKey });
+    await admin.post('/api/v1/operators', { name: `operator-${n}`, roles: ['approver'], public_key: publicKey });
     await admin.post('/api/v1/credentials', { path: `listed/${n}`, value: 'v' });
     await admin.get(`/api/v1/credentials/listed/${n}`);
-    const policy = { name: `policy-${n}`, principal: 'agent:*', resources: ['a'], actions: ['list'] };
-    await admin.post('/api/v1/policies', policy);
+    const policy = { name: `policy-${n}`, principal: 'agent:*', resources: ['a'], ...RETRIEVALS };
+    // The last one is that of the approvals.
+    if (n < COUNT - 1) await admin.post('/api/v1/policies', policy);
   }
+  const name = 'agent-0';
+  await admin.put('/api/v1/policies/policy-last', {
+    ...{ principal: `agent:${name}`, resources: ['listed/*'] },
+    ...RETRIEVALS,
+  });
+  const token = await logIn(service.address, name, readAgentKey(service.dataDir, name));
+  for (let n = 0; n < COUNT; n++) await (await askToRetrieve(service, token, `listed/${n}`)).abandon();
 });
 
 for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {

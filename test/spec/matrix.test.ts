@@ -9,9 +9,11 @@ import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
+import { addWithPasskey, toLocalhost } from '../kit/sign-in.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -22,7 +24,9 @@ const ORIGIN = `https://127.0.0.1:${upstream.port}`;
 
 const clock = startTestClock({ after });
 const service = await startTestService({ after });
-const { admin, address, dataDir } = service;
+const { admin, dataDir } = service;
+// Where passkeys work.
+const address = toLocalhost(service.address);
 await service.agent('without');
 await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
@@ -41,17 +45,19 @@ const operators = {
   boss: await addOperator(service, 'boss', ['admin']),
 };
 
+await demandApproval(service, 'with', ['asked/*']);
+
 const AGENTS = ['without', 'with', 'another'] as const;
 /** A separate session for each cell, since some cells end it. */
 const enter = async (name: string) => createClient(address, await logIn(address, name, readAgentKey(dataDir, name)));
 const CALLERS: Readonly<Record<string, () => Promise<Client>>> = {
-  nobody: async () => service.anonymous,
-  'an invalid token': async () => service.as(`lhs_${'A'.repeat(43)}`),
-  'an expired session': async () => expired,
+  nobody: async () => createClient(address, null),
+  'an invalid token': async () => createClient(address, `lhs_${'A'.repeat(43)}`),
+  'an expired session': async () => createClient(address, expired.token),
   without: () => enter('without'),
   with: () => enter('with'),
   another: () => enter('another'),
-  admin: async () => admin,
+  admin: async () => createClient(address, service.adminToken),
   ...Object.fromEntries(
     ROLES.map((role) => [`operator:${role}`, async () => createClient(address, await operators[role].enter())]),
   ),
@@ -91,6 +97,16 @@ const lendToWith = async () => {
   const { body } = await (await enter('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
   return body.data.lease_id;
 };
+let nonce = '';
+/** An approval that the agent `with` has asked for. */
+const askAsWith = async () => {
+  const path = `asked/${fresh()}`;
+  await admin.post(CREDENTIALS, { path, value: 'a value' });
+  const held = await askToRetrieve(service, await logIn(address, 'with', readAgentKey(dataDir, 'with')), path);
+  await held.abandon();
+  nonce = held.nonce;
+  return held.approval_id;
+};
 const proofOf = async (agent_name: string) => {
   const { challenge_id, nonce } = (await service.anonymous.post('/auth/challenge', { agent_name })).body.data;
   const signature = sign(null, Buffer.from(nonce, 'base64'), readAgentKey(dataDir, agent_name)).toString('base64');
@@ -108,11 +124,15 @@ interface Expected {
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
   readonly query?: string;
+  /** Whether a public route authenticates a token that it gets. */
+  readonly takesSession?: boolean;
   /** Runs after each call. */
   readonly after?: () => Promise<unknown>;
 }
 
 const FORBIDDEN = [403, 403, 403] as const;
+/** Of a sign-in, whose body lacks everything. */
+const INVALID = { cells: [400, 400, 400, 400], operators: [400, 400, 400, 400], body: async () => ({}) } as const;
 const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /api/v1/credentials': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: 'credential.list' },
   'GET /api/v1/credentials/{path}': {
@@ -247,6 +267,70 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     operators: [403, 403, 403, 204],
     event: 'operator.remove',
     parameter: makeOperator,
+  },
+  'POST /api/v1/operators/{name}/enrolment': {
+    cells: [...FORBIDDEN, 200],
+    operators: [403, 403, 403, 200],
+    event: 'operator.invite',
+    parameter: makeOperator,
+  },
+  'DELETE /api/v1/operators/{name}/passkeys/{id}': {
+    cells: [...FORBIDDEN, 204],
+    operators: [403, 403, 403, 204],
+    event: 'operator.passkey_remove',
+    parameter: async () => {
+      const name = fresh();
+      return `${name}/passkeys/${(await addWithPasskey(service, name)).id}`;
+    },
+  },
+  'GET /api/v1/auth/methods': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: null },
+  'POST /api/v1/auth/browser': {
+    cells: [...FORBIDDEN, 200],
+    operators: [200, 200, 200, 200],
+    event: 'session.browser',
+  },
+  'POST /api/v1/auth/passkey/options': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: null },
+  'POST /api/v1/auth/passkey/verify': { ...INVALID, event: null },
+  'POST /api/v1/auth/passkey/register-options': {
+    cells: [403, 403, 403, 403],
+    operators: [200, 200, 200, 200],
+    event: 'operator.passkey_add',
+  },
+  'POST /api/v1/auth/passkey/register': { ...INVALID, event: null, takesSession: true },
+  'POST /api/v1/auth/oidc/options': { cells: [404, 404, 404, 404], operators: [404, 404, 404, 404], event: null },
+  'POST /api/v1/auth/oidc/verify': { ...INVALID, event: null },
+  'POST /api/v1/auth/handoff': {
+    cells: [403, 403, 403, 403],
+    operators: [200, 200, 200, 200],
+    event: 'session.handoff',
+  },
+  'POST /api/v1/auth/handoff/redeem': { ...INVALID, event: null },
+  'GET /api/v1/approvals': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: 'approval.list' },
+  'GET /api/v1/approvals/{approval_id}': {
+    cells: [404, 200, 404, 200],
+    operators: [403, 200, 403, 200],
+    event: 'approval.read',
+    parameter: askAsWith,
+  },
+  'POST /api/v1/approvals/{approval_id}/approve': {
+    cells: [...FORBIDDEN, 200],
+    operators: [403, 200, 403, 200],
+    event: 'approval.approve',
+    parameter: askAsWith,
+    body: async () => ({ nonce }),
+  },
+  'POST /api/v1/approvals/{approval_id}/deny': {
+    cells: [...FORBIDDEN, 200],
+    operators: [403, 200, 403, 200],
+    event: 'approval.deny',
+    parameter: askAsWith,
+    body: async () => ({ nonce, reason: 'not today' }),
+  },
+  'DELETE /api/v1/approvals/{approval_id}': {
+    cells: [404, 204, 404, 204],
+    operators: [403, 204, 403, 204],
+    event: 'approval.withdraw',
+    parameter: askAsWith,
   },
   'GET /api/v1/key/slots': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'key.slot_list' },
   'POST /api/v1/key/slots': {
@@ -385,6 +469,24 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     event: 'audit.accept_rollback',
   },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'audit.export' },
+  'GET /api/v1/audit/facets': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'audit.list' },
+  'GET /api/v1/audit/counts': {
+    cells: [...FORBIDDEN, 200],
+    operators: [200, 200, 200, 200],
+    event: 'audit.list',
+    query: '?since=2026-01-01&step=31536000',
+  },
+  'GET /api/v1/matrix': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'policy.simulate' },
+  'GET /api/v1/tree': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'credential.list' },
+  'GET /api/v1/search': {
+    cells: [...FORBIDDEN, 200],
+    operators: [200, 200, 200, 200],
+    event: 'service.read',
+    query: '?q=matrix',
+  },
+  'GET /api/v1/attention': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
+  'GET /api/v1/latency': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
+  'GET /api/v1/nodes': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
   'POST /api/v1/backup': { cells: [...FORBIDDEN, 200], operators: [403, 403, 403, 200], event: 'service.backup' },
   'GET /api/v1/services': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: 'target.read' },
   'GET /api/v1/health': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: null },
@@ -399,11 +501,12 @@ test('every route has a row in the matrix, and every row a route', () => {
 });
 
 /** The status that a caller gets: unauthenticated callers reach public routes only. */
-function statusOf({ cells, operators, event }: Expected, caller: string): number {
+function statusOf({ cells, operators, event, takesSession = false }: Expected, caller: string): number {
   const [without, having, another, administrator] = cells;
   const known: Record<string, number> = { without, with: having, another, admin: administrator };
   for (const [index, role] of ROLES.entries()) known[`operator:${role}`] = operators[index] ?? assert.fail(role);
-  return known[caller] ?? (event === null ? administrator : 401);
+  const isPublic = event === null && !(takesSession && caller !== 'nobody');
+  return known[caller] ?? (isPublic ? administrator : 401);
 }
 
 for (const { method, path: canonical, aliases } of ROUTES) {
@@ -420,7 +523,11 @@ for (const { method, path: canonical, aliases } of ROUTES) {
           const client = await enterAs();
           let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
           const entries = await auditEntriesOf(service, async () => {
-            answer = await client.call(method, path.replace(/\{\w+\}/, parameter) + (expected.query ?? ''), body);
+            answer = await client.call(
+              method,
+              path.replace(/\{\w+\}(?:\/passkeys\/\{id\})?/, parameter) + (expected.query ?? ''),
+              body,
+            );
           });
           await expected.after?.();
           assert.equal(answer.status, status, answer.text);
@@ -445,7 +552,8 @@ for (const { method, path: canonical, aliases } of ROUTES) {
 suite('a request to an administrator route without the role is 403 and recorded once, however malformed', () => {
   for (const { method, path, who, query } of ROUTES) {
     if (who !== 'admin') continue;
-    const isForViewers = MATRIX[`${method} ${path}`]?.operators[0] !== 403;
+    // An operator removes its own passkeys, whatever its role.
+    const isForApprovers = MATRIX[`${method} ${path}`]?.operators[1] !== 403 || path.includes('/passkeys/');
     const unknown = `${path.replace(/\{\w+\}/, 'some-name')}?unknown=1`;
     const malformed = path.includes('{')
       ? path.replace(/\{\w+\}/, '-bad-')
@@ -454,7 +562,7 @@ suite('a request to an administrator route without the role is 403 and recorded 
       ...[unknown, malformed].map((target) => [target, 'with'] as const),
       ...[unknown, malformed].map((target) => [target, 'operator:approver'] as const),
     ]) {
-      if (caller !== 'with' && isForViewers) continue;
+      if (caller !== 'with' && isForApprovers) continue;
       test(`${method} ${target} as ${caller}: 403, recorded`, async () => {
         const client = (await CALLERS[caller]?.()) ?? assert.fail(caller);
         const entries = await auditEntriesOf(service, async () => {

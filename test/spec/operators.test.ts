@@ -13,7 +13,7 @@ import { exchange, storeWithTargets } from '../kit/use.ts';
 const CREDENTIALS = '/api/v1/credentials';
 const OPERATORS = '/api/v1/operators';
 const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
-const FIELDS = 'name description roles public_key added_at';
+const FIELDS = 'name description roles public_key passkeys identity added_at';
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;

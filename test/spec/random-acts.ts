@@ -30,6 +30,10 @@ const COLUMNS: Readonly<Record<TableName, readonly string[]>> = {
   credentials: ['id', 'path', 'type', 'description', 'created_at', 'updated_at', 'version', 'mac'],
   usages: ['credential_id', 'path', 'targets', 'placement', 'updated_at', 'mac'],
   sessions: ['token_hash', 'agent_id', 'issued_at', 'expires_at', 'ends_at', 'mac'],
+  approvals: [
+    ...['id', 'nonce', 'agent_id', 'agent_name', 'token_hash', 'action', 'path', 'key', 'basis', 'terms', 'status'],
+    ...['answer_by', 'approvers', 'uses_left', 'grant_ends_at', 'expires_at', 'mac'],
+  ],
   credential_versions: ['sealed'],
   audit_head: ['seq', 'hmac', 'mac', 'epoch', 'tree', 'control'],
   audit_entries: ['id', 'timestamp', 'agent_name', 'resource', 'hmac', 'subject', 'state'],
@@ -42,6 +46,7 @@ const OTHER = {
   credentials: { id: '00000000-0000-7000-8000-000000000000', path: 'a/other' },
   usages: { path: 'a/other' },
   sessions: { token_hash: 'A'.repeat(43) },
+  approvals: { id: '01ffffff-0000-7000-8000-000000000000' },
 };
 const NUMBERS = [0, -1, 1, '9007199254740993', '9223372036854775807'];
 const TEXTS = ['', 'other', '*', '[]', '["*"]', '{', "''; --", 'é\u{10ffff}'];

@@ -1,10 +1,11 @@
 /**
- * A random history of a vault: agents, operators, policies, credentials with versions, targets, sessions, deletions and
- * rotations of keys, on one node or two. Copies of its rows are taken on the way.
+ * A random history of a vault: agents, operators, policies, credentials with versions, targets, sessions, approvals,
+ * deletions and rotations of keys, on one node or two. Copies of its rows are taken on the way.
  */
 import assert from 'node:assert/strict';
 import type { Dice } from '../e2e/random.ts';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 import { type Rows, readRows } from './raw-rows.ts';
@@ -12,6 +13,7 @@ import { type Rows, readRows } from './raw-rows.ts';
 const AGENTS = ['bot-0', 'bot-1', 'bot-2'] as const;
 const OPERATORS = ['ann', 'ben'] as const;
 const OPERATOR_KEY = newOperatorKey();
+const APPROVER = { name: 'approver', roles: ['approver'] };
 const GROUPS = ['a', 'b', 'c'] as const;
 export const PATHS = GROUPS.flatMap((group) => [`${group}/one`, `${group}/two`]);
 const STEPS = 40;
@@ -41,6 +43,7 @@ export async function runHistory(nodes: readonly TestService[], dice: Dice): Pro
   }
   for (const step of [steps.putPolicy, steps.store, steps.putTargets]) await step();
   await steps.logInOperator();
+  await steps.answer();
   tokens.push(...(await logInAll(first)));
   return { copies, tokens };
 }
@@ -51,7 +54,8 @@ async function done(answer: ReturnType<Client['get']>): Promise<void> {
   assert.ok(status < 300 || status === 404 || status === 409, `${status}: ${text}`);
 }
 
-function stepsOf({ admin, address, dataDir, as }: TestService, any: () => Client, dice: Dice, tokens: string[]) {
+function stepsOf(first: TestService, any: () => Client, dice: Dice, tokens: string[]) {
+  const { admin, address, dataDir, as } = first;
   const path = (): string => dice.pick(PATHS);
   const agent = (): string => dice.pick(AGENTS);
   return {
@@ -108,6 +112,21 @@ function stepsOf({ admin, address, dataDir, as }: TestService, any: () => Client
     logOut: async () => {
       const token = tokens[dice.below(tokens.length)];
       if (token !== undefined) await as(token).delete('/auth/session');
+    },
+    answer: async () => {
+      const name = agent();
+      const asked = `asked/${dice.next()}`;
+      await done(admin.post('/api/v1/operators', { ...APPROVER, public_key: OPERATOR_KEY.publicKey }));
+      await done(admin.post('/api/v1/agents', { name }));
+      await done(admin.post('/api/v1/credentials', { path: asked, value: 'x' }));
+      await demandApproval(first, name, ['asked/*']);
+      const token = await logIn(address, name, readAgentKey(dataDir, name));
+      const held = await askToRetrieve(first, token, asked);
+      await held.abandon();
+      const how = dice.pick(['approve', 'approve', 'deny', 'wait']);
+      const { approval_id, nonce } = held;
+      if (how !== 'wait') await done(any().post(`/api/v1/approvals/${approval_id}/${how}`, { nonce }));
+      if (how === 'approve' && dice.chance(0.5)) await done(as(token).get(`/api/v1/credentials/${asked}`));
     },
     rotateKey: () => done(any().post('/api/v1/key/rotate', { key: dice.pick(['data', 'root', 'audit']) })),
     retrieve: () => done(any().get(`/api/v1/credentials/${path()}`)),

@@ -10,6 +10,7 @@ export const TABLES = [
   'credentials',
   'usages',
   'sessions',
+  'approvals',
   'credential_versions',
   'audit_head',
   'audit_entries',
@@ -35,6 +36,7 @@ const KEYS: Readonly<Record<TableName, readonly string[]>> = {
   credentials: ['path'],
   usages: ['path'],
   sessions: ['token_hash'],
+  approvals: ['id'],
   credential_versions: ['credential_id', 'version'],
   audit_head: ['id'],
   audit_entries: ['seq'],
@@ -91,6 +93,8 @@ export function subjectOf(table: TableName, row: DatabaseRow): string | null {
     case 'sessions':
       // A number beyond those of JavaScript is shown rounded.
       return `session:${Number(row['issued_at'])}:${row['token_hash']}`;
+    case 'approvals':
+      return `approval:${row['id']}`;
     default:
       return null;
   }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Route } from '../../src/http/route.ts';
 
-const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000', seq: '1' };
+const ID = '0190a000-0000-7000-8000-000000000000';
+const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: ID, approval_id: ID, seq: '1', id: 'aWQ' };
 
 /** A body that violates no rule except the one under test. */
 export const FIELDS: Readonly<Record<string, unknown>> = {
@@ -16,6 +17,9 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   actions: ['use'],
   max_ttl: 60,
   limits: { concurrent: 1 },
+  approval: { for: 'use' },
+  nonce: 'bm9uY2U=',
+  reason: 'r',
   request: { method: 'GET', url: 'https://api.example.com/v1' },
   agent: 'some-name',
   resource: 'some/path',
@@ -40,10 +44,21 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   parameters: { salt: 'c2FsdA==' },
   key: 'data',
   secret: 'c2VjcmV0',
+  identity: { subject: 'some-subject' },
+  label: 'some label',
+  code: 'c29tZSBjb2Rl',
+  state: 'c29tZSBzdGF0ZQ',
+  response: {
+    id: 'aWQ',
+    rawId: 'aWQ',
+    type: 'public-key',
+    clientExtensionResults: {},
+    response: { clientDataJSON: 'e30', attestationObject: 'oA', authenticatorData: 'AA', signature: 'AA' },
+  },
 };
 
 /** Parameters that no body has. */
-const QUERY: Readonly<Record<string, unknown>> = { from: 1 };
+const QUERY: Readonly<Record<string, unknown>> = { from: 1, since: '2026-01-01T00:00:00Z', step: 86_400, q: 'some' };
 
 export const addressOf = (path: string) =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));

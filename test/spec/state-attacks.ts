@@ -1,13 +1,15 @@
 /** Edits of the database behind the service's back: each row that answers to the log, in each way. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '../kit/client.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
 const OF_AGENTS = ['agent', 'policy', 'credential', 'targets', 'session'] as const;
-export const KINDS = [...OF_AGENTS, 'operator', 'operator session'] as const;
+export const KINDS = [...OF_AGENTS, 'operator', 'operator session', 'approval'] as const;
 export type Kind = (typeof KINDS)[number];
 export const ATTACKS = ['inserted again', 'set back', 'changed', 'taken away'] as const;
 export type Attack = (typeof ATTACKS)[number];
@@ -27,6 +29,8 @@ interface Target {
 
 /** In SQL: the id of the operator `ann`. */
 const ANN = "(SELECT id FROM operators WHERE name = 'operator:ann')";
+/** Of no approval. */
+const NO_ID = '01ffffff-0000-7000-8000-000000000000';
 const CREDENTIAL_TABLES = STORE === 'sqlite' ? ['credentials'] : ['credentials', 'credential_versions'];
 
 export const TARGETS: Readonly<Record<Kind, Target>> = {
@@ -105,7 +109,25 @@ export const TARGETS: Readonly<Record<Kind, Target>> = {
     alter: `UPDATE sessions SET ends_at = ends_at + 1 WHERE agent_id = ${ANN}`,
     denied: 401,
   },
+  approval: {
+    tables: ['approvals'],
+    where: '1 = 1',
+    async subject(dataDir) {
+      const rows = await selectRows(dataDir, "SELECT subject FROM audit_entries WHERE subject LIKE 'approval:%'");
+      return String(rows[0]?.['subject']);
+    },
+    remove: async ({ admin }) => admin.delete(await approvalOf(admin)),
+    change: (service, token) => service.as(token).get('/api/v1/credentials/asked/key'),
+    alter: 'UPDATE approvals SET uses_left = 2',
+    denied: 404,
+  },
 };
+
+/** The address of the only approval, which is in the list also if it does not answer to the log. */
+async function approvalOf({ get }: Client): Promise<string> {
+  const { data } = (await get('/api/v1/approvals')).body;
+  return `/api/v1/approvals/${data[0]?.approval_id ?? NO_ID}`;
+}
 
 /** Prepares the attack through the interface. Returns the edit of the database, which must have no effect. */
 export async function attack(
@@ -133,6 +155,7 @@ export async function attack(
 export async function probe(kind: Kind, service: TestService, token: string): Promise<number> {
   const caller = service.as(token);
   if (kind === 'targets') return (await service.admin.get('/api/v1/targets/prod/key')).status;
+  if (kind === 'approval') return (await caller.get(await approvalOf(caller))).status;
   return (await caller.get('/api/v1/credentials/prod/key')).status;
 }
 
@@ -148,11 +171,22 @@ export async function prepare(service: TestService): Promise<string> {
 /** Returns the token whose requests the row of the kind allows: that of an agent, or of the operator `ann`. */
 export async function prepareFor(kind: Kind, service: TestService): Promise<string> {
   const token = await prepare(service);
+  if (kind === 'approval') await approve(service, token);
   if (kind !== 'operator' && kind !== 'operator session') return token;
   await addOperator(service, 'ben', ['viewer']);
   const operator = await addOperator(service, 'ann', ['editor'], { 'prod/*': ['retrieve'] });
   assert.equal(await probe(kind, service, operator.token), 200, kind);
   return operator.token;
+}
+
+/** An operator approves a retrieval that the agent asks for. */
+async function approve(service: TestService, token: string): Promise<void> {
+  const ann = await addOperator(service, 'ann', ['approver']);
+  await service.admin.post('/api/v1/credentials', { path: 'asked/key', value: 'two' });
+  await demandApproval(service, 'bot', ['asked/*']);
+  const { approval_id, nonce, abandon } = await askToRetrieve(service, token, 'asked/key');
+  await abandon();
+  assert.equal((await ann.post(`/api/v1/approvals/${approval_id}/approve`, { nonce })).status, 200);
 }
 
 export const PROBLEM: Readonly<Record<Attack, string>> = {

@@ -80,8 +80,11 @@ for (const { row, path } of addresses) {
         for (const name of fields) {
           const isList = Array.isArray(FIELDS[name]);
           const isNumber = typeof FIELDS[name] === 'number';
+          const isNullable = JSON.stringify(body?.properties[name]).includes('"type":["object","null"]');
           const wrong = [
-            ...WRONG.filter((value) => !(isNumber && value === 5) && !(name === 'parameters' && isPlainObject(value))),
+            ...WRONG.filter(
+              (value) => !(isNumber && value === 5) && !(name === 'parameters' && isPlainObject(value)),
+            ).filter((value) => !(isNullable && value === null)),
             isList || isNumber ? 'text' : ['text'],
           ];
           for (const value of wrong) assertInvalid(await admin.call(method, target, { ...sent, [name]: value }), name);

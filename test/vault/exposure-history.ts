@@ -10,8 +10,9 @@ import { deregisterAgent, registerAgent } from '../../src/core/operations/agents
 import { remove } from '../../src/core/operations/credentials.ts';
 import { renewLease, revokeLease, revokeLeases } from '../../src/core/operations/leases.ts';
 import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
+import { endUse } from '../../src/core/operations/running-uses.ts';
 import { putTargets } from '../../src/core/operations/targets.ts';
-import { endUse, startUse } from '../../src/core/operations/use.ts';
+import { startUse } from '../../src/core/operations/use.ts';
 import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
@@ -21,6 +22,7 @@ import { CREDENTIAL_TYPES } from '../../src/crypto/credential-types.ts';
 import { newId } from '../../src/crypto/random.ts';
 import { retrieveCredential } from '../../src/vault/credentials.ts';
 import { type PanicResult, panic } from '../../src/vault/panic.ts';
+import { decided } from '../kit/decided.ts';
 import { type ActFilter, type Expected, ExposureModel, type HeldLease, rejected, type Step } from './exposure-model.ts';
 import { admin, type OpenedVault, put, toPath } from './fixture.ts';
 
@@ -173,7 +175,8 @@ export class History {
 
   async #use(context: Context, agent: AgentName, path: CredentialPath, ends: boolean): Promise<void> {
     const order = { path, request: REQUEST, ttlSeconds: this.#ttl(), purpose: null };
-    const started = await this.#submit(startUse(context, order, CREDENTIAL_TYPES));
+    const reply = await this.#submit(startUse(context, order, CREDENTIAL_TYPES));
+    const started = reply === null ? null : decided(reply);
     const credential = this.#model.credentials.get(path);
     const isUsable = credential !== undefined && this.#withTargets.has(path);
     if ((started === null) === isUsable) throw new Error('the model expected another outcome');

@@ -23,10 +23,14 @@ import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
+import { APPROVAL_HOLD_MS, ApprovalHolds } from '../../src/vault/approval-holds.ts';
+import { AttentionReader } from '../../src/vault/attention/attention.ts';
 import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { LogColumns } from '../../src/vault/log-columns.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
+import type { NodeFacts } from '../../src/vault/node-facts.ts';
 import { Resealing, type ResealingParts } from '../../src/vault/resealing.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
 import type { SlotSecrets } from '../../src/vault/slot-secrets.ts';
@@ -93,6 +97,13 @@ const NO_ACCESS: VaultAccess = {
   acceptRollback: async () => assert.fail('this vault has lost nothing'),
 };
 
+const NODE: NodeFacts = {
+  self: { name: 'host:1', version: '0', startedAt: 0 },
+  status: () => 'ok',
+  lateness: () => ({ anchorSeconds: 0, deliveries: [], backupAt: undefined }),
+  latency: () => ({ retrieve: [], use: [] }),
+};
+
 const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens the vault as the service does. Opening it again without closing simulates a crash. */
@@ -124,7 +135,10 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onDeregistered: () => undefined,
-    onCommitted: (changes) => uses.committed(changes),
+    onCommitted: (changes) => {
+      uses.committed(changes);
+      approvals.committed(changes);
+    },
     onStorageFailure: (failure) => broken.push(failure),
     onFailedBatch: (error) => failures.push(error),
   });
@@ -144,7 +158,16 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const verifier = new Verifier({ store, keys, clock });
   const brokerClient = new BrokerClient();
   scope.after(() => brokerClient.stop());
-  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()));
+  const approvals = new ApprovalHolds({
+    ledger,
+    store,
+    keys,
+    clock,
+    holdMs: APPROVAL_HOLD_MS,
+    onFailure: (error) => failures.push(error),
+  });
+  scope.after(() => approvals.stop());
+  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()), approvals);
   const warn = (line: string): void => void failures.push(line);
   const checkpoints = new Checkpoints({ store, keys, clock, onSigned: () => undefined, warn });
   const resealing = new Resealing({
@@ -155,6 +178,9 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     ...options.resealing,
   });
   scope.after(() => resealing.stop());
+  const logColumns = new LogColumns(store);
+  scope.after(() => logColumns.stop());
+  const attention = new AttentionReader({ store, ledger, clock, logColumns, checkpoints, node: NODE });
   const vault = {
     ledger,
     store,
@@ -166,11 +192,16 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     budgets,
     verifier,
     checkpoints,
+    logColumns,
+    node: NODE,
+    attention,
     uses,
+    approvals,
     adminTokenHash,
     resealing,
     slotSecrets: NO_SLOTS,
     access: NO_ACCESS,
+    oidc: null,
   };
   return { ...vault, denials, directory, real, failures, broken, warn };
 }

@@ -47,6 +47,16 @@ async function triesOfMany(limiter: LoginThrottle, count: number, stem: string, 
 
 const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
 
+test('an attempt that ends with another code is charged where its caller says so', async () => {
+  const limiter = new LoginThrottle();
+  const fail = () => Promise.reject(new ApiError('UNAVAILABLE', 'out of reach', 1));
+  const attempt = (charged: readonly ('AUTH_FAILED' | 'UNAVAILABLE')[]) =>
+    limiter.run(null, ADDRESS, at(NOW), fail, charged).catch((error: ApiError) => error.code);
+  for (let n = 0; n < 301; n++) assert.equal(await attempt(['AUTH_FAILED']), 'UNAVAILABLE');
+  for (let n = 0; n < 300; n++) assert.equal(await attempt(['AUTH_FAILED', 'UNAVAILABLE']), 'UNAVAILABLE');
+  assert.equal(await attempt(['AUTH_FAILED', 'UNAVAILABLE']), 'RATE_LIMITED');
+});
+
 test('60 attempts for one agent from one address may fail immediately, then one a second', async () => {
   const limiter = new LoginThrottle();
   assert.deepEqual(await tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);

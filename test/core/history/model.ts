@@ -56,7 +56,7 @@ export class Model extends Records {
       case 'createPolicy':
       case 'replacePolicy': {
         if (policy !== undefined && command.kind === 'createPolicy') return say('ALREADY_EXISTS');
-        const made = { ...command.policy, limits: null, createdAt: policy?.createdAt ?? now };
+        const made = { ...command.policy, limits: null, approval: null, createdAt: policy?.createdAt ?? now };
         this.policies = [...this.policies.filter((each) => each !== policy), made];
         return say('OK', made);
       }
@@ -75,6 +75,7 @@ export class Model extends Records {
           sessionsEndedAt: null,
           formerPublicKey: null,
           formerKeyUntil: null,
+          registeredBy: ['admin'] as const,
         };
         this.agents.push(made);
         return say('OK', made);

@@ -9,6 +9,7 @@ export interface Agent {
   readonly sessionsEndedAt: null;
   readonly formerPublicKey: null;
   readonly formerKeyUntil: null;
+  readonly registeredBy: readonly ['admin'];
 }
 
 interface Version {

@@ -122,11 +122,13 @@ export class Shelf {
       case 'putUsage':
       case 'removeUsage':
       case 'addExposure':
+      case 'putApproval':
+      case 'addApprovalRequest':
       case 'putKeySlot':
       case 'removeKeySlot':
       case 'editKeyset':
       case 'reseal':
-        // No operation of a history uses a credential, or changes a key.
+        // No operation of a history uses a credential, needs an approval, or changes a key.
         return;
       case 'putAgent':
       case 'removeAgent':

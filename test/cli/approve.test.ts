@@ -1,0 +1,296 @@
+// `leasehold approve`: what a person sees, which key presses count, and what the commands print.
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { approvalCard, promptFor } from '../../src/cli/approvals/card.ts';
+import type { Approval } from '../../src/client/types.ts';
+import { startUpstream } from '../broker/upstream.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { startTestService } from '../kit/service.ts';
+import { storeWithTargets } from '../kit/use.ts';
+
+const HOLD_MS = 8000;
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: HOLD_MS });
+const { admin, address, adminToken } = service;
+const upstream = await startUpstream({ after }, (_request, response) => response.end('done'));
+const origin = `https://127.0.0.1:${upstream.port}`;
+await storeWithTargets(service, 'llm/key', upstream);
+const environment = { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: adminToken };
+const home = newHome({ after }, environment);
+
+async function agentWith(name: string, approval: object = { for: 'use' }) {
+  const agent = await service.agent(name);
+  const policy = { principal: `agent:${name}`, resources: ['llm/*'], actions: ['use'], approval };
+  await admin.put(`/api/v1/policies/of-${name}`, policy);
+  const send = (url: string, fields: object = {}) =>
+    agent.post('/api/v1/use', { path: 'llm/key', method: 'POST', url: origin + url, ...fields });
+  return { ...agent, send };
+}
+
+const pendingOf = async (name: string, count = 1): Promise<{ approval_id: string; nonce: string }[]> => {
+  for (;;) {
+    const { data } = (await admin.get(`/api/v1/approvals?status=pending&agent=${name}`)).body;
+    if (data.length >= count) return data;
+    await sleep(10);
+  }
+};
+
+const READY = /\[a\] approve {2}\[d\] deny {2}\[s\] skip {2}\[q\] quit $/;
+
+function watch(t: TestContext, columns = 80) {
+  return openPseudoTerminal(t, [...COMMAND, 'approve'], {
+    cwd: home.path,
+    environment: { ...environment, HOME: home.path },
+    columns,
+  });
+}
+
+test('the exact request is shown, one key answers it, and what was typed before has no effect', async (t) => {
+  const bot = await agentWith('bot');
+  const screen = watch(t);
+  await screen.shows(/Nothing waits for an answer/);
+  screen.type('aaaa');
+  const fields = {
+    body: '{"to":"a\u001b[2J\u202e"}',
+    purpose: 'pay the "bill"',
+    headers: { 'content-type': 'application/json' },
+  };
+  const held = bot.send('/v1/pay?amount=7', fields);
+  await screen.shows(/─{80}\r\nagent:bot asks to use llm\/key\r\n/);
+  screen.type('a');
+  await screen.shows(READY);
+  await sleep(300);
+  assert.equal((await pendingOf('bot')).length, 1);
+  const seen = screen.screen();
+  assert.ok(seen.includes(`POST ${origin}/v1/pay?amount=7\r\n`));
+  assert.ok(seen.includes('  | {"to":"a\\u001b[2J\\u202e"}\r\n'), seen);
+  assert.ok(seen.includes('  Purpose: "pay the \\"bill\\""\r\n'), seen);
+  assert.match(seen, /application\/json, \d+ bytes, SHA-256:\r\n {2}[0-9a-f]{64}\r\n/);
+  assert.match(
+    seen,
+    /Policies {3}of-bot\r\nCovers {5}This exact POST request to https:\S+ with\r\n {11}llm\/key by agent:bot, once/,
+  );
+  assert.match(seen, /Answer {5}within [45] min \d+ s\r\n/);
+  const card = seen.slice(seen.lastIndexOf('─'.repeat(80)));
+  assert.deepEqual(
+    card.split('\r\n').filter((line) => Array.from(line).length > 80),
+    [],
+  );
+  screen.type('a');
+  await screen.shows(/Approved: the request passes\./);
+  assert.equal((await held).status, 200);
+  screen.type('q');
+  await screen.shows(/Nothing waits[\s\S]*Nothing waits/);
+  await sleep(300);
+  screen.type('q');
+  assert.equal((await screen.ended).exitCode, 0);
+});
+
+test('equal requests are one card with all that differs, and a denial with a reason answers all of them', async (t) => {
+  const bot = await agentWith('many');
+  const held = [bot.send('/v1/a?n=1'), bot.send('/v1/a?n=2'), bot.send('/v1/a?n=3')];
+  await pendingOf('many', 3);
+  const screen = watch(t, 120);
+  await screen.shows(/3 requests, one answer: agent:many asks to use llm\/key/);
+  await screen.shows(READY);
+  for (const n of [1, 2, 3]) assert.ok(screen.screen().includes(`/v1/a?n=${n}\r\n`));
+  screen.type('d');
+  await screen.shows(/Reason, for the agent and the log/);
+  screen.type('not today\r');
+  await screen.shows(/Denied\. \(3 requests\)/);
+  for (const { status, body } of await Promise.all(held)) {
+    assert.deepEqual([status, body.error.code], [403, 'APPROVAL_DENIED']);
+    assert.match(body.error.message, /: not today\./);
+  }
+  screen.type('\u0003');
+  assert.equal((await screen.ended).exitCode, 130);
+});
+
+test('a request that ends while it is shown takes no key, and the next one needs another key', async (t) => {
+  const bot = await agentWith('gone');
+  const first = bot.send('/v1/first');
+  const [{ approval_id: id = '' } = {}] = await pendingOf('gone');
+  const screen = watch(t);
+  await screen.shows(READY);
+  const second = bot.send('/v1/second');
+  await pendingOf('gone', 2);
+  await bot.delete(`/api/v1/approvals/${id}`);
+  assert.equal((await first).body.error.code, 'APPROVAL_WITHDRAWN');
+  await screen.shows(/The request was withdrawn by gone meanwhile\./);
+  // Held down: no quiet moment, no answer.
+  for (let at = 0; at < 8; at++) {
+    screen.type('a');
+    await sleep(60);
+  }
+  await screen.shows(/v1\/second[\s\S]*\[q\] quit $/);
+  screen.type('s');
+  await screen.shows(/Nothing waits/);
+  assert.equal((await pendingOf('gone')).length, 1);
+  const listed = await home.leasehold(['approve', 'list', '--status', 'pending', '--agent-name', 'gone', '-o', 'json']);
+  const [{ approval_id: other }] = JSON.parse(listed.stdout);
+  const denied = await home.leasehold(['approve', other, '--deny', '--reason', 'no']);
+  assert.deepEqual([denied.code, denied.stderr], [0, 'Denied.\n']);
+  assert.equal((await second).status, 403);
+});
+
+/** The card of the requests, by lines. */
+function linesOf(columns: number, ...group: readonly [Approval, ...Approval[]]): string[] {
+  return approvalCard(group, { columns, now: Date.now() }).split('\n');
+}
+
+async function readPending(name: string, path: string, fields: object = {}): Promise<Approval> {
+  const bot = await agentWith(name);
+  const held = bot.send(path, fields);
+  const [{ approval_id: id = '' } = {}] = await pendingOf(name);
+  const { data } = (await admin.get(`/api/v1/approvals/${id}`)).body;
+  await bot.delete(`/api/v1/approvals/${id}`);
+  await held;
+  return { ...data, status: 'pending' };
+}
+
+test('a card shows the headers and that a WebSocket opens, and requests that differ in them are not alike', async () => {
+  const read = await readPending('upgrades', '/v1/socket');
+  const { request } = read;
+  assert.ok(request);
+  const headers = [
+    { name: 'accept', value: 'text/plain\u00a0\u200b' },
+    { name: 'x-two', value: `a${' '.repeat(80)}x-three: forged` },
+  ];
+  const socket = { ...read, request: { ...request, headers, opens_websocket: true } };
+  const lines = linesOf(80, socket);
+  const loud = '  !!! Opens a WebSocket: what is sent over it afterwards is not shown';
+  const at = lines.indexOf(loud);
+  assert.deepEqual(lines.slice(at, at + 3), [loud, '  Headers:', '    accept: text/plain\\u00a0\\u200b']);
+  assert.deepEqual(
+    lines.filter((line) => line.includes('x-three')).map((line) => /^ {8,}/.test(line)),
+    [true],
+  );
+  assert.equal(linesOf(80, read).includes('  Headers:'), false);
+  assert.equal(linesOf(80, read).includes(loud), false);
+  const [first = assert.fail()] = headers;
+  const others = [
+    { ...request, headers: [first] },
+    { ...request, opens_websocket: true },
+  ].map((each) => ({ ...read, request: each }));
+  assert.equal(linesOf(80, read, read, ...others).filter((line) => line.includes('/v1/socket (2 times)')).length, 1);
+  const shown = linesOf(80, read, ...others).filter((line) => line.startsWith('  POST '));
+  assert.equal(shown.length, 3);
+});
+
+test('no text of an agent can look like another line of the card, also with wide and empty characters', async () => {
+  const forged = 'Covers     Nothing';
+  const read = await readPending('forger', '/v1/forged', { body: 'b', purpose: `${'p'.repeat(68)}${forged}` });
+  const { request } = read;
+  assert.ok(request);
+  const wide = '\u4f60\u{1f600}'.repeat(19);
+  const body = `${wide}${forged}`;
+  const lines = linesOf(80, { ...read, request: { ...request, body } });
+  const columnsOf = (line: string) => [...line].reduce((sum, each) => sum + (/^[ -~─]$/.test(each) ? 1 : 2), 0);
+  assert.deepEqual(
+    lines.filter((line) => columnsOf(line) > 80),
+    [],
+  );
+  assert.deepEqual(
+    lines.filter((line) => line.includes(forged)),
+    [`  | ${forged}`, `        ${forged}"`],
+  );
+  const empty = '\u00a0\u034f\u115f\u1160\u2003\u2800\u3000\u3164\ufe0f\uffa0';
+  const escaped = [...empty].map((each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+  const seen = linesOf(80, { ...read, request: { ...request, body: `${empty} é` } });
+  assert.ok(seen.includes(`  | ${escaped} é`), seen.join('\n'));
+});
+
+test('a request that is not readable any more is not approved, also with --yes, and can be denied', async (t) => {
+  const bot = await agentWith('damaged');
+  const held = bot.send('/v1/damaged');
+  const [{ approval_id: id = '' } = {}] = await pendingOf('damaged');
+  const database = await openDirectDb(service.dataDir);
+  t.after(() => database.close());
+  await database.run('DELETE FROM approval_requests');
+  const refused = await home.leasehold(['approve', id, '--yes']);
+  assert.deepEqual(
+    [refused.code, refused.stderr],
+    [3, 'Not approved: the request is not readable any more. Deny it, and the agent can ask again.\n'],
+  );
+  assert.equal((await pendingOf('damaged')).length, 1);
+  assert.equal((await home.leasehold(['approve', id, '--deny'])).code, 0);
+  assert.equal((await held).body.error.code, 'APPROVAL_DENIED');
+});
+
+test('by id: shown, approved, withdrawn, and never without a terminal or --yes', async () => {
+  const bot = await agentWith('single', { for: 'use', each: 'endpoint', scope: '5 uses' });
+  const held = bot.send('/v1/x?q=1', { body: 'b' });
+  const [{ approval_id: id = '' } = {}] = await pendingOf('single');
+  const shown = await home.leasehold(['approve', 'show', id]);
+  assert.match(
+    shown.stdout,
+    /agent:single asks to use llm\/key\n[\s\S]*\n {2}\| b\n[\s\S]*Covers {5}Any POST request to [\s\S]* 5 times/,
+  );
+  const read = (await admin.get(`/api/v1/approvals/${id}`)).body.data;
+  assert.deepEqual(promptFor([read], ['q']), { allowed: ['a', 'q'], prompt: '[a] approve  [q] quit ' });
+  // What cannot be shown cannot be approved.
+  assert.deepEqual(promptFor([read, { ...read, request: null }], ['d', 'q']).allowed, ['d', 'q']);
+  const asked = await home.leasehold(['approve', id]);
+  assert.equal(asked.code, 1);
+  assert.match(asked.stderr, /this needs a terminal\.\n {2}To answer one request: leasehold approve ID --yes/);
+  assert.equal((await home.leasehold(['approve'])).code, 1);
+  const approved = await home.leasehold(['approve', `approval:${id}`, '--yes', '-o', 'json']);
+  assert.equal(approved.code, 0, approved.stderr);
+  assert.deepEqual([JSON.parse(approved.stdout).status, JSON.parse(approved.stdout).uses_left], ['approved', 5]);
+  assert.equal((await held).status, 200);
+  const again = await home.leasehold(['approve', id, '--yes']);
+  assert.deepEqual([again.code, /approved already/.test(again.stderr)], [2, true]);
+  const ended = await home.leasehold(['approve', 'withdraw', id]);
+  assert.deepEqual([ended.code, ended.stderr], [0, `Withdrew approval:${id}.\n`]);
+  const both = await home.leasehold(['approve', id, '--yes', '--deny']);
+  assert.equal(both.code, 1);
+});
+
+test('by id on a terminal: the card, and the same keys', async (t) => {
+  const agent = await service.agent('reader');
+  const policy = {
+    principal: 'agent:reader',
+    resources: ['llm/*'],
+    actions: ['retrieve'],
+    approval: { for: 'retrieve' },
+  };
+  await admin.put('/api/v1/policies/of-reader', policy);
+  const held = agent.get('/api/v1/credentials/llm/key');
+  const [{ approval_id: id = '' } = {}] = await pendingOf('reader');
+  const start = { cwd: home.path, environment: { ...environment, HOME: home.path } };
+  const quit = openPseudoTerminal(t, [...COMMAND, 'approve', id], start);
+  await quit.shows(
+    /The value itself[\s\S]*One retrieval of llm\/key by[\s\S]*\[a\] approve {2}\[d\] deny {2}\[q\] quit $/,
+  );
+  quit.type('q');
+  assert.equal((await quit.ended).exitCode, 3);
+  assert.match(quit.screen(), /Nothing was done\./);
+  const deny = openPseudoTerminal(t, [...COMMAND, 'approve', id], start);
+  await deny.shows(/\[q\] quit $/);
+  deny.type('d');
+  await deny.shows(/Reason, for the agent/);
+  deny.type('\r');
+  assert.equal((await deny.ended).exitCode, 0);
+  assert.match(deny.screen(), /Denied\./);
+  assert.match((await held).body.error.message, /^The approval was denied by \S+\. /);
+});
+
+test('help, usage and completion know the command and its verbs', async () => {
+  const bot = await agentWith('completes');
+  const held = bot.send('/v1/x');
+  const [{ approval_id: id = '' } = {}] = await pendingOf('completes');
+  const help = await home.leasehold(['--help']);
+  for (const name of ['approve', 'approve list', 'approve show', 'approve withdraw']) {
+    assert.match(help.stdout, new RegExp(`^ +${name} `, 'm'), name);
+  }
+  assert.match((await home.leasehold(['approve', '--help'])).stdout, /^Usage: leasehold approve \[ID\] \[FLAG …\]/m);
+  const all = await home.leasehold(['__complete', '--', 'approve', '']);
+  assert.match(all.stdout, /^words\nlist\tList [\s\S]*\nshow\t[\s\S]*\nwithdraw\t/);
+  assert.ok(all.stdout.includes(`\n${id}\n`), all.stdout);
+  const shows = await home.leasehold(['__complete', '--', 'approve', 'show', id.slice(0, 9)]);
+  assert.equal(shows.stdout, `words\n${id}\n`);
+  await home.leasehold(['approve', id, '--deny']);
+  await held;
+});

@@ -1,0 +1,301 @@
+// The approvals page in a real browser: the inbox, answers by button and by key, history, grants, and hostile requests.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startUpstream } from '../broker/upstream.ts';
+import { signIn, startBrowser, type TestPage } from '../kit/browser.ts';
+import type { Client } from '../kit/client.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { addOperator } from '../kit/operators.ts';
+import { startTestService } from '../kit/service.ts';
+import { storeWithTargets } from '../kit/use.ts';
+import { violationsOf } from './accessibility.ts';
+
+const HOSTILE = '</textarea><img src=x onerror=alert(1)>\u202egnp.exe';
+
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: 50 });
+const upstream = await startUpstream({ after }, (_, response) => response.end('done'));
+const browser = await startBrowser({ after });
+const origin = `https://127.0.0.1:${upstream.port}`;
+const alice = await addOperator(service, 'alice', ['approver']);
+await storeWithTargets(service, 'pay/key', upstream);
+const at = (path: string): string => `${service.address}/console${path}`;
+
+async function agentWith(name: string, approval: object): Promise<Client> {
+  const agent = await service.agent(name);
+  const policy = { principal: `agent:${name}`, resources: ['pay/*'], actions: ['use'], approval };
+  assert.equal((await service.admin.put(`/api/v1/policies/of-${name}`, policy)).status, 200);
+  return agent;
+}
+
+const call = (client: Client, path: string, body: string, purpose = 'a weekly report') =>
+  client.post('/api/v1/use', {
+    path: 'pay/key',
+    method: 'POST',
+    url: `${origin}${path}`,
+    headers: { 'content-type': 'application/json' },
+    purpose,
+    body,
+  });
+
+const card = ({ page }: TestPage, name: string | RegExp) => page.getByRole('article', { name });
+/** An answer counts once the card was shown for half a second. */
+const deliberate = ({ page }: TestPage) => page.waitForTimeout(550);
+
+test('without a request the page teaches how to demand an approval', async (t) => {
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  await page.getByText(/^leasehold policy put .*--approval use/).waitFor();
+  await page.getByRole('link', { name: 'Live grants' }).click();
+  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
+  await page.getByRole('link', { name: 'History' }).click();
+  await page.getByRole('heading', { name: 'No request was asked for' }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('a request appears without a reload, with its scope and its exact body, and passes when it is approved', async (t) => {
+  const agent = await agentWith('payer', { for: 'use', each: 'endpoint', scope: '5 uses' });
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  await call(agent, '/v1/charges?dry=1', '{"amount":1,"amount":99999999999999999999}', HOSTILE);
+  const shown = card(opened, /^POST .*\/v1\/charges$/);
+  await shown.waitFor();
+  await shown.getByText(/^An approval allows: .*5 times|^An approval allows: .*5 uses/).waitFor();
+  await shown.getByText(`POST ${origin}/v1/charges?dry=1`).waitFor();
+  // Repeated names and large numbers are shown as they are sent.
+  assert.equal(
+    await shown.getByLabel('Body of the request').inputValue(),
+    '{\n  "amount": 1,\n  "amount": 99999999999999999999\n}',
+  );
+  await shown.getByText('</textarea><img src=x onerror=alert(1)>\\u{202e}gnp.exe').waitFor();
+  assert.equal(await page.locator('img').count(), 0);
+  await shown.getByText('payer', { exact: true }).waitFor();
+  await shown.getByText('0 of 1').waitFor();
+  await shown.getByText(/^4:\d\d left$/).waitFor();
+  await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
+  await page.waitForFunction(`document.title === '(1) Approvals · Leasehold'`);
+  assert.deepEqual(await violationsOf(page), []);
+  await deliberate(opened);
+  await shown.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  assert.equal((await call(agent, '/v1/charges?dry=2', '{}')).status, 200);
+  await page.getByRole('link', { name: 'Live grants' }).click();
+  const grant = page.getByRole('list', { name: 'Live grants' }).getByRole('listitem');
+  await grant.getByText(/payer · 4 uses left/).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await grant.getByRole('button', { name: 'End' }).click();
+  await page.getByRole('button', { name: 'End it' }).click();
+  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
+  assert.equal((await call(agent, '/v1/charges?dry=3', '{}')).body.error.code, 'APPROVAL_WITHDRAWN');
+});
+
+test('requests of one agent to one endpoint are one card, and one denial is for all of them', async (t) => {
+  const agent = await agentWith('batch', { for: 'use' });
+  await Promise.all([1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`)));
+  const opened = await browser.open(t, at('/approvals'));
+  await signIn(opened, alice.token);
+  const shown = card(opened, /\/v1\/batch$/);
+  await shown.getByText('3 requests', { exact: true }).waitFor();
+  assert.equal(await shown.getByLabel('Body of the request').count(), 3);
+  await shown.getByLabel(/^Reason/).fill('not on Fridays');
+  const deny = shown.getByRole('button', { name: 'Deny all 3' });
+  // Scrolling moves the button, too.
+  await deny.scrollIntoViewIfNeeded();
+  await deliberate(opened);
+  await deny.click();
+  await shown.waitFor({ state: 'detached' });
+  const answers = await Promise.all([1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`)));
+  assert.deepEqual(
+    answers.map(({ body }) => body.error.code),
+    Array.from({ length: 3 }, () => 'APPROVAL_DENIED'),
+  );
+  assert.match(answers[0]?.text ?? '', /not on Fridays/);
+});
+
+test('what an operator cannot read is apart from its group, and neither a button nor a key approves it', async (t) => {
+  const agent = await agentWith('damaged', { for: 'use' });
+  const send = (number: number) => call(agent, '/v1/damaged', `{"n":${number}}`);
+  const ids: string[] = [];
+  for (const number of [1, 2, 3]) ids.push((await send(number)).body.error.approval_id);
+  const database = await openDirectDb(service.dataDir);
+  t.after(() => database.close());
+  await database.run(`DELETE FROM approval_requests WHERE id = '${ids[1]}'`);
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  const cards = card(opened, /\/v1\/damaged$/);
+  const damaged = cards.filter({ hasText: 'not readable any more, so it cannot be approved' });
+  const readable = cards.filter({ hasText: '2 requests' });
+  await damaged.waitFor();
+  assert.equal(await readable.getByLabel('Body of the request').count(), 2);
+  assert.equal(await damaged.getByRole('button', { name: 'Approve' }).isDisabled(), true);
+  assert.deepEqual(await violationsOf(page), []);
+  await damaged.getByRole('link', { name: /v1\/damaged$/ }).focus();
+  await deliberate(opened);
+  await page.keyboard.press('a');
+  await page
+    .getByRole('status')
+    .getByText(/cannot be approved\. Deny it/)
+    .waitFor();
+  await deliberate(opened);
+  await readable.getByRole('button', { name: 'Approve all 2' }).click();
+  await readable.waitFor({ state: 'detached' });
+  assert.equal((await send(2)).body.error.code, 'APPROVAL_PENDING');
+  assert.deepEqual([(await send(1)).status, (await send(3)).status], [200, 200]);
+  await deliberate(opened);
+  await damaged.getByRole('button', { name: 'Deny' }).click();
+  await damaged.waitFor({ state: 'detached' });
+  assert.equal((await send(2)).body.error.code, 'APPROVAL_DENIED');
+});
+
+test('a card shows each header as text, and that a WebSocket opens', async (t) => {
+  const agent = await agentWith('upgrades', { for: 'use' });
+  const { approval_id: id } = (await call(agent, '/v1/socket', '{}')).body.error;
+  t.after(() => alice.delete(`/api/v1/approvals/${id}`));
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  const warning = page.getByText('Opens a WebSocket: what is sent over it afterwards is not shown');
+  const headers = [
+    { name: 'accept', value: `<b>a</b>\t${'\u00a0'.repeat(2)}\u2800\u3164` },
+    { name: 'x-two', value: 'b' },
+  ];
+  const { body } = await alice.get(`/api/v1/approvals/${id}`);
+  Object.assign(body.data.request, { headers, opens_websocket: true });
+  await page.route(`**/api/v1/approvals/${id}`, (route) => route.fulfill({ json: body }));
+  await signIn(opened, alice.token);
+  const shown = card(opened, /\/v1\/socket$/);
+  await warning.waitFor();
+  assert.deepEqual(
+    await shown.getByRole('list', { name: 'Headers of the request' }).getByRole('listitem').allInnerTexts(),
+    ['accept: <b>a</b>\\u{9}\\u{a0}\\u{a0}\\u{2800}\\u{3164}', 'x-two: b'],
+  );
+  assert.deepEqual(await violationsOf(page), []);
+  await page.unrouteAll();
+  await page.reload();
+  await shown.getByLabel('Body of the request').waitFor();
+  assert.equal(await warning.count(), 0);
+});
+
+test('a click is not taken by a card that has just moved, or in a window that has just come to the front', async (t) => {
+  const agent = await agentWith('mover', { for: 'use' });
+  const older: string = (await call(agent, '/v1/older', '{}')).body.error.approval_id;
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await page.setViewportSize({ width: 1280, height: 1600 });
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  // Only the request that comes later is read late.
+  await page.route(/\/api\/v1\/approvals\/[^?/]+$/, async (route) => {
+    if (!route.request().url().endsWith(older)) await held;
+    await route.continue();
+  });
+  await signIn(opened, alice.token);
+  const shown = card(opened, /\/v1\/older$/);
+  const approve = shown.getByRole('button', { name: 'Approve' });
+  const notTaken = page.getByText('Not answered: the request was not yet shown for half a second.');
+  await approve.waitFor();
+  await call(agent, '/v1/newer', '{}');
+  await page.getByText('Loading a request').waitFor();
+  await deliberate(opened);
+  release();
+  await card(opened, /\/v1\/newer$/).waitFor();
+  const { x = 0, y = 0, width = 0, height = 0 } = (await approve.boundingBox()) ?? {};
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await notTaken.waitFor();
+  await deliberate(opened);
+  await page.evaluate(`dispatchEvent(new Event('focus'));`);
+  const answered: string[] = [];
+  page.on('request', (request) => void (request.method() === 'POST' && answered.push(request.url())));
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await deliberate(opened);
+  assert.deepEqual(answered, []);
+  assert.equal((await service.admin.get(`/api/v1/approvals/${older}`)).body.data.status, 'pending');
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await shown.waitFor({ state: 'detached' });
+});
+
+test('a key answers only the card that has had the focus for half a second', async (t) => {
+  const agent = await agentWith('hasty', { for: 'use' });
+  await call(agent, '/v1/keys', '{}');
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  const shown = card(opened, /\/v1\/keys$/);
+  await shown.getByLabel('Body of the request').waitFor();
+  await deliberate(opened);
+  await page.keyboard.press('a');
+  await shown.getByRole('link', { name: /v1\/keys$/ }).focus();
+  await page.keyboard.press('a');
+  await page.getByText('Not answered: the request was not yet shown for half a second.').waitFor();
+  await deliberate(opened);
+  assert.equal((await call(agent, '/v1/keys', '{}')).body.error.code, 'APPROVAL_PENDING');
+  await page.keyboard.press('d');
+  await shown.waitFor({ state: 'detached' });
+  assert.equal((await call(agent, '/v1/keys', '{}')).body.error.code, 'APPROVAL_DENIED');
+});
+
+test('a quorum counts, and an operator approves once', async (t) => {
+  const agent = await agentWith('pair', { for: 'use', quorum: 2 });
+  const bob = await addOperator(service, 'bob', ['approver']);
+  await call(agent, '/v1/two', '{}');
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  const shown = card(opened, /\/v1\/two$/);
+  await shown.getByText('0 of 2').waitFor();
+  await deliberate(opened);
+  await shown.getByRole('button', { name: 'Approve' }).click();
+  await shown.getByText('1 of 2: alice').waitFor();
+  assert.equal(await shown.getByRole('button', { name: 'Approve' }).isDisabled(), true);
+  const [{ approval_id: id, nonce }] = (await bob.get('/api/v1/approvals?agent=pair')).body.data;
+  await page.goto(at(`/approvals/${id}`));
+  await page.getByText('1 of 2: alice').waitFor();
+  await bob.post(`/api/v1/approvals/${id}/approve`, { nonce });
+  await page.getByText('Approved', { exact: true }).waitFor();
+  await page.getByText('alice, bob').waitFor();
+  assert.equal((await call(agent, '/v1/two', '{}')).status, 200);
+});
+
+test('the history tells the outcomes apart', async (t) => {
+  const agent = await agentWith('brief', { for: 'use', timeout: 1 });
+  const { approval_id: id } = (await call(agent, '/v1/late', '{}')).body.error;
+  const taken = (await call(await agentWith('undecided', { for: 'use' }), '/v1/taken', '{}')).body.error.approval_id;
+  await alice.delete(`/api/v1/approvals/${taken}`);
+  const opened = await browser.open(t, at('/approvals?view=history&agent=brief'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  const outcomes = (name: string) => page.getByRole('grid').getByText(name, { exact: true });
+  await page.getByText('1 request', { exact: true }).waitFor();
+  await page.goto(at(`/approvals/${id}`));
+  await page.getByText('this is not a refusal').waitFor();
+  await page.goto(at('/approvals?view=history'));
+  for (const name of ['Approved', 'Denied', 'Timed out', 'Withdrawn']) await outcomes(name).first().waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await page.getByLabel('Outcome').selectOption('withdrawn');
+  await page.getByText(/It was taken back/).waitFor();
+  await outcomes('Withdrawn').first().waitFor();
+  await page.getByText(/rejected as “no approver”/).waitFor();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('Enter');
+  await page.getByText('It was taken back, or its policies').waitFor();
+});
+
+test('a viewer sees that a request waits, and why it cannot answer', async (t) => {
+  const viewer = await addOperator(service, 'eve', ['viewer']);
+  await call(await agentWith('seen', { for: 'use' }), '/v1/seen', '{"private":true}');
+  const opened = await browser.open(t, at('/approvals'), { colorScheme: 'dark' });
+  const { page } = opened;
+  await signIn(opened, viewer.token);
+  const shown = card(opened, /\/v1\/seen$/);
+  await shown.getByText(/need the role approver/).waitFor();
+  assert.equal(await shown.getByRole('button').count(), 0);
+  assert.equal((await page.content()).includes('private'), false);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+});

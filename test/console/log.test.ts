@@ -1,0 +1,231 @@
+// The log page in a real browser: no row, one row, 100,000 rows, filters in the address, details, hostile names.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { newId } from '../../src/crypto/random.ts';
+import { rewriteLog } from '../e2e/rewrite-log.ts';
+import { signIn, startBrowser } from '../kit/browser.ts';
+import { createClient } from '../kit/client.ts';
+import { ENTRY_COLUMNS, executeSql } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { startTestService } from '../kit/service.ts';
+import { violationsOf } from './accessibility.ts';
+
+const ROWS = 100_000;
+const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+
+const service = await startTestService({ after });
+const browser = await startBrowser({ after });
+const at = (query: string): string => `${service.address}/console/log${query}`;
+
+async function readEntries(address: string, token: string): Promise<{ seq: number }[]> {
+  return (await createClient(address, token).get('/api/v1/audit?limit=1')).body.data;
+}
+
+/** Entries that were not made by the service: the log is then broken after its own entries, which lists ignore. */
+async function addEntries(count: number): Promise<void> {
+  await executeSql(
+    service.dataDir,
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    INSERT INTO audit_entries (${ENTRY_COLUMNS}) SELECT (SELECT max(seq) FROM audit_entries) + i, 'id-' || i, '2026-01-31T00:00:00.000Z', 'credential.retrieve',
+      'agent-' || (i % 10), CASE WHEN i = ${count} THEN '${HOSTILE}' ELSE 'prod/key' || i END, 'retrieve',
+      CASE WHEN i % 5 = 0 THEN 'denied' ELSE 'allowed' END, NULL, NULL, NULL, NULL, NULL, '' FROM n`,
+  );
+}
+
+test('a filter without entries teaches the next step, and an address with filters shows one row', async (t) => {
+  const opened = await browser.open(t, at('?agent=no-such-agent'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByLabel('Event').fill('service.start');
+  await page.keyboard.press('Enter');
+  await page.getByText('1 entries').first().waitFor();
+  assert.match(page.url(), /\?event_type=service\.start$/);
+  const grid = page.getByRole('grid');
+  await grid.getByRole('row').nth(1).waitFor();
+  assert.equal(await grid.getByRole('row').count(), 2);
+  await grid.focus();
+  await page.keyboard.press('Enter');
+  const panel = page.getByRole('complementary');
+  await panel.getByText('service.start').waitFor();
+  assert.match(page.url(), /entry=1\b/);
+  await panel.getByRole('button', { name: 'Make the receipt' }).click();
+  await panel.getByRole('button', { name: 'Save the receipt' }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'detached' });
+});
+
+test('verification of an intact log shows its chain', async (t) => {
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByRole('button', { name: 'Verify', exact: true }).click();
+  await page.getByText('The chain is intact').waitFor();
+  await page.getByRole('img', { name: /without a break/ }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('the live log shows a new entry, and an export has every entry of the filter', async (t) => {
+  const opened = await browser.open(t, at('?event_type=credential.store'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await page.getByLabel('Live').check();
+  assert.match(page.url(), /tail=on/);
+  await service.admin.post('/api/v1/credentials', { path: 'prod/new', value: 'secret-value' });
+  await page.getByRole('grid').getByText('prod/new').waitFor();
+  // Without File System Access the file is gathered and downloaded.
+  await page.evaluate('window.showSaveFilePicker = undefined');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ]);
+  const lines = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).resource),
+    ['prod/new'],
+  );
+});
+
+test('an export is written to the chosen file as it is read', async (t) => {
+  const opened = await browser.open(t, at('?result=allowed'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.evaluate(`window.showSaveFilePicker = async ({ suggestedName }) =>
+    (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`);
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByText('The export is saved.').waitFor({ state: 'attached' });
+  const written = await page.evaluate<string>(`navigator.storage.getDirectory()
+    .then((root) => root.getFileHandle('leasehold-audit.ndjson')).then((file) => file.getFile()).then((file) => file.text())`);
+  const { total } = (await service.admin.get('/api/v1/audit?result=allowed')).body.meta;
+  const seqs = written
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).seq);
+  assert.equal(seqs.length, total);
+  assert.deepEqual(
+    seqs,
+    seqs.toSorted((a, b) => a - b),
+  );
+  await page.evaluate('window.showSaveFilePicker = () => Promise.reject(new DOMException("", "AbortError"))');
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('button', { name: 'Export' }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+});
+
+test('the numbers of the facets are filters', async (t) => {
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const group = page.getByRole('group', { name: 'Event' });
+  const facet = group.getByRole('button', { name: /^service\.start 1$/ });
+  await facet.click();
+  assert.match(page.url(), /event_type=service\.start/);
+  await page.getByText('1 entries').first().waitFor();
+  await group.getByRole('button', { name: /^service\.start 1$/, pressed: true }).click();
+  assert.doesNotMatch(page.url(), /event_type/);
+});
+
+for (const { title, edit, found, row } of [
+  {
+    title: 'an altered entry',
+    edit: `UPDATE audit_entries SET resource = 'another' WHERE seq = 241`,
+    found: /its content or its MAC was altered/,
+    row: /^241\b.*broken here/s,
+  },
+  {
+    title: 'a removed entry',
+    edit: 'DELETE FROM audit_entries WHERE seq = 241',
+    found: /the entry is missing/,
+    row: /^241\b.*The store has no entry with this number.*missing/s,
+  },
+]) {
+  test(`the picture of the log points at ${title}, and its neighbours are listed`, async (t) => {
+    const dataDir = join(temporaryDirectory(t), 'data');
+    await (await startTestService(t, [], dataDir)).stop();
+    await rewriteLog(dataDir, (entries) => [
+      ...entries,
+      ...Array.from({ length: 300 }, () => entries.slice(-1).map((entry) => ({ ...entry, id: newId() }))).flat(),
+    ]);
+    const { address, adminToken } = await startTestService(t, [], dataDir);
+    await executeSql(dataDir, edit);
+    const opened = await browser.open(t, `${address}/console/log`);
+    const { page } = opened;
+    await signIn(opened, adminToken);
+    await page.getByRole('button', { name: 'Verify', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    const [{ seq: length } = { seq: 0 }] = (await readEntries(address, adminToken)).slice(0, 1);
+    await dialog.getByRole('img', { name: /intact up to entry 240 and broken at entry 241, \d+% along/ }).waitFor();
+    const pin = dialog.locator('.pin.broken');
+    assert.equal(Number(await pin.getAttribute('data-position')), Number((240.5 / length).toFixed(3)));
+    const blocks = dialog.locator('svg rect');
+    assert.equal(await blocks.count(), 16);
+    const broken = await page.evaluate(
+      `[...document.querySelectorAll('dialog rect')].findIndex(({ classList }) => classList.contains('broken'))`,
+    );
+    assert.equal(broken, Math.floor((240 / length) * 16));
+    // The path from the block to the root: one line for each of four levels.
+    assert.equal(await dialog.locator('svg > line.broken').count(), 4);
+    await dialog.locator('.pin.signed').waitFor();
+    assert.match(await dialog.getByRole('status').innerText(), found);
+    const rows = await dialog.getByRole('table').getByRole('row').allInnerTexts();
+    assert.deepEqual(
+      rows.slice(1).map((text) => Number.parseInt(text, 10)),
+      [238, 239, 240, 241, 242, 243, 244],
+    );
+    assert.match(rows[4] ?? '', row);
+    assert.match(rows[3] ?? '', /intact/);
+    assert.match(rows[5] ?? '', /not proven/);
+    assert.deepEqual(await violationsOf(page), []);
+  });
+}
+
+test('100,000 rows scroll to their end, draw only those in sight, and hostile names are text', async (t) => {
+  await addEntries(ROWS);
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page
+    .getByText(/^100,0\d\d entries$/)
+    .first()
+    .waitFor();
+  const grid = page.getByRole('grid');
+  await grid.focus();
+  await page.getByText(HOSTILE).waitFor();
+  assert.equal(await page.locator('img, script:not([src])').count(), 0);
+  await page.keyboard.press('End');
+  await grid.getByText('service.start').waitFor();
+  assert.ok((await grid.getByRole('row').count()) < 80);
+  await page.keyboard.press('Home');
+  await page.getByText(HOSTILE).waitFor();
+  await page.getByRole('button', { name: 'Verify', exact: true }).click();
+  await page.getByText(/^The log was altered at entry \d+\./).waitFor();
+  await page.getByRole('img', { name: /broken at entry/ }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await page.keyboard.press('Escape');
+  const frames = await page.evaluate<number>(SCROLL);
+  t.diagnostic(`${frames.toFixed(1)} frames/s`);
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+/** Scrolls for two seconds through a large part of the list; the value is the frames of one second. */
+const SCROLL = `new Promise((resolve) => {
+  const grid = document.querySelector('[role="grid"]');
+  const start = performance.now();
+  let frames = 0;
+  const step = (now) => {
+    frames += 1;
+    grid.scrollTop += 400;
+    if (now - start < 2000) requestAnimationFrame(step);
+    else resolve((frames * 1000) / (now - start));
+  };
+  requestAnimationFrame(step);
+})`;

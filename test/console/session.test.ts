@@ -1,0 +1,96 @@
+// The session of the console over time: renewed while its person is active, and left to end otherwise.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { signIn, startBrowser } from '../kit/browser.ts';
+import { addOperator } from '../kit/operators.ts';
+import { startTestService } from '../kit/service.ts';
+import { startTestClock } from '../kit/test-clock.ts';
+
+const MINUTE_MS = 60_000;
+
+const clock = startTestClock({ after });
+const service = await startTestService({ after });
+const browser = await startBrowser({ after });
+
+/** Moves the clocks of the service and of the page. */
+async function pass(page: Page, minutes: number): Promise<void> {
+  await clock.move(minutes * MINUTE_MS);
+  await page.clock.fastForward(minutes * MINUTE_MS);
+}
+
+test('a session is renewed by activity, announced before its idle end, and ended when nothing is done', async (t) => {
+  const operator = await addOperator(service, 'ana', ['viewer']);
+  const opened = await browser.open(t, `${service.address}/console/settings?section=sign-in`);
+  const { page, reports } = opened;
+  await page.clock.install();
+  await page.reload();
+  await signIn(opened, operator.token);
+  const renewals = async (): Promise<number> => {
+    const { body } = await service.admin.get('/api/v1/audit?event_type=session.renew&agent=operator:ana&limit=1');
+    return body.meta.total;
+  };
+  const renewal = () => page.waitForResponse((response) => /session\/renew$/.test(response.url()));
+  await page.getByText('Absolute end').waitFor();
+  await pass(page, 15);
+  assert.equal(await renewals(), 0, 'half of the time is left');
+
+  await pass(page, 7);
+  await page.keyboard.press('Shift');
+  const renewed = renewal();
+  await page.clock.fastForward(MINUTE_MS / 2);
+  assert.equal((await renewed).status(), 200);
+  assert.equal(await renewals(), 1);
+
+  await pass(page, 29);
+  const notice = page.getByRole('status').filter({ hasText: /^Your session ends in \d min, because you were idle/ });
+  await notice.waitFor();
+  assert.equal(await renewals(), 1, 'an idle session is not renewed');
+  const stayed = renewal();
+  await notice.getByRole('button', { name: 'Stay signed in' }).click();
+  assert.equal((await stayed).status(), 200);
+  await notice.waitFor({ state: 'detached' });
+
+  await pass(page, 31);
+  await page.getByText('Your session has ended. Sign in again to continue where you were.').waitFor();
+  assert.match(page.url(), /section=sign-in$/);
+  // The browser reports the status of the ended session.
+  assert.ok(reports.length > 0 && reports.every((line) => / 401 /.test(line)), reports.join('\n'));
+  reports.length = 0;
+});
+
+test('a tab follows who signs in and out in another tab, and shows nothing of the former person', async (t) => {
+  const [eve, adam] = [await addOperator(service, 'eve', ['viewer']), await addOperator(service, 'adam', ['admin'])];
+  const address = `${service.address}/console/settings?section=operators`;
+  const opened = await browser.open(t, address);
+  const { page } = opened;
+  await signIn(opened, adam.token);
+  await page.getByText('Add an operator').first().waitFor();
+  const other = await page.context().newPage();
+  await other.goto(address);
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You signed out in another tab.').waitFor();
+  await signIn({ page: other, reports: [] }, eve.token);
+  await page.getByRole('banner').getByText('eve', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('banner').getByText('adam', { exact: true }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Add an operator' }).isDisabled(), true);
+});
+
+test('a reload while the service does not answer keeps the session, and tries again', async (t) => {
+  const operator = await addOperator(service, 'ida', ['viewer']);
+  const opened = await browser.open(t, `${service.address}/console/log`);
+  const { page, reports } = opened;
+  await signIn(opened, operator.token);
+  const body = JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'The service is starting.' } });
+  await page.route(/auth\/session$/, (route) =>
+    route.fulfill({ status: 503, contentType: 'application/json', headers: { 'retry-after': '0' }, body }),
+  );
+  await page.reload();
+  await page.getByRole('alert').getByText('UNAVAILABLE').waitFor();
+  await page.unroute(/auth\/session$/);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('banner').getByText('ida', { exact: true }).waitFor();
+  assert.ok(reports.length > 0 && reports.every((line) => / 503 /.test(line)), reports.join('\n'));
+  reports.length = 0;
+});

@@ -1,0 +1,143 @@
+// The frame of the console in a real browser: signing in, the keyboard, themes, and narrow windows.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { signIn, startBrowser } from '../kit/browser.ts';
+import { addOperator } from '../kit/operators.ts';
+import { startTestService } from '../kit/service.ts';
+import { violationsOf } from './accessibility.ts';
+
+const service = await startTestService({ after });
+const browser = await startBrowser({ after });
+const at = (path: string): string => `${service.address}/console${path}`;
+
+test('a token signs in, stays out of storage and address, and its cookie ends with the sign-out', async (t) => {
+  const opened = await browser.open(t, at('/log'));
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+  await signIn(opened, service.adminToken);
+  assert.match(await page.getByRole('banner').innerText(), /admin/);
+  const kept = await page.evaluate<string>(
+    'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href])',
+  );
+  assert.equal(kept.includes(service.adminToken), false);
+  assert.equal((await page.content()).includes(service.adminToken), false);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Log' }).waitFor();
+  const cookies = () => page.context().cookies(`${service.address}/api/v1`);
+  assert.deepEqual(
+    (await cookies()).map(({ httpOnly, sameSite }) => [httpOnly, sameSite]),
+    [[true, 'Strict']],
+  );
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+  assert.deepEqual(await cookies(), []);
+});
+
+test('a wrong token is rejected with a code and a request id', async (t) => {
+  const { page, reports } = await browser.open(t, at('/'));
+  await page.getByLabel('Token').fill('lha_wrong');
+  await page.getByRole('button', { name: 'Sign in with the token' }).click();
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /UNAUTHENTICATED[\s\S]*Request/);
+  // The browser reports the status, too.
+  assert.match(reports.join('\n'), /^console: .* 401 .*$/);
+  reports.length = 0;
+});
+
+test('everything is reached by the keyboard alone', async (t) => {
+  const opened = await browser.open(t, at('/log'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByRole('heading', { name: 'Log' }).waitFor();
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Log');
+  const stops: string[] = [];
+  while (stops.length < 30 && stops.at(-1) !== 'Skip to the content') {
+    await page.keyboard.press('Shift+Tab');
+    stops.push(await page.evaluate<string>('document.activeElement.textContent'));
+  }
+  assert.ok(['Log', 'Now', 'Sign out'].every((name) => stops.includes(name)));
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate('document.activeElement.id'), 'main');
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
+  await page.keyboard.type('settings');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Settings' }).waitFor();
+  assert.equal(new URL(page.url()).pathname, '/console/settings');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Settings');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
+  await page.keyboard.type('sign out');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+});
+
+test('an operator is named with its roles, and returns to the same page after its session has ended', async (t) => {
+  const operator = await addOperator(service, 'ana', ['viewer', 'approver']);
+  const opened = await browser.open(t, at('/log?result=denied'));
+  const { page, reports } = opened;
+  await signIn(opened, operator.token);
+  assert.match(await page.getByRole('banner').innerText(), /ana viewer, approver/);
+  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await operator.delete('/auth/session');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByText('Your session has ended.').waitFor();
+  await signIn(opened, await operator.enter());
+  await page.getByRole('heading', { name: 'Log' }).waitFor();
+  assert.equal(new URL(page.url()).search, '?result=denied');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+  // The browser reports the status of the ended session.
+  assert.ok(reports.length > 0 && reports.every((line) => / 401 /.test(line)));
+  reports.length = 0;
+});
+
+test('the policy stops markup from text, and the page reports it', async (t) => {
+  const { page, reports } = await browser.open(t, at('/'));
+  await assert.rejects(page.evaluate(`document.body.innerHTML = '<b>text</b>'`), /TrustedHTML/);
+  await page.waitForFunction('true');
+  assert.match(reports.join('\n'), /violation of require-trusted-types-for/);
+  reports.length = 0;
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`every page is accessible in the ${colorScheme} theme, also at 360 pixels`, async (t) => {
+    const opened = await browser.open(t, at('/log'), { colorScheme });
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+    assert.deepEqual(await violationsOf(page), [], 'sign-in');
+    await signIn(opened, service.adminToken);
+    for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Log', 'Settings']) {
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+      assert.deepEqual(await violationsOf(page), [], name);
+    }
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
+    assert.deepEqual(await violationsOf(page), [], 'palette');
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 360, height: 740 });
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    assert.deepEqual(await violationsOf(page), [], 'narrow');
+  });
+}
+
+/** Milliseconds from the request of the page until the element can be used. */
+async function measure(page: Page, selector: string): Promise<number> {
+  await page.locator(selector).waitFor();
+  return page.evaluate<number>('performance.now()');
+}
+
+test('signing in and the first page can be used soon after they are opened', async (t) => {
+  const operator = await addOperator(service, 'eve', ['admin']);
+  const opened = await browser.open(t, at('/'));
+  const { page } = opened;
+  const signInMs = await measure(page, 'input');
+  await signIn(opened, operator.token);
+  await page.reload();
+  const nowMs = await measure(page, 'nav[aria-label="Pages"] a[aria-current]');
+  t.diagnostic(`sign-in after ${signInMs.toFixed(0)} ms, the first page after ${nowMs.toFixed(0)} ms`);
+});

@@ -1,0 +1,249 @@
+/** A vault with two agents and three operators, whose decisions about approvals run without a database. */
+import type { Agent, Authentication } from '../../../src/core/agent.ts';
+import { type Approval, type ApprovalId, type ApprovalKey, coveredParts } from '../../../src/core/approval.ts';
+import type { ApprovalFields } from '../../../src/core/approval-rule.ts';
+import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
+import { ControlState } from '../../../src/core/control.ts';
+import type { Credential } from '../../../src/core/credential.ts';
+import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
+import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
+import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/core/operations/approval-requests.ts';
+import { answerApproval, settleApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
+import { putTargets } from '../../../src/core/operations/targets.ts';
+import { type StartedUse, startUse } from '../../../src/core/operations/use.ts';
+import type { Operator, Role } from '../../../src/core/operator.ts';
+import { parsePath } from '../../../src/core/path.ts';
+import { parsePolicy } from '../../../src/core/policy.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { parseMethod, parseTargets } from '../../../src/core/target.ts';
+import { parseUrl } from '../../../src/core/upstream-url.ts';
+
+const START = Date.UTC(2026, 0, 1);
+const PATH = parsePath('openai/key');
+export const AGENTS = ['bot', 'other'] as const;
+export const OPERATORS = ['alice', 'bob', 'carol'] as const;
+const CREDENTIAL: Credential = {
+  id: 'credential' as Credential['id'],
+  path: PATH,
+  type: 'api_key' as Credential['type'],
+  description: '',
+  createdAt: 0,
+  updatedAt: 0,
+  version: 1,
+};
+
+export interface Asked {
+  readonly agent: (typeof AGENTS)[number];
+  /** Of the agent's sessions. */
+  readonly session: number;
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly body: string;
+}
+
+/** What became of a request. */
+export type Fate = 'passed' | 'pending' | 'denied' | 'timed out' | 'withdrawn' | 'no approver' | 'refused';
+
+const FATES: Readonly<Record<string, Fate>> = {
+  APPROVAL_DENIED: 'denied',
+  APPROVAL_TIMED_OUT: 'timed out',
+  APPROVAL_WITHDRAWN: 'withdrawn',
+  NO_APPROVER: 'no approver',
+};
+
+export class World {
+  readonly state: BatchState;
+  now = START;
+  seq = 0;
+
+  constructor(operators: readonly (readonly [name: string, role: Role])[], registeredBy: string | null = null) {
+    const loaded = new LoadedRows();
+    const agents = AGENTS.map((name): Agent => agentOf(name, 'key 1', registeredBy));
+    for (const { id, name } of agents) {
+      for (const session of [0, 1]) {
+        const tokenHash = `${name} ${session}` as TokenHash;
+        loaded.sessions.set(tokenHash, { tokenHash, agentId: id, issuedAt: 0, expiresAt: START + 1e9 });
+      }
+    }
+    loaded.credentials.set(PATH, CREDENTIAL);
+    const content = new Secret('sk-hidden');
+    loaded.putVersion(CREDENTIAL.id, { version: 1, type: CREDENTIAL.type, createdAt: 0, content });
+    const people = operators.map(([name, role]): Operator => {
+      const tokenHash = name as TokenHash;
+      const id = name as AgentId;
+      loaded.sessions.set(tokenHash, {
+        tokenHash,
+        agentId: id,
+        issuedAt: 0,
+        expiresAt: START + 1e9,
+        endsAt: START + 1e9,
+      });
+      return operatorOf(name, role);
+    });
+    this.state = new BatchState(new ControlState(agents, [], people), loaded, {
+      adminMayRetrieve: true,
+      versionsKept: 10,
+    });
+  }
+
+  pass(ms: number): void {
+    this.now += ms;
+  }
+
+  decide<R>(operation: Operation<R>): Outcome<R> {
+    this.seq += 1;
+    const ids = { entryId: `entry ${this.seq}` as EntryId, newId: () => `id ${this.seq}` };
+    const outcome = operation.decide(this.state, { now: this.now, seq: this.seq, ...ids });
+    for (const change of outcome.changes) this.state.apply(change);
+    return outcome;
+  }
+
+  policy(name: string, approval: ApprovalFields | undefined, maxTtlSeconds = 300): void {
+    const fields = { principal: 'agent:*', resources: ['openai/*'], actions: ['use'], maxTtlSeconds, approval };
+    this.state.apply({ kind: 'putPolicy', policy: { ...parsePolicy({ name, ...fields }), createdAt: 0 } });
+  }
+
+  targets(methods: readonly string[]): void {
+    const targets = parseTargets([
+      { origin: 'https://api.openai.com', methods },
+      { origin: 'https://eu.openai.com', methods },
+    ]);
+    this.decide(putTargets(contextOf({ kind: 'admin' }), { path: PATH, service: null, targets, placement: BEARER }));
+  }
+
+  rotate(agent: (typeof AGENTS)[number], key: string): void {
+    const known = this.state.control.agentByName(agent as AgentName);
+    if (known !== null) this.state.apply({ kind: 'putAgent', agent: { ...known, publicKey: key as PublicKey } });
+  }
+
+  /** With a grace time, as the route does. */
+  rotateBy(agent: (typeof AGENTS)[number], key: string, operator: string): void {
+    const known = this.state.control.agentByName(agent as AgentName);
+    if (known === null) return;
+    const names = [...(known.registeredBy ?? []), operator as OperatorName];
+    const former = known.publicKey === key ? (known.formerPublicKey ?? null) : known.publicKey;
+    const rotated = { ...known, publicKey: key as PublicKey, formerPublicKey: former, registeredBy: names };
+    this.state.apply({ kind: 'putAgent', agent: rotated });
+  }
+
+  /** A try of a request that waits for the approval already, with the same ask. */
+  askAgain(asked: Asked, awaited: ApprovalId) {
+    return this.ask(asked, awaited, awaited);
+  }
+
+  /** As the vault does: asks once it learns that an approval is needed. `awaited` is what the request waits for. */
+  ask(
+    asked: Asked,
+    awaited: ApprovalId | null = null,
+    own: ApprovalId | null = null,
+  ): { fate: Fate; id: ApprovalId | null; code: string | null } {
+    const { agent, session } = asked;
+    const context = contextOf({
+      kind: 'session',
+      tokenHash: `${agent} ${session}` as TokenHash,
+      agentName: agent as AgentName,
+    });
+    const request = { method: parseMethod(asked.method), url: parseUrl(asked.url) };
+    const order = { path: PATH, request, ttlSeconds: null, purpose: null };
+    const attempt = (ask: ApprovalAsk | null) => this.decide(startUse(context, order, new Map(), ask));
+    let outcome = attempt(null);
+    const needed = undecidedOf(outcome);
+    if (needed?.approval === 'needed') {
+      const covered = needed.request === null ? null : { use: needed.request, bodyDigest: asked.body };
+      outcome = attempt({
+        id: own ?? (`approval ${String(this.seq).padStart(6, '0')}` as ApprovalId),
+        nonce: `nonce ${this.seq}`,
+        key: JSON.stringify(coveredParts(needed.agentId, 'use', PATH, needed.terms, covered)) as ApprovalKey,
+        needed,
+        sealedRequest: new Uint8Array(),
+        awaited,
+        digestOf: (text) => text,
+      });
+    }
+    return fateOf(outcome);
+  }
+
+  /** The status of the response, or the code of the error. */
+  answer(operator: string, id: ApprovalId, isApproved: boolean, nonce = this.approval(id)?.nonce ?? ''): string {
+    const context = operatorContext(operator);
+    const answer = { isApproved, nonce, reason: null };
+    return resultOf(this.decide(answerApproval(context, { id, path: PATH }, answer, (text) => text)));
+  }
+
+  withdraw(who: Context, id: ApprovalId): string {
+    return resultOf(this.decide(withdrawApproval(who, { id, path: PATH })));
+  }
+
+  settle(id: ApprovalId): void {
+    this.decide(settleApproval({ id, path: PATH }, (text) => text));
+  }
+
+  approval(id: ApprovalId): Approval | null {
+    return this.state.approval(id);
+  }
+}
+
+const BEARER = { kind: 'bearer' as const };
+
+const contextOf = (authentication: Authentication): Context => ({
+  authentication,
+  requestId: 'r',
+  remoteAddr: null,
+});
+
+export function operatorContext(name: string): Context {
+  if (name === 'admin') return contextOf({ kind: 'admin' });
+  const agentName = `operator:${name}` as OperatorName;
+  return contextOf({ kind: 'operator', tokenHash: name as TokenHash, agentName });
+}
+
+export function agentContext(name: string, session = 0): Context {
+  return contextOf({ kind: 'session', tokenHash: `${name} ${session}` as TokenHash, agentName: name as AgentName });
+}
+
+function agentOf(name: string, key: string, registeredBy: string | null): Agent {
+  return {
+    id: `id of ${name}` as AgentId,
+    name: name as AgentName,
+    description: '',
+    publicKey: key as PublicKey,
+    registeredAt: 0,
+    sessionsEndedAt: null,
+    registeredBy: registeredBy === null ? null : [registeredBy as OperatorName],
+  };
+}
+
+export function operatorOf(name: string, role: Role): Operator {
+  return {
+    id: name as AgentId,
+    name: `operator:${name}` as OperatorName,
+    description: '',
+    roles: [role],
+    publicKey: 'key' as PublicKey,
+    passkeys: [],
+    identity: null,
+    addedAt: 0,
+    sessionsEndedAt: null,
+  };
+}
+
+function undecidedOf(outcome: Outcome<StartedUse | Undecided>): Undecided | null {
+  if (!('reply' in outcome.response)) return null;
+  const { reply } = outcome.response;
+  return isUndecided(reply) ? reply : null;
+}
+
+function fateOf(outcome: Outcome<StartedUse | Undecided>): ReturnType<World['ask']> {
+  const { response } = outcome;
+  if ('error' in response) {
+    const { code, approvalId = null } = response.error;
+    return { fate: FATES[code] ?? 'refused', id: approvalId as ApprovalId | null, code };
+  }
+  const undecided = undecidedOf(outcome);
+  if (undecided === null) return { fate: 'passed', id: null, code: null };
+  return { fate: 'pending', id: undecided.approval === 'pending' ? undecided.id : null, code: null };
+}
+
+function resultOf({ response }: Outcome<unknown>): string {
+  return 'error' in response ? response.error.code : 'ok';
+}

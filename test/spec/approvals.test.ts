@@ -1,0 +1,265 @@
+// Approvals over HTTP: what waits, what is shown, and what an answer does. SOURCE: docs/approvals.md.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startUpstream } from '../broker/upstream.ts';
+import type { Client } from '../kit/client.ts';
+import { addOperator, newOperatorKey } from '../kit/operators.ts';
+import { startTestService } from '../kit/service.ts';
+import { exchange, storeWithTargets, VALUE } from '../kit/use.ts';
+
+const HOLD_MS = 1000;
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: HOLD_MS });
+const { admin } = service;
+const upstream = await startUpstream({ after }, (request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.on('end', () => response.end(`got ${Buffer.concat(chunks)}`));
+});
+const origin = `https://127.0.0.1:${upstream.port}`;
+const alice = await addOperator(service, 'alice', ['approver']);
+await storeWithTargets(service, 'llm/key', upstream);
+
+/** An agent with its own policy. */
+async function agentWith(name: string, approval: object, actions: readonly string[] = ['use']) {
+  const agent = await service.agent(name);
+  const policy = { principal: `agent:${name}`, resources: ['llm/*'], actions, approval };
+  const put = await admin.put(`/api/v1/policies/of-${name}`, policy);
+  assert.equal(put.status, 200, put.text);
+  return agent;
+}
+
+const call = (client: Client, body: string | undefined = '{"n":1}', url = `${origin}/v1/messages?beta=true`) =>
+  client.post('/api/v1/use', {
+    path: 'llm/key',
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/json' },
+    purpose: 'a weekly report',
+    ...(body === undefined ? {} : { body }),
+  });
+
+type Answer = Awaited<ReturnType<Client['get']>>;
+const dataOf = ({ text }: Answer) => JSON.parse(text).data;
+const errorOf = ({ text }: Answer) => JSON.parse(text).error;
+
+/** The newest pending approval of the agent, once it is there. */
+async function pendingOf(agent: string) {
+  for (;;) {
+    const [found] = dataOf(await alice.get(`/api/v1/approvals?status=pending&agent=${agent}`));
+    if (found !== undefined) return found;
+    await sleep(10);
+  }
+}
+const approve = ({ approval_id: id, nonce }: { approval_id: string; nonce: string }, by: Client = alice) =>
+  by.post(`/api/v1/approvals/${id}/approve`, { nonce });
+
+test('a request waits without a byte sent, is shown as it is, and passes when it is approved', async () => {
+  const agent = await agentWith('waits', { for: 'use' });
+  const before = upstream.requests.length;
+  const held = call(agent);
+  const { approval_id: id, nonce } = await pendingOf('waits');
+  const shown = dataOf(await alice.get(`/api/v1/approvals/${id}`));
+  assert.deepEqual(
+    [shown.agent_name, shown.action, shown.path, shown.purpose, shown.policy_names, shown.quorum, shown.status],
+    ['waits', 'use', 'llm/key', 'a weekly report', ['of-waits'], 1, 'pending'],
+  );
+  const { body_sha256: digest, ...request } = shown.request;
+  assert.match(digest, /^[0-9a-f]{64}$/);
+  assert.deepEqual(request, {
+    headers: [{ name: 'content-type', value: 'application/json' }],
+    opens_websocket: false,
+    method: 'POST',
+    url: `${origin}/v1/messages?beta=true`,
+    content_type: 'application/json',
+    body: '{"n":1}',
+    body_encoding: 'utf8',
+    body_bytes: 7,
+    truncated: false,
+  });
+  assert.equal(
+    shown.covers,
+    `This exact POST request to ${origin}/v1/messages with llm/key by agent:waits, once, within 5 minutes.`,
+  );
+  assert.equal(upstream.requests.length, before);
+  const answered = dataOf(await approve({ approval_id: id, nonce }));
+  assert.deepEqual([answered.status, answered.approvals[0].operator], ['approved', 'operator:alice']);
+  const passed = await held;
+  assert.equal(passed.status, 200, passed.text);
+  assert.equal(dataOf(passed).body, 'got {"n":1}');
+  assert.equal(upstream.requests.at(-1)?.headers.authorization, `Bearer ${VALUE}`);
+  const entries = dataOf(await admin.get('/api/v1/audit?limit=4'));
+  const [, intent, answer, asked] = entries;
+  assert.deepEqual(
+    [asked.event_type, asked.agent_name, asked.resource, asked.policy_name, asked.target_path],
+    ['approval.request', 'waits', `approval:${id}`, 'of-waits', '/v1/messages'],
+  );
+  assert.deepEqual(
+    [answer.event_type, answer.agent_name, answer.resource],
+    ['approval.approve', 'operator:alice', `approval:${id}`],
+  );
+  assert.equal(intent.reason, `a weekly report; approved by operator:alice (approval:${id})`);
+  const verified = dataOf(await admin.get('/api/v1/audit/verify?state=true'));
+  assert.deepEqual([verified.valid, verified.state.problem_count], [true, 0]);
+});
+
+test('after the hold it is 503 with a sentence, and the same request again goes on waiting', async () => {
+  const agent = await agentWith('patient', { for: 'use' });
+  const first = await call(agent);
+  assert.deepEqual([first.status, first.headers.get('retry-after')], [503, '1']);
+  const { code, message, approval_id: id } = errorOf(first);
+  assert.equal(code, 'APPROVAL_PENDING');
+  assert.equal(first.headers.get('x-leasehold-approval'), id);
+  assert.match(message, /none has answered yet\. This is not a refusal/);
+  const second = call(agent);
+  const pending = await pendingOf('patient');
+  assert.equal(pending.approval_id, id);
+  await approve(pending);
+  assert.equal((await second).status, 200);
+  assert.equal(errorOf(await call(agent)).code, 'APPROVAL_PENDING');
+});
+
+test('an approval that comes between two tries lets the next one pass, and only that request', async () => {
+  const agent = await agentWith('late', { for: 'use' });
+  await call(agent);
+  await approve(await pendingOf('late'));
+  const changed = await call(agent, '{"n":2}');
+  assert.equal(errorOf(changed).code, 'APPROVAL_PENDING');
+  assert.equal((await call(agent)).status, 200);
+});
+
+test('the five outcomes are told apart', async () => {
+  const agent = await agentWith('unlucky', { for: 'use', timeout: 2 });
+  const denied = call(agent, 'denied');
+  const { approval_id: id, nonce } = await pendingOf('unlucky');
+  const deny = await alice.post(`/api/v1/approvals/${id}/deny`, { nonce, reason: 'not on a Friday' });
+  assert.equal(dataOf(deny).status, 'denied');
+  const refusal = await denied;
+  assert.deepEqual([refusal.status, errorOf(refusal).code], [403, 'APPROVAL_DENIED']);
+  assert.match(errorOf(refusal).message, /denied by operator:alice: not on a Friday/);
+
+  const withdrawn = call(agent, 'withdrawn');
+  const mine = await pendingOf('unlucky');
+  assert.equal((await agent.delete(`/api/v1/approvals/${mine.approval_id}`)).status, 204);
+  assert.equal(errorOf(await withdrawn).code, 'APPROVAL_WITHDRAWN');
+
+  await call(agent, 'slow');
+  await sleep(2000 - HOLD_MS + 100);
+  const late = await call(agent, 'slow');
+  assert.deepEqual([late.status, errorOf(late).code], [403, 'APPROVAL_TIMED_OUT']);
+  assert.match(errorOf(late).message, /This is not a refusal/);
+
+  await admin.put('/api/v1/policies/of-unlucky', {
+    principal: 'agent:unlucky',
+    resources: ['llm/*'],
+    actions: ['use'],
+    approval: { for: 'use', quorum: 5 },
+  });
+  const hopeless = await call(agent, 'five');
+  assert.deepEqual([hopeless.status, errorOf(hopeless).code], [403, 'NO_APPROVER']);
+  // The service records an end that no answer caused.
+  for (let tries = 0; ; tries++) {
+    const [entry] = dataOf(await admin.get('/api/v1/audit?event_type=approval.timeout&agent=unlucky'));
+    if (entry !== undefined) break;
+    assert.ok(tries < 50, 'the timeout was not recorded');
+    await sleep(100);
+  }
+});
+
+test('a retrieval waits too, is never remembered, and issues no lease before', async () => {
+  const agent = await agentWith('reader', { for: 'retrieve' }, ['retrieve']);
+  const held = agent.get('/api/v1/credentials/llm/key');
+  const pending = await pendingOf('reader');
+  assert.deepEqual(dataOf(await agent.get('/api/v1/leases')), []);
+  assert.equal(pending.covers, 'One retrieval of llm/key by agent:reader, which then has the value.');
+  assert.equal(dataOf(await alice.get(`/api/v1/approvals/${pending.approval_id}`)).request, null);
+  await approve(pending);
+  assert.equal(dataOf(await held).value, VALUE);
+  assert.equal(errorOf(await agent.get('/api/v1/credentials/llm/key')).code, 'APPROVAL_PENDING');
+});
+
+test('at a base URL the body is sent after the approval, and the error is marked as ours', async () => {
+  const agent = await agentWith('sdk', { for: 'use', each: 'endpoint', scope: '2 uses' });
+  const send = (body: string) =>
+    exchange(
+      service.address,
+      '/use/llm/key/-/v1/messages',
+      { authorization: `Bearer ${agent.token}` },
+      { method: 'POST', body },
+    );
+  const pending = await send('one');
+  assert.deepEqual([pending.response.statusCode, pending.response.headers['x-leasehold-error']], [503, '1']);
+  await pending.text();
+  await approve(await pendingOf('sdk'));
+  for (const body of ['one', 'another']) {
+    const passed = await send(body);
+    assert.deepEqual([passed.response.statusCode, await passed.text()], [200, `got ${body}`]);
+  }
+  assert.equal((await send('third')).response.statusCode, 503);
+  const large = await send('x'.repeat(1024 * 1024 + 1));
+  assert.equal(large.response.statusCode, 413);
+});
+
+test('agents see their own approvals and no answers are theirs; viewers see no request', async () => {
+  const agent = await agentWith('own', { for: 'use' });
+  const other = await agentWith('nosy', { for: 'use' });
+  const viewer = await addOperator(service, 'vic', ['viewer']);
+  await call(agent);
+  const pending = await pendingOf('own');
+  const path = `/api/v1/approvals/${pending.approval_id}`;
+  assert.equal((await agent.get(path)).status, 200);
+  assert.equal((await other.get(path)).status, 404);
+  assert.deepEqual(dataOf(await other.get('/api/v1/approvals')), []);
+  assert.equal((await viewer.get(path)).status, 403);
+  assert.equal((await viewer.get('/api/v1/approvals?status=pending&agent=own')).status, 200);
+  assert.equal((await approve(pending, agent)).status, 403);
+  assert.equal((await approve(pending, viewer)).status, 403);
+  assert.equal((await alice.post(`${path}/approve`, { nonce: 'guessed' })).status, 400);
+  assert.equal((await other.delete(path)).status, 404);
+  assert.equal((await agent.delete(path)).status, 204);
+});
+
+test('an editor lifts no approval that a policy within its reach demands', async () => {
+  const editor = await addOperator(service, 'ed', ['editor'], { 'llm/*': ['use'] });
+  await agentWith('bound', { for: 'use' });
+  const path = '/api/v1/policies/of-bound';
+  const without = { principal: 'agent:bound', resources: ['llm/*'], actions: ['use'] };
+  for (const answer of [await editor.put(path, without), await editor.delete(path)]) {
+    assert.equal(answer.status, 403, answer.text);
+    assert.match(errorOf(answer).message, /a policy that demands an approval/);
+  }
+  const own = { ...without, name: 'of-ed', approval: { for: 'use', quorum: 2 } };
+  assert.equal((await editor.post('/api/v1/policies', own)).status, 201);
+});
+
+test('an editor that needs an approval gives nothing away without that demand', async () => {
+  const editor = await addOperator(service, 'ned', ['editor']);
+  const demand = { for: 'retrieve', quorum: 2 };
+  const bound = { principal: 'operator:ned', resources: ['llm/*'], actions: ['retrieve', 'store'], approval: demand };
+  assert.equal((await admin.put('/api/v1/policies/of-ned', bound)).status, 200);
+  const grant = { name: 'mine', principal: 'agent:mine', resources: ['llm/key'], actions: ['retrieve'] };
+  for (const approval of [undefined, { for: 'retrieve' }]) {
+    const answer = await editor.post('/api/v1/policies', { ...grant, ...(approval === undefined ? {} : { approval }) });
+    assert.equal(answer.status, 403, answer.text);
+    assert.match(errorOf(answer).message, /only with the same demand for an approval/);
+  }
+  assert.equal((await editor.post('/api/v1/policies', { ...grant, approval: demand })).status, 201);
+  const { publicKey: public_key } = newOperatorKey();
+  assert.equal((await editor.post('/api/v1/agents', { name: 'mine', public_key })).status, 201);
+  await admin.put('/api/v1/policies/open', { ...grant, name: undefined, principal: 'agent:other' });
+  assert.equal((await editor.post('/api/v1/agents', { name: 'other', public_key })).status, 403);
+});
+
+test('a header that changes what a request does is shown and bound; one of tracing is neither', async () => {
+  const agent = await agentWith('headed', { for: 'use' });
+  const send = (headers: Record<string, string>) =>
+    agent.post('/api/v1/use', { path: 'llm/key', method: 'POST', url: `${origin}/v1/charges`, headers, body: 'x' });
+  await send({ 'Stripe-Account': 'acct_good', traceparent: '00-1' });
+  const pending = await pendingOf('headed');
+  const { request } = dataOf(await alice.get(`/api/v1/approvals/${pending.approval_id}`));
+  assert.deepEqual(request.headers, [{ name: 'stripe-account', value: 'acct_good' }]);
+  assert.equal(request.opens_websocket, false);
+  await approve(pending);
+  assert.equal(errorOf(await send({ 'Stripe-Account': 'acct_evil' })).code, 'APPROVAL_PENDING');
+  assert.equal((await send({ 'stripe-account': 'acct_good', traceparent: '00-2' })).status, 200);
+});

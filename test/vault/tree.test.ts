@@ -1,0 +1,57 @@
+// Directories with more credentials than a statement reads, and more than a response counts.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { storeCredential } from '../../src/vault/credentials.ts';
+import { readTree } from '../../src/vault/tree.ts';
+import { admin, openVault } from './fixture.ts';
+
+const LARGE = 700;
+
+test('large directories are counted completely, or not at all', async (t) => {
+  const vault = await openVault(t);
+  const paths = [
+    'a',
+    ...Array.from({ length: LARGE }, (_, number) => `b/${number % 3}/${number}`),
+    'b',
+    'b-c/d',
+    'c/e',
+    'd',
+  ];
+  await Promise.all(
+    paths.map((path) => {
+      const request = { path: path as CredentialPath, value: new Secret('v'), onlyIfNew: true };
+      return storeCredential(vault, admin(), { ...request, type: undefined, description: undefined });
+    }),
+  );
+  const read = async (prefix: string | null, limit: number, after: string | null, maxCounted?: number) => {
+    const request = { prefix: prefix as CredentialPath | null, limit, after };
+    const { entries, next } = await readTree(vault, admin(), request, maxCounted);
+    return [entries.map(({ path, directory }) => [path, directory === null ? 'here' : directory.credentials]), next];
+  };
+  const first = [
+    ['a', 'here'],
+    ['b', 'here'],
+    ['b-c', 1],
+    ['b', LARGE],
+    ['c', 1],
+    ['d', 'here'],
+  ];
+  assert.deepEqual(await read(null, 100, null), [first, null]);
+  assert.deepEqual(await read(null, 4, null), [first.slice(0, 4), 'b/']);
+  assert.deepEqual(await read(null, 4, 'b/'), [first.slice(4), null]);
+  const thirds = [
+    ['b/0', Math.ceil(LARGE / 3)],
+    ['b/1', Math.floor(LARGE / 3)],
+    ['b/2', Math.floor(LARGE / 3)],
+  ];
+  assert.deepEqual(await read('b', 100, null), [thirds, null]);
+  assert.deepEqual(await read('b', 1, 'b/0/'), [[thirds[1]], 'b/1/']);
+  // A fast step may have counted the directory before the limit is checked.
+  const [bounded, next] = await read(null, 100, null, 1);
+  const uncounted = first.map(([path, count]) => [path, path === 'b' && count === LARGE ? null : count]);
+  assert.ok([uncounted, first].some((wanted) => JSON.stringify(bounded) === JSON.stringify(wanted)));
+  assert.equal(next, null);
+});
