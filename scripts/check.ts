@@ -57,8 +57,8 @@ function runTool(tool: Tool): Promise<boolean> {
   });
 }
 
-/** Runs the jobs, a limited number at a time, until it is stopped. Resolves to their results. */
-async function runAll<T>(work: readonly (() => Promise<T>)[]): Promise<T[]> {
+/** Runs the work, a limited number at a time, until it is stopped. Resolves to the results. */
+async function runAll<T>(work: readonly (() => Promise<T>)[], atOnce: number): Promise<T[]> {
   const results: T[] = [];
   const waiting = work.values();
   const takeAll = async (): Promise<void> => {
@@ -67,7 +67,7 @@ async function runAll<T>(work: readonly (() => Promise<T>)[]): Promise<T[]> {
       results.push(await begin());
     }
   };
-  await Promise.all(Array.from({ length: JOBS_AT_ONCE }, takeAll));
+  await Promise.all(Array.from({ length: atOnce }, takeAll));
   return results;
 }
 
@@ -109,14 +109,18 @@ async function runEverything(
   try {
     const environment = server?.environment ?? {};
     const results: JobResult[] = [];
-    const verdicts = await runAll<boolean>([
-      ...tools.map((tool) => () => runTool(tool)),
-      ...jobsFor(passes).map((job) => async () => {
-        const result = await reportJob(job, { ...options, environment });
-        results.push(result);
-        return result.isGreen;
-      }),
-    ]);
+    const begin = (job: Job) => async (): Promise<boolean> => {
+      const result = await reportJob(job, { ...options, environment });
+      results.push(result);
+      return result.isGreen;
+    };
+    const jobs = jobsFor(passes);
+    const shared = jobs.filter(({ isAlone }) => !isAlone);
+    const alone = jobs.filter(({ isAlone }) => isAlone);
+    const verdicts = [
+      ...(await runAll([...tools.map((tool) => () => runTool(tool)), ...shared.map(begin)], JOBS_AT_ONCE)),
+      ...(await runAll(alone.map(begin), 1)),
+    ];
     const summaries = passes.map((pass) => describePass(pass, results));
     if (!options.isVerbose) console.log(`\n${describeDirectories(results).join('\n')}\n`);
     for (const { line } of summaries) console.log(line);

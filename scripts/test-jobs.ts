@@ -1,6 +1,6 @@
 /**
  * Groups test files into processes. Files of one directory share a process, a few at a time, because starting a process
- * takes longer than running most files. A file that changes or measures process-wide state gets a separate process.
+ * takes longer than running most files. A file that compares rates runs when nothing else does, after the others.
  */
 import path from 'node:path';
 import type { Pass, StoreName } from './test-matrix.ts';
@@ -9,8 +9,10 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** Bounds how long one process runs, so that the last one does not run alone for long. */
 const MAX_FILES = 16;
 
-/** Test files with a separate process, each with the reason. `test/conventions/jobs.test.ts` checks that they exist. */
-export const ALONE: Readonly<Record<string, string>> = {};
+/** Test files that run while no other does, each with the reason. */
+export const ALONE: Readonly<Record<string, string>> = {
+  'test/hostile/fairness.long.test.ts': 'compares rates of services that share the processors with the attacker',
+};
 
 /** The directories whose jobs take longest, the longest first. They start first, so that none runs alone at the end. */
 const STARTED_FIRST = [
@@ -31,6 +33,7 @@ export interface Job {
   readonly store: StoreName;
   /** Files of one directory. */
   readonly files: readonly string[];
+  readonly isAlone: boolean;
 }
 
 const nameOf = (file: string): string => path.relative(ROOT, file).split(path.sep).join('/');
@@ -40,17 +43,21 @@ function rankOf(file: string): number {
   return rank === -1 ? STARTED_FIRST.length : rank;
 }
 
-/** Returns the jobs in the order in which they start. */
+/** Returns the jobs in the order in which they start, those that run alone last. */
 export function jobsFor(passes: readonly Pass[]): Job[] {
   const jobs = passes.flatMap(({ store, files }) => {
     const [alone = [], shared = []] = [true, false].map((isAlone) =>
       files.filter((file) => Object.hasOwn(ALONE, nameOf(file)) === isAlone),
     );
     const directories = Map.groupBy(shared.toSorted(), path.dirname).values();
-    const groups = [...directories.flatMap(split), ...alone.map((file) => [file])];
-    return groups.map((group): Job => ({ store, files: group }));
+    return [
+      ...directories.flatMap(split).map((group): Job => ({ store, files: group, isAlone: false })),
+      ...alone.map((file): Job => ({ store, files: [file], isAlone: true })),
+    ];
   });
-  return jobs.toSorted((a, b) => rankOf(a.files[0] ?? '') - rankOf(b.files[0] ?? ''));
+  return jobs.toSorted(
+    (a, b) => Number(a.isAlone) - Number(b.isAlone) || rankOf(a.files[0] ?? '') - rankOf(b.files[0] ?? ''),
+  );
 }
 
 /** Splits files into groups of about the same size. */

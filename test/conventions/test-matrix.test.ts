@@ -105,16 +105,21 @@ test('a selected store is the only one, and one that does not exist is rejected'
   assert.throws(() => passesFor(two, 'oracle'), /must be sqlite or postgres/);
 });
 
-test('each file of a pass runs in one process, with files of its directory, or alone if it is named', () => {
-  const passes = passesFor(files, undefined);
-  const jobs = jobsFor(passes);
-  for (const { store, files: own } of passes) {
-    const run = jobs.filter((job) => job.store === store).flatMap((job) => job.files);
-    assert.deepEqual(run.toSorted(), own.toSorted());
-  }
-  for (const job of jobs) assert.equal(new Set(job.files.map(path.dirname)).size, 1);
-  for (const name of Object.keys(ALONE)) {
-    const alone = jobs.filter((job) => job.files.includes(path.join(ROOT, name)));
-    assert.ok(alone.length > 0 && alone.every((job) => job.files.length === 1), name);
+test('each file of a pass runs in one process with files of its directory, or last and alone if it is named', () => {
+  for (const kind of ['usual', 'long'] as const) {
+    const passes = passesFor(files, undefined, kind);
+    const jobs = jobsFor(passes);
+    for (const { store, files: own } of passes) {
+      const run = jobs.filter((job) => job.store === store).flatMap((job) => job.files);
+      assert.deepEqual(run.toSorted(), own.toSorted());
+    }
+    for (const job of jobs) assert.equal(new Set(job.files.map(path.dirname)).size, 1);
+    const firstAlone = jobs.findIndex(({ isAlone }) => isAlone);
+    const last = firstAlone === -1 ? [] : jobs.slice(firstAlone);
+    assert.ok(last.every(({ isAlone, files: own }) => isAlone && own.length === 1));
+    const alone = files.filter((file) => Object.hasOwn(ALONE, path.relative(ROOT, file)));
+    assert.equal(alone.length, Object.keys(ALONE).length, 'each name exists');
+    const expected = passes.flatMap(({ files: own }) => own.filter((file) => alone.includes(file)));
+    assert.deepEqual(last.flatMap((job) => job.files).toSorted(), expected.toSorted());
   }
 });
