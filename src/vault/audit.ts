@@ -6,7 +6,9 @@ import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit } from '../core/operations/audit.ts';
 import type { AuditFilter } from '../store/queries.ts';
+import type { Store } from '../store/sql-store.ts';
 import type { Head } from '../store/store.ts';
+import type { LogColumns } from './log-columns.ts';
 import { type PageRequest, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 import { scanEntries } from './verification/scan-entries.ts';
@@ -83,24 +85,36 @@ async function readMatches(vault: Vault, range: SeqRange, query: EntryQuery, pag
   return { entries, total };
 }
 
+type MatchingStore = Pick<Store, 'matchEntries'>;
+
 /** Visits the matching entries in order: those in memory by their columns, the others in the database. */
-async function visitMatches(
-  vault: Vault,
+export async function visitMatches(
+  { store, logColumns }: { readonly store: MatchingStore; readonly logColumns: LogColumns },
   { from, to }: SeqRange,
   query: EntryQuery,
   add: (seq: number) => void,
 ): Promise<void> {
-  const { logColumns } = vault;
-  const covered = await logColumns.cover(from, to, Number.POSITIVE_INFINITY);
-  const inMemory = () =>
-    logColumns.visit({ from: covered, to, order: query.order }, query, (_kind, _at, seq) => add(seq));
-  const inDatabase = () => scanMatches(vault, { from, to: covered - 1 }, query, add);
-  for (const part of query.order === 'asc' ? [inDatabase, inMemory] : [inMemory, inDatabase]) await part();
+  const { order } = query;
+  const cover = (low: number): Promise<number> => logColumns.cover(low, to, Number.POSITIVE_INFINITY);
+  const inMemory = (low: number) => logColumns.visit({ from: low, to, order }, query, (_kind, _at, seq) => add(seq));
+  if (order === 'desc') {
+    const covered = await cover(from);
+    await inMemory(covered);
+    await scanMatches(store, { from, to: covered - 1 }, query, add);
+    return;
+  }
+  // While the database is scanned, memory may drop the entries that would follow: the next scan reads these.
+  let low = from;
+  for (let covered = await cover(low); covered > low; covered = await cover(low)) {
+    await scanMatches(store, { from: low, to: covered - 1 }, query, add);
+    low = covered;
+  }
+  await inMemory(low);
 }
 
 /** Scans the range in steps. */
 async function scanMatches(
-  { store }: Vault,
+  store: MatchingStore,
   { from, to }: SeqRange,
   query: EntryQuery,
   add: (seq: number) => void,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EntryColumns } from '../../src/store/log-columns.ts';
 import type { AuditFilter } from '../../src/store/queries.ts';
+import { visitMatches } from '../../src/vault/audit.ts';
 import { LogColumns, MAX_ENTRIES } from '../../src/vault/log-columns.ts';
 
 const KIND = { eventType: 'credential.retrieve', action: 'retrieve', agentName: 'ci', result: 'allowed' };
@@ -21,7 +22,7 @@ interface Texts {
 
 function startLog(stepRows: number, { toTimestamp = isoOf, toResource = () => 'a', toAgent = () => 'ci' }: Texts = {}) {
   let [read, matched] = [0, 0];
-  const columns = new LogColumns({
+  const store: ConstructorParameters<typeof LogColumns>[0] = {
     async matchEntries({ resource }, from, to) {
       const seqs = Array.from({ length: to - from + 1 }, (_, index) => from + index);
       matched += seqs.length;
@@ -43,7 +44,8 @@ function startLog(stepRows: number, { toTimestamp = isoOf, toResource = () => 'a
       const next = order === 'asc' ? high + 1 : low - 1;
       return { rows, next: next > to || next < from ? null : next };
     },
-  });
+  };
+  const columns = new LogColumns(store);
   const visited = async (from: number, to: number, order: 'asc' | 'desc', filter: AuditFilter = ALL) => {
     const seqs: number[] = [];
     await columns.visit({ from, to, order }, filter, (_, at, seq) => {
@@ -52,7 +54,7 @@ function startLog(stepRows: number, { toTimestamp = isoOf, toResource = () => 'a
     });
     return seqs;
   };
-  return { columns, visited, read: () => read, matched: () => matched };
+  return { store, columns, visited, read: () => read, matched: () => matched };
 }
 
 test('each entry is read once, from the end, and new ones when they are needed', async () => {
@@ -96,6 +98,30 @@ test('the oldest entries are dropped, and never more are held than the limit', a
   assert.ok(later > low, String(later));
   assert.equal((await visited(later, end + 20_000, 'desc')).length, end + 20_000 - later + 1);
   await columns.stop();
+});
+
+test('a filtered list, oldest first, has every entry although memory drops some while the database is scanned', async () => {
+  const { store, columns } = startLog(100_000, { toTimestamp: () => '2026-01-01T00:00:00.000Z' });
+  const end = MAX_ENTRIES + 10_000;
+  let newest = end;
+  const growing: typeof store = {
+    ...store,
+    async matchEntries(filter, from, to, order) {
+      if (newest === end) {
+        newest += 20_000;
+        await columns.cover(end, newest, FOREVER);
+      }
+      return store.matchEntries(filter, from, to, order);
+    },
+  };
+  const query = { ...ALL, resource: 'a', since: null, until: null, after: 0, before: null, order: 'asc' as const };
+  let next = 1;
+  await visitMatches({ store: growing, logColumns: columns }, { from: 1, to: end }, query, (seq) => {
+    if (seq !== next) assert.fail(`entry ${seq} follows ${next - 1}`);
+    next += 1;
+  });
+  assert.equal(next, end + 1);
+  assert.ok((await columns.cover(1, newest, FOREVER)) > 10_000 + 4096, 'memory has dropped entries');
 });
 
 test('resources beyond the limit are matched in the database, block by block', async () => {
