@@ -42,9 +42,11 @@ test('a filter without entries teaches the next step, and an address with filter
   await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('button', { name: 'Clear filters' }).click();
+  assert.equal(await page.getByRole('combobox', { name: 'Agent' }).inputValue(), '');
   await page.getByLabel('Event').fill('service.start');
   await page.keyboard.press('Enter');
-  await page.getByText('1 entries').first().waitFor();
+  await page.getByText('1 entry', { exact: true }).first().waitFor();
+  assert.equal(await page.evaluate('document.activeElement.value'), 'service.start', 'the focus stays in the filter');
   assert.match(page.url(), /\?event_type=service\.start$/);
   const grid = page.getByRole('grid');
   await grid.getByRole('row').nth(1).waitFor();
@@ -129,7 +131,7 @@ test('the numbers of the facets are filters', async (t) => {
   const facet = group.getByRole('button', { name: /^service\.start 1$/ });
   await facet.click();
   assert.match(page.url(), /event_type=service\.start/);
-  await page.getByText('1 entries').first().waitFor();
+  await page.getByText('1 entry').first().waitFor();
   await group.getByRole('button', { name: /^service\.start 1$/, pressed: true }).click();
   assert.doesNotMatch(page.url(), /event_type/);
 });

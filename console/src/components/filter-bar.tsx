@@ -48,7 +48,7 @@ export function FilterBar({ fields, label }: { readonly fields: readonly FilterF
     <search className="filters" aria-label={label}>
       {fields.map((field) => (
         <Filter
-          key={`${field.name}:${values[field.name] ?? ''}`}
+          key={field.name}
           field={field}
           value={values[field.name] ?? ''}
           onChange={(value) => setParameters({ [field.name]: value })}
@@ -71,6 +71,12 @@ interface FilterProps {
 
 function Filter({ field: { label, placeholder, options, suggestions }, value, onChange }: FilterProps) {
   const [text, setText] = useState(value);
+  const [shownValue, setShownValue] = useState(value);
+  // A value that was set elsewhere replaces the text. WHY not a new element: it would take the focus away.
+  if (shownValue !== value) {
+    setShownValue(value);
+    setText(value);
+  }
   const listId = useId();
   if (options !== undefined) {
     return (

@@ -7,6 +7,7 @@ import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
 import { WAITING_COUNT_KEY } from '../../shell/waiting-count.tsx';
 import { ApprovalCard } from './approval-card.tsx';
 import { useCards } from './use-cards.ts';
@@ -31,6 +32,7 @@ export function Inbox() {
     refetchInterval: INTERVAL_MS,
     placeholderData: keepPreviousData,
   });
+  const mayAnswer = useRole('approver');
   const total = data?.meta.total ?? 0;
   const groups = useMemo(() => groupApprovals(data?.data ?? []).toReversed(), [data]);
   const cards = useCards(useMemo(() => groups.slice(0, shownCards), [groups, shownCards]));
@@ -57,7 +59,14 @@ export function Inbox() {
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
       <p className="count">
         {total.toLocaleString('en')} {total === 1 ? 'request waits' : 'requests wait'}, newest first. Move to a card
-        with Tab or the arrows; <kbd>a</kbd> approves it, <kbd>d</kbd> denies it.
+        with Tab or the arrows
+        {mayAnswer ? (
+          <>
+            ; <kbd>a</kbd> approves it, <kbd>d</kbd> denies it.
+          </>
+        ) : (
+          '.'
+        )}
       </p>
       {/* The arrows are a second path to cards that Tab reaches, too. */}
       <div ref={list} role="feed" aria-label="Requests that wait" className="approvals" onKeyDown={moveBetweenCards}>

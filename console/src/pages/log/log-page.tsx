@@ -48,6 +48,7 @@ function fieldsOf(facets: AuditFacets | null): readonly FilterField[] {
 }
 
 const NAMES = ['agent', 'resource', 'event_type', 'result', 'since', 'until'].map((name) => ({ name, label: name }));
+const countOf = (total: number): string => `${total.toLocaleString('en')} ${total === 1 ? 'entry' : 'entries'}`;
 const keyOf = ({ seq }: AuditEntry): string => String(seq);
 
 /** New entries would move every row while a person reads: the pages end at the newest entry when they were opened. */
@@ -75,7 +76,7 @@ export function LogPage() {
   const { rows, tail, refresh } = useLogRows(filter, isTail);
   const { total, isPending } = rows;
   useEffect(() => {
-    if (!isPending && !isTail) announce(`${total} entries`);
+    if (!isPending && !isTail) announce(countOf(total));
   }, [total, isPending, isTail]);
   return (
     <>
@@ -109,7 +110,7 @@ export function LogPage() {
           </button>
         </p>
       )}
-      <p className="count">{isPending ? 'Reading …' : `${total.toLocaleString('en')} entries`}</p>
+      <p className="count">{isPending ? 'Reading …' : countOf(total)}</p>
       <div className="split">
         <DataTable
           label="Entries of the log, newest first"
