@@ -1,6 +1,7 @@
 /** Asks before something is destroyed: it names what ends, and a word must be typed for what cannot be undone. */
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { ErrorPanel } from './error-panel.tsx';
+import { ModalDialog } from './modal-dialog.tsx';
 
 interface Props {
   readonly isOpen: boolean;
@@ -18,17 +19,10 @@ interface Props {
 }
 
 export function ConfirmDialog({ isOpen, title, onClose, ...content }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} className="confirm" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{title}</h2>
-      {isOpen && <ConfirmForm onClose={onClose} {...content} />}
-    </dialog>
+    <ModalDialog isOpen={isOpen} title={title} className="confirm" onClose={onClose}>
+      <ConfirmForm onClose={onClose} {...content} />
+    </ModalDialog>
   );
 }
 

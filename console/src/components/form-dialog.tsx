@@ -1,6 +1,7 @@
 /** A form in a dialog. It shows the error of a rejected submission and stays open. */
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { ErrorPanel } from './error-panel.tsx';
+import { ModalDialog } from './modal-dialog.tsx';
 
 interface Props {
   readonly isOpen: boolean;
@@ -13,17 +14,10 @@ interface Props {
 }
 
 export function FormDialog({ isOpen, title, onClose, ...content }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{title}</h2>
-      {isOpen && <Form onClose={onClose} {...content} />}
-    </dialog>
+    <ModalDialog isOpen={isOpen} title={title} onClose={onClose}>
+      <Form onClose={onClose} {...content} />
+    </ModalDialog>
   );
 }
 

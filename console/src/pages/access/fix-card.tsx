@@ -25,7 +25,6 @@ export function FixCard({ answer }: { readonly answer: SimulatedAccess }) {
 }
 
 function PolicyFix({ proposals }: { readonly proposals: readonly Proposal[] }) {
-  const isEditor = useRole('editor');
   const [chosen, setChosen] = useState(0);
   const { mutate, error, isPending } = useMutation({
     mutationFn: ({ before, after }: Proposal) => savePolicy(before, after),
@@ -48,18 +47,7 @@ function PolicyFix({ proposals }: { readonly proposals: readonly Proposal[] }) {
       <PolicyDiff before={proposal.before} after={proposal.after} />
       <p>{sentenceOf(proposal.after)}</p>
       {error !== null && <ErrorPanel error={error} />}
-      <div className="buttons">
-        <button
-          type="button"
-          className="primary"
-          disabled={!isEditor || isPending}
-          title={isEditor ? undefined : NOT_AN_EDITOR}
-          onClick={() => mutate(proposal)}
-        >
-          Apply this change
-        </button>
-      </div>
-      {!isEditor && <p className="hint">{NOT_AN_EDITOR}</p>}
+      <ApplyButton isPending={isPending} onClick={() => mutate(proposal)} />
     </section>
   );
 }
@@ -73,7 +61,6 @@ interface TargetFixProps {
 
 /** The policies grant it, and the targets do not have the request. */
 function TargetFix({ path, target, targets }: TargetFixProps) {
-  const isEditor = useRole('editor');
   const { mutate, error, isPending } = useMutation({
     mutationFn: async ({ targets: present, placement }: CredentialTargets) => {
       // Plain HTTP needs the networks of the target that has the origin.
@@ -109,19 +96,23 @@ function TargetFix({ path, target, targets }: TargetFixProps) {
           <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
         </p>
       ) : (
-        <div className="buttons">
-          <button
-            type="button"
-            className="primary"
-            disabled={!isEditor || isPending}
-            title={isEditor ? undefined : NOT_AN_EDITOR}
-            onClick={() => mutate(targets)}
-          >
-            Apply this change
-          </button>
-        </div>
+        <ApplyButton isPending={isPending} onClick={() => mutate(targets)} />
       )}
     </section>
+  );
+}
+
+function ApplyButton({ isPending, onClick }: { readonly isPending: boolean; readonly onClick: () => void }) {
+  const isEditor = useRole('editor');
+  return (
+    <>
+      <div className="buttons">
+        <button type="button" className="primary" disabled={!isEditor || isPending} onClick={onClick}>
+          Apply this change
+        </button>
+      </div>
+      {!isEditor && <p className="hint">{NOT_AN_EDITOR}</p>}
+    </>
   );
 }
 

@@ -1,9 +1,10 @@
 /** Verifies the whole log, shows the progress, and points at the first break. */
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useId, useRef } from 'react';
+import { useEffect, useRef } from 'react';
 import { decodeVerification } from '../../../../src/client/decode-verification.ts';
 import type { Verification as Verified } from '../../../../src/client/types.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { ModalDialog } from '../../components/modal-dialog.tsx';
 import { api, client } from '../../session/console-client.ts';
 import { BreakNeighbours } from './break-neighbours.tsx';
 import { ChainPicture } from './chain-picture.tsx';
@@ -18,22 +19,15 @@ interface Props {
 }
 
 export function VerifyDialog({ isOpen, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>Verify the log</h2>
-      {isOpen && <Verification />}
+    <ModalDialog isOpen={isOpen} title="Verify the log" className="wide" onClose={onClose}>
+      <Verification />
       <div className="buttons">
         <button type="button" onClick={onClose}>
           Close
         </button>
       </div>
-    </dialog>
+    </ModalDialog>
   );
 }
 
