@@ -78,8 +78,11 @@ test('a request appears without a reload, with its scope and its exact body, and
   await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
   await page.waitForFunction(`document.title === '(1) Approvals · Leasehold'`);
   assert.deepEqual(await violationsOf(page), []);
+  const approve = shown.getByRole('button', { name: 'Approve' });
+  // Scrolling moves the button, too.
+  await approve.scrollIntoViewIfNeeded();
   await deliberate(opened);
-  await shown.getByRole('button', { name: 'Approve' }).click();
+  await approve.click();
   await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
   assert.equal((await call(agent, '/v1/charges?dry=2', '{}')).status, 200);
   await page.getByRole('link', { name: 'Live grants' }).click();
@@ -100,9 +103,19 @@ test('requests of one agent to one endpoint are one card, and one denial is for 
   const shown = card(opened, /\/v1\/batch$/);
   await shown.getByText('3 requests', { exact: true }).waitFor();
   assert.equal(await shown.getByLabel('Body of the request').count(), 3);
+  const { page } = opened;
+  for (const [filter, cards] of [
+    ['another', 0],
+    ['batch', 1],
+  ] as const) {
+    await page.getByLabel('Agent', { exact: true }).fill(filter);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/approvals?agent=${filter}`);
+    await page.locator('.count', { hasText: cards === 0 ? '0 requests wait' : '3 requests wait' }).waitFor();
+    assert.equal(await page.locator('article').count(), cards);
+  }
   await shown.getByLabel(/^Reason/).fill('not on Fridays');
   const deny = shown.getByRole('button', { name: 'Deny all 3' });
-  // Scrolling moves the button, too.
   await deny.scrollIntoViewIfNeeded();
   await deliberate(opened);
   await deny.click();

@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { groupApprovals } from '../../../../src/client/approval-groups.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { client } from '../../session/console-client.ts';
@@ -16,6 +17,7 @@ const INTERVAL_MS = 1000;
 /** The newest that are read each second. */
 const MAX_READ = 200;
 const CARDS_SHOWN = 20;
+const FIELDS = [{ name: 'agent', label: 'Agent' }];
 /** What has the focus when a card has it. */
 const TITLES = 'article h2 a';
 
@@ -25,9 +27,11 @@ const POLICY_COMMAND =
 export function Inbox() {
   const [shownCards, setShownCards] = useState(CARDS_SHOWN);
   const list = useRef<HTMLDivElement>(null);
+  const filter: { readonly agent?: string } = useFilters(FIELDS);
+  const isFiltered = filter.agent !== undefined;
   const { data, error, isPending, refetch } = useQuery({
-    queryKey: ['approvals', 'waiting'],
-    queryFn: ({ signal }) => client.approvals.list({ status: 'pending', limit: MAX_READ }, { signal }),
+    queryKey: ['approvals', 'waiting', filter.agent ?? null],
+    queryFn: ({ signal }) => client.approvals.list({ ...filter, status: 'pending', limit: MAX_READ }, { signal }),
     // In a window that is out of sight, the count in the title is enough.
     refetchInterval: INTERVAL_MS,
     placeholderData: keepPreviousData,
@@ -38,7 +42,9 @@ export function Inbox() {
   const cards = useCards(useMemo(() => groups.slice(0, shownCards), [groups, shownCards]));
   useAnnouncedTotal(isPending ? null : total);
   const queries = useQueryClient();
-  useEffect(() => void (data !== undefined && queries.setQueryData(WAITING_COUNT_KEY, total)), [data, queries, total]);
+  useEffect(() => {
+    if (data !== undefined && !isFiltered) queries.setQueryData(WAITING_COUNT_KEY, total);
+  }, [data, isFiltered, queries, total]);
   const focusNext = (card: HTMLElement | null): void => {
     const titles = [...(list.current?.querySelectorAll<HTMLElement>(TITLES) ?? [])];
     const index = titles.findIndex((title) => card?.contains(title));
@@ -46,7 +52,7 @@ export function Inbox() {
   };
   if (error !== null && data === undefined) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (isPending) return <Loading what="what waits" />;
-  if (total === 0) {
+  if (total === 0 && !isFiltered) {
     return (
       <EmptyState title="Nothing waits for an approval" command={POLICY_COMMAND}>
         A policy can demand that a person allows each use of a credential. Requests then wait here. This policy demands
@@ -57,6 +63,8 @@ export function Inbox() {
   return (
     <>
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {/* One agent with many requests must not hide those of others. */}
+      <FilterBar fields={FIELDS} label="Filter what waits" />
       <p className="count">
         {total.toLocaleString('en')} {total === 1 ? 'request waits' : 'requests wait'}, newest first. Move to a card
         with Tab or the arrows
@@ -80,7 +88,9 @@ export function Inbox() {
         </button>
       )}
       {total > MAX_READ && (
-        <p className="hint">The newest {MAX_READ} are read. Older ones follow as these are answered.</p>
+        <p className="hint">
+          The newest {MAX_READ} are read. Older ones follow as these are answered; a filter shows them now.
+        </p>
       )}
     </>
   );
