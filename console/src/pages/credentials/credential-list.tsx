@@ -85,7 +85,11 @@ function FullList({ open, onCredential }: Omit<Props, 'prefix'>) {
   return (
     <>
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
-      <p className="count">{rows.isPending ? 'Reading …' : `${rows.total.toLocaleString('en')} credentials`}</p>
+      <p className="count">
+        {rows.isPending
+          ? 'Reading …'
+          : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'credential' : 'credentials'}`}
+      </p>
       <div className="split">
         <DataTable
           label="Credentials by path"

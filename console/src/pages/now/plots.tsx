@@ -9,7 +9,15 @@ import { client } from '../../session/console-client.ts';
 import { intervalOf } from './live-interval.ts';
 import { Section } from './section.tsx';
 
-const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }));
+// WHY a substitute: the library does not start where the browser's language is not a valid tag, as in the locale POSIX.
+const Plot = lazy(async () => {
+  const { Plot: Drawn } = await import('./plot.tsx').catch(() => ({ Plot: PlotInWords }));
+  return { default: Drawn };
+});
+
+function PlotInWords({ title, summary }: { readonly title: string; readonly summary: string }) {
+  return <p className="hint">{`${title}: ${summary} This browser cannot draw the plot.`}</p>;
+}
 
 /** Steps of a length in which a line of about a hundred points has the range. */
 const RANGES = {
