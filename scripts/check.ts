@@ -2,7 +2,7 @@
 // files or directories, run only tests; `--test-name-pattern=TEXT` selects tests by name; LEASEHOLD_TEST_STORE selects
 // a store. `--unit` runs the directories that need no service; `--long` runs the tests that `npm test` leaves out;
 // `--watch` runs tests again when a file changes. The run succeeds if no test failed or was skipped and tests ran on
-// each store. It ends with the time of each directory, and a line per store.
+// each store. It ends with the time of each directory, a line per store, and what failed.
 
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -124,6 +124,9 @@ async function runEverything(
     const summaries = passes.map((pass) => describePass(pass, results));
     if (!options.isVerbose) console.log(`\n${describeDirectories(results).join('\n')}\n`);
     for (const { line } of summaries) console.log(line);
+    // WHY again: a reader of a long output begins at its end.
+    if (!options.isVerbose)
+      for (const { store, failures } of results) for (const failure of failures) console.log(`${store} ${failure}`);
     return verdicts.every(Boolean) && summaries.every(({ isGreen }) => isGreen);
   } finally {
     await server?.end();

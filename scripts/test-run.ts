@@ -26,6 +26,8 @@ export interface JobResult {
   readonly files: readonly FileResult[];
   /** The output for a reader. */
   readonly report: string;
+  /** What failed, with its errors. */
+  readonly failures: readonly string[];
 }
 
 export interface RunOptions {
@@ -105,7 +107,7 @@ export async function runJob({ store, files }: Job, options: RunOptions): Promis
   const report = isVerbose
     ? [detailed.trimEnd(), ...lines].join('\n')
     : [...results.map((result) => toLine(store, result)), ...(isGreen ? [] : [...printed, ...lines])].join('\n');
-  return { store, isGreen, tests, files: results, report };
+  return { store, isGreen, tests, files: results, report, failures: lines };
 }
 
 function toLine(store: StoreName, { name, tests, seconds, processorSeconds }: FileResult): string {
