@@ -68,6 +68,28 @@ test('a denial appears with its reason, and leads to the simulator with the same
   await page.getByRole('region', { name: 'Decision' }).getByText('denied').waitFor();
 });
 
+test('a denied use leads to the simulator with the scheme and port of its target', async (t) => {
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'pay/local', value: 'secret-value' });
+  const target = {
+    origin: 'http://127.0.0.1:9912',
+    paths: ['/v1/*'],
+    methods: ['GET'],
+    allow_networks: ['127.0.0.0/8'],
+  };
+  await admin.put('/api/v1/targets/pay/local', { targets: [target], placement: { kind: 'bearer' } });
+  await admin.post('/api/v1/policies', { name: 'pay', principal: 'agent:*', resources: ['pay/*'], actions: ['use'] });
+  const agent = await service.agent('pay-bot');
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await agent.post('/api/v1/use', { path: 'pay/local', method: 'GET', url: 'http://127.0.0.1:9912/v2/orders' });
+  await page.getByRole('link', { name: 'Explain why pay-bot was denied pay/local' }).click();
+  const decision = page.getByRole('region', { name: 'Decision' });
+  await decision.getByText('pay/local for GET http://127.0.0.1:9912/v2/orders').waitFor();
+  assert.equal(await page.getByLabel('URL (optional)').inputValue(), 'http://127.0.0.1:9912/v2/orders');
+});
+
 test('a hidden page reads nothing', async (t) => {
   const opened = await browser.open(t, at(''));
   const { page } = opened;

@@ -19,6 +19,17 @@ export type QuestionFields = Readonly<Record<(typeof QUESTION_FIELDS)[number], s
 const MAX_EXPLAINED = 5000;
 const PAGE_ROWS = 1000;
 
+/**
+ * The whole URL for `//host/path`: with the scheme and port of a target for that host, else https.
+ * SOURCE: RFC 3986, section 4.2 (network-path reference)
+ */
+export async function completeUrl({ path, url }: QuestionFields, signal: AbortSignal): Promise<string> {
+  const [, host = '', rest = ''] = /^\/\/(\[[^\]]*\]|[^/:]*)(.*)$/.exec(url) ?? [];
+  const origins = (await readTargets(path, signal))?.targets.map(({ origin }) => origin) ?? [];
+  const origin = origins.find((each) => URL.canParse(each) && new URL(each).hostname === host);
+  return `${origin ?? `https://${host}`}${rest}`;
+}
+
 export type ReadQuestion =
   | { readonly question: AccessQuery; readonly problems: null }
   | { readonly question: null; readonly problems: Partial<QuestionFields> };

@@ -11,6 +11,7 @@ import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import {
   askService,
+  completeUrl,
   QUESTION_FIELDS,
   type QuestionFields,
   readQuestion,
@@ -30,7 +31,20 @@ export function SimulatorView() {
     }),
   );
   const asked: QuestionFields = { ...EMPTY, ...given };
-  return <Simulator key={JSON.stringify(asked)} asked={asked} />;
+  const isPartial = asked.url.startsWith('//');
+  const {
+    data: url,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: ['recorded-url', asked.path, asked.url],
+    queryFn: ({ signal }) => completeUrl(asked, signal),
+    enabled: isPartial,
+  });
+  if (!isPartial) return <Simulator key={JSON.stringify(asked)} asked={asked} />;
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  if (url === undefined) return <Loading what="the targets" />;
+  return <Simulator key={JSON.stringify(asked)} asked={{ ...asked, url }} />;
 }
 
 function Simulator({ asked }: { readonly asked: QuestionFields }) {

@@ -34,7 +34,9 @@ export function PathAccess({ path }: { readonly path: string }) {
       <h3>Who may do what</h3>
       {isPending && <Loading what="the decisions" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && shown.length === 0 && <p>None of these agents may do anything here.</p>}
+      {data !== undefined && shown.length === 0 && (
+        <p>{total === 0 ? 'No agents yet.' : 'None of these agents may do anything here.'}</p>
+      )}
       <ul>
         {shown.map(({ name, allowed }) => (
           <li key={name}>
@@ -54,7 +56,7 @@ export function PathAccess({ path }: { readonly path: string }) {
           </li>
         ))}
       </ul>
-      {data !== undefined && (
+      {total > 0 && (
         <div className="buttons">
           <span className="count">
             {`${shown.length} of agents ${Math.min(offset + 1, total)}–${offset + agents.length} of ${total}`}

@@ -131,7 +131,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
             <label className="field wide-field">
               <span>Service: where it may go (optional)</span>
               <select value={service} onChange={({ target }) => setService(target.value)}>
-                <option value="">None yet: it can be retrieved, and not used</option>
+                <option value="">None yet: targets for any other API are set after storing</option>
                 {services.map(({ name, title }) => (
                   <option key={name} value={name}>
                     {title}

@@ -154,7 +154,7 @@ function TargetFieldset({ target, number, onChange, onRemove }: TargetFieldsetPr
         />
       </label>
       {text('methods', 'Methods')}
-      {text('networks', 'Internal networks that it may reach (optional), such as 10.0.0.0/8')}
+      {text('networks', 'Internal networks (allow_networks) that it may reach, such as 10.0.0.0/8')}
       {onRemove !== null && (
         <div className="buttons">
           <button type="button" className="small" onClick={onRemove}>

@@ -13,7 +13,8 @@ export function simulatorAddress(entry: AuditEntry): string | null {
   if (!isDecidedByPolicy || !isAgent || !ACTIONS.includes(action) || resource === '*') return null;
   const query = new URLSearchParams({ view: 'simulator', for: agent_name, action, path: resource });
   if (method != null) query.set('method', method);
-  if (host != null) query.set('url', `https://${host}${target_path ?? '/'}`);
+  // An entry records neither scheme nor port; the simulator takes them from the targets.
+  if (host != null) query.set('url', `//${host}${target_path ?? '/'}`);
   return `/access?${query}`;
 }
 
