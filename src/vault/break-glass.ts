@@ -24,18 +24,26 @@ export class BreakGlass {
     this.#warn = warn;
   }
 
-  /** Whether a use of the token is to be recorded now. */
+  /** Whether a use of the token is to be recorded now, if there is an admin. */
   isDue(): boolean {
-    if (!this.#ledger.memory.control.hasAdmin()) return false;
     return this.#clock.now() - this.#recordedAt >= INTERVAL_MS;
   }
 
-  /** @throws UNAVAILABLE if the entry cannot be written: then the token is not used either */
-  record(context: Context): Promise<void> {
+  /**
+   * Records the use if there is an admin, also if another node has just added the first one.
+   * @throws StoreError, UNAVAILABLE if the entry cannot be written: then the token is not used either
+   */
+  async record(context: Context): Promise<void> {
+    if (!this.#hasAdmin()) await this.#ledger.refresh();
+    if (!this.#hasAdmin() || !this.isDue()) return;
     this.#recording ??= this.#record(context).finally(() => {
       this.#recording = null;
     });
-    return this.#recording;
+    await this.#recording;
+  }
+
+  #hasAdmin(): boolean {
+    return this.#ledger.memory.control.hasAdmin();
   }
 
   async #record(context: Context): Promise<void> {
