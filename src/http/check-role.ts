@@ -20,7 +20,9 @@ export function checkRole(vault: Vault, request: FastifyRequest, done: (error?: 
   const { adminEvent } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
   if (authentication.kind === 'admin' && vault.breakGlass.isDue()) {
-    vault.breakGlass.record({ authentication, requestId, remoteAddr: addressOf(request) }).then(() => done(), done);
+    const recorded = vault.breakGlass.record({ authentication, requestId, remoteAddr: addressOf(request) });
+    // WHY in any case: who locks has a reason that does not wait until the storage works again.
+    recorded.then(() => done(), adminEvent === 'service.lock' ? () => done() : done);
     return;
   }
   if (adminEvent === undefined || authentication.kind === 'admin' || mayBeAllowed(vault, authentication, adminEvent)) {

@@ -24,26 +24,18 @@ export class BreakGlass {
     this.#warn = warn;
   }
 
-  /** Whether a use of the token is to be recorded now, if there is an admin. */
+  /** Whether a use of the token is to be recorded now. */
   isDue(): boolean {
+    if (!this.#ledger.memory.control.hasAdmin()) return false;
     return this.#clock.now() - this.#recordedAt >= INTERVAL_MS;
   }
 
-  /**
-   * Records the use if there is an admin, also if another node has just added the first one.
-   * @throws StoreError, UNAVAILABLE if the entry cannot be written: then the token is not used either
-   */
-  async record(context: Context): Promise<void> {
-    if (!this.#hasAdmin()) await this.#ledger.refresh();
-    if (!this.#hasAdmin() || !this.isDue()) return;
+  /** @throws UNAVAILABLE if the entry cannot be written: then the token is not used either */
+  record(context: Context): Promise<void> {
     this.#recording ??= this.#record(context).finally(() => {
       this.#recording = null;
     });
-    await this.#recording;
-  }
-
-  #hasAdmin(): boolean {
-    return this.#ledger.memory.control.hasAdmin();
+    return this.#recording;
   }
 
   async #record(context: Context): Promise<void> {
