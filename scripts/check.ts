@@ -164,7 +164,12 @@ async function check(): Promise<boolean> {
   // The long tests use the disk.
   const memory = kind === 'long' ? null : findMemoryDirectory();
   if (memory !== null) process.env['TMPDIR'] ??= memory;
-  return runEverything(passes, isTestsOnly ? [] : TOOLS, { namePattern, isVerbose, signal: stop.signal });
+  return runEverything(passes, isTestsOnly ? [] : TOOLS, {
+    namePattern,
+    isVerbose,
+    isLong: kind === 'long',
+    signal: stop.signal,
+  });
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());

@@ -9,8 +9,9 @@ import type { StoreName } from './test-matrix.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GROUP = path.join(import.meta.dirname, 'test-group.ts');
-/** Ends a hanging process. It is long enough for any slow machine. */
-const HANGS_AFTER_MS = 30 * 60_000;
+/** When a file, and when a process with all of its files, counts as hanging. Both are enough for any slow machine. */
+const USUAL_LIMITS = { fileMs: 5 * 60_000, processMs: 15 * 60_000 };
+const LONG_LIMITS = { fileMs: 30 * 60_000, processMs: 45 * 60_000 };
 
 export interface FileResult {
   readonly name: string;
@@ -36,6 +37,8 @@ export interface RunOptions {
   readonly namePattern: string | undefined;
   /** Reports every test, not only files and failures. */
   readonly isVerbose: boolean;
+  /** Whether the tests are those that `npm test` leaves out. */
+  readonly isLong: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -49,7 +52,8 @@ interface TestEvent {
 }
 
 export async function runJob({ store, files }: Job, options: RunOptions): Promise<JobResult> {
-  const { namePattern, isVerbose } = options;
+  const { namePattern, isVerbose, isLong } = options;
+  const { fileMs, processMs } = isLong ? LONG_LIMITS : USUAL_LIMITS;
   // A name pattern applies to the tests of a file, so each file runs directly.
   const isGrouped = namePattern === undefined;
   delete process.env['NODE_TEST_CONTEXT']; // set when a test runs this code: node:test would then run nothing
@@ -58,8 +62,9 @@ export async function runJob({ store, files }: Job, options: RunOptions): Promis
     cwd: ROOT,
     execArgv: [...HARDENING],
     concurrency: 1,
-    timeout: HANGS_AFTER_MS,
-    signal: options.signal,
+    timeout: fileMs,
+    // WHY also the process: after a file that hangs, what it left open can keep the process from ending.
+    signal: AbortSignal.any([options.signal, AbortSignal.timeout(processMs)]),
     ...(isGrouped ? { files: [GROUP], argv: [...files] } : { files: [...files], testNamePatterns: namePattern }),
   });
   let isGreen = true;
