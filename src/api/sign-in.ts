@@ -85,7 +85,9 @@ export const OidcOptions = object({
   state: Type.String({ description: 'As the provider returns it to `/console/callback`.' }),
 });
 export const SignInMethods = object({
-  passkey: Type.Boolean({ description: 'Whether passkeys work at this address of the service.' }),
+  passkey: Type.Boolean({
+    description: 'Whether passkeys work at this address of the service. Only there can `oidc` be set.',
+  }),
   oidc: fields.nullable<{ label: string }>(object({ label: fields.Text })),
   setup: Type.Boolean({ description: 'Whether no operator exists yet.' }),
 });

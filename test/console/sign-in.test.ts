@@ -26,6 +26,13 @@ test('the provider signs an operator in, who returns to the page that was asked 
   assert.equal(kept, '{}');
 });
 
+test('at an address where neither a passkey nor the provider works, the page says where they do', async (t) => {
+  const { page } = await browser.open(t, `${service.address}/console/`);
+  await page.getByText('Passkeys and the identity provider do not work at this address.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Sign in with Example ID' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);
+});
+
 test('a return that this tab did not ask for signs no one in', async (t) => {
   const { page } = await browser.open(t, at('/callback?code=of-an-attacker&state=of-an-attacker'));
   await page.getByRole('alert').getByText('this sign-in was not started in this tab, or it was interrupted').waitFor();

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { createClient } from '../kit/client.ts';
 import { startProvider } from '../kit/oidc-provider.ts';
 import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
 import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
@@ -154,6 +155,7 @@ test('without a provider its routes are 404, and no operator gets an identity', 
 });
 
 test('the provider returns only to an address that no other program can have', async () => {
+  assert.equal((await createClient(service.address, null).get(`${AUTH}/methods`)).body.data.oidc, null);
   const port = Number(new URL(service.address).port);
   const wrong = ['127.0.0.1', `127.0.0.1:${port}`, `localhost:${port + 1}`, 'localhost', `[::1]:${port}`];
   for (const host of wrong) {

@@ -53,6 +53,12 @@ export function SignInPage() {
           Sign in with {methods.data.oidc.label}
         </button>
       )}
+      {methods.data?.passkey === false && !methods.data.setup && (
+        <p className="hint">
+          Passkeys and the identity provider do not work at this address. They work at localhost, and over HTTPS at a
+          name that the service was started with (--public-name).
+        </p>
+      )}
       <TokenForm isBusy={isBusy} onSubmit={(token) => void attempt(() => signInWithToken(token))} />
       {methods.data?.setup === true && (
         <EmptyState title="No operator exists yet" command="leasehold operator add NAME --role admin">

@@ -167,7 +167,10 @@ const show = defineCommand({
 const set = defineCommand({
   name: 'operator set',
   summary: 'Replace the roles, the description or the identity of an operator',
-  about: ['What the operator may do changes with its next request. The last operator with the role admin keeps it.'],
+  about: [
+    'What the operator may do changes with its next request. The last operator with the role admin keeps it.',
+    'A passkey is removed in the console, under Settings.',
+  ],
   arguments: [NAME],
   flags: {
     role: ROLE_FLAG,

@@ -78,9 +78,10 @@ export const signInRoutes: readonly Route[] = [
     async handle({ vault, browser }) {
       const { oidc, ledger } = vault;
       await ledger.refresh();
+      const passkey = browser.passkeyOrigin() !== null;
       const data = {
-        passkey: browser.passkeyOrigin() !== null,
-        oidc: oidc === null ? null : { label: oidc.label },
+        passkey,
+        oidc: oidc === null || !passkey ? null : { label: oidc.label },
         setup: ledger.memory.control.operators().length === 0,
       };
       return { data };
