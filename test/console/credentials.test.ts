@@ -139,6 +139,27 @@ test('a value is copied by a click only, recorded under the operator, and hidden
   assert.equal((await page.content()).includes(value), false);
 });
 
+test('a value that a policy guards is shown once another operator has approved the retrieval', async (t) => {
+  const value = `guarded-${crypto.randomUUID()}`;
+  await admin.post('/api/v1/credentials', { path: 'guarded/it', value });
+  const editor = await addOperator(service, 'edwin', ['editor']);
+  const approver = await addOperator(service, 'april', ['approver']);
+  const approval = { for: 'retrieve', each: 'request', scope: 'once' };
+  const policy = { principal: 'operator:edwin', resources: ['guarded/*'], actions: ['retrieve'], approval };
+  assert.equal((await admin.post('/api/v1/policies', { name: 'guarded', ...policy })).status, 201);
+  const opened = await browser.open(t, at('?path=guarded/it'));
+  const { page } = opened;
+  await signIn(opened, editor.token);
+  await page.getByRole('button', { name: 'Reveal' }).click();
+  await page.getByRole('button', { name: 'Reveal for 30 seconds' }).click();
+  let [waiting] = (await approver.get('/api/v1/approvals?status=pending')).body.data;
+  while (waiting === undefined) [waiting] = (await approver.get('/api/v1/approvals?status=pending')).body.data;
+  assert.equal((await page.content()).includes(value), false);
+  const answer = await approver.post(`/api/v1/approvals/${waiting.approval_id}/approve`, { nonce: waiting.nonce });
+  assert.equal(answer.status, 200, answer.text);
+  await page.getByRole('region', { name: 'Value' }).getByText(value, { exact: true }).waitFor();
+});
+
 test('a value that arrives after the dialog was cancelled is not shown', async (t) => {
   const value = `late-${crypto.randomUUID()}`;
   await admin.post('/api/v1/credentials', { path: 'reveal/late', value });
