@@ -312,3 +312,24 @@ test('a viewer sees that a request waits, and why it cannot answer', async (t) =
   await page.setViewportSize({ width: 360, height: 740 });
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });
+
+test('a request that may be read no more is not asked for again', async (t) => {
+  const former = await addOperator(service, 'fay', ['approver']);
+  await call(await agentWith('unread', { for: 'use' }), '/v1/unread', '{}');
+  const [waiting] = (await former.get('/api/v1/approvals?status=pending&agent=unread')).body.data;
+  const opened = await browser.open(t, at(`/approvals/${waiting.approval_id}`));
+  const { page } = opened;
+  await signIn(opened, former.token);
+  await card(opened, /\/v1\/unread$/).waitFor();
+  const statuses: number[] = [];
+  page.on('response', (response) => {
+    if (response.url().endsWith(waiting.approval_id)) statuses.push(response.status());
+  });
+  assert.equal((await service.admin.put('/api/v1/operators/fay', { roles: ['viewer'] })).status, 200);
+  await page.getByRole('alert').getByText('ACCESS_DENIED').waitFor();
+  const told = statuses.length;
+  await page.waitForTimeout(2500);
+  assert.deepEqual([statuses.length, statuses.filter((status) => status === 403).length], [told, 1]);
+  // The browser reports the status of the refused read.
+  opened.reports.length = 0;
+});
