@@ -9,7 +9,7 @@ import { openMcp } from '../../src/mcp/server.ts';
 import { standBetween } from '../client/fault-proxy.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
-import { connect, EVERYTHING } from './fixture.ts';
+import { connect, EVERYTHING, LEAST } from './fixture.ts';
 import { prepare, start, until } from './process.ts';
 
 /** The first two requests get no response. */
@@ -23,15 +23,7 @@ async function startAway(t: TestContext, as: 'agent' | 'administrator') {
   const client = new Leasehold({ address: between.address, retries: 0, ...who });
   const logged: string[] = [];
   const log = (line: string): void => void logged.push(line);
-  const mcp = await openMcp({
-    client,
-    consoleAddress: null,
-    filesDir: null,
-    commands: [],
-    allowsValues: true,
-    version: '0',
-    log,
-  });
+  const mcp = await openMcp({ ...LEAST, client, allowsValues: true, log });
   t.after(() => mcp.close());
   return { service, mcp, logged, ...(await connect(t, mcp, 'http')) };
 }

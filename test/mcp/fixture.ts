@@ -9,7 +9,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
 import { type HttpServing, serveOverHttp } from '../../src/mcp/http.ts';
-import { type Mcp, openMcp } from '../../src/mcp/server.ts';
+import { type Mcp, type McpParts, openMcp } from '../../src/mcp/server.ts';
 import { serveOverStdio } from '../../src/mcp/stdio.ts';
 import { makeToken } from '../../src/mcp/token.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
@@ -18,6 +18,16 @@ import { startTestService, type TestService } from '../kit/service.ts';
 /** Long, and with characters that every encoding changes. */
 export const VALUE = 'Zx9!corr&ect"ho+rse/bat=tery%40staple~ü';
 export const EVERYTHING = { 'prod/*': ['retrieve', 'list'] };
+
+/** Of a server that hands out the least. */
+export const LEAST: Omit<McpParts, 'client'> = {
+  consoleAddress: null,
+  filesDir: null,
+  commands: [],
+  allowsValues: false,
+  version: '0',
+  log: () => undefined,
+};
 
 export interface Stage {
   readonly service: TestService;

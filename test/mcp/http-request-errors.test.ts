@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { openMcp } from '../../src/mcp/server.ts';
 import { standBetween } from '../client/fault-proxy.ts';
-import { connect, shows } from './fixture.ts';
+import { connect, LEAST, shows } from './fixture.ts';
 import { KEY, KEY_PATH, startUseStage } from './use-stage.ts';
 
 const TOOL = 'http_request';
@@ -85,16 +85,7 @@ test('a request whose response is lost is not repeated, and the error says that 
   const between = await standBetween(t, service);
   const sign = fileSigner(join(service.dataDir, 'agents/builder/private_key.pem'));
   const client = new Leasehold({ address: between.address, agent: { name: 'builder', sign } });
-  const parts = {
-    client,
-    consoleAddress: null,
-    filesDir: null,
-    commands: [],
-    allowsValues: false,
-    version: '0',
-    log: () => undefined,
-  };
-  const mcp = await openMcp(parts);
+  const mcp = await openMcp({ ...LEAST, client });
   t.after(() => mcp.close());
   const { use, refusal } = await connect(t, mcp, 'http');
   between.next('cut after', ({ path }) => path === '/api/v1/use');

@@ -13,7 +13,7 @@ import { openMcp } from '../../src/mcp/server.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { type Calls, callsOf, connect, EVERYTHING } from './fixture.ts';
+import { type Calls, callsOf, connect, EVERYTHING, LEAST } from './fixture.ts';
 
 export interface Script {
   /** Of /bin/sh. `$FILES` is the directory for files. */
@@ -94,13 +94,10 @@ export async function startServer(
   const setting = await prepare(t, values, scripts);
   const { service, key, commands, filesDir } = setting;
   const mcp = await openMcp({
+    ...LEAST,
     client: new Leasehold({ address: service.address, agent: { name: 'builder', sign: fileSigner(key) } }),
-    consoleAddress: null,
     filesDir,
     commands: commands === null ? [] : await readAllowList(commands),
-    allowsValues: false,
-    version: '0',
-    log: () => undefined,
   });
   t.after(() => mcp.close());
   return { ...setting, ...(await connect(t, mcp, 'stdio')), close: () => mcp.close() };

@@ -7,7 +7,7 @@ import { Leasehold } from '../../src/client/leasehold.ts';
 import { openMcp } from '../../src/mcp/server.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { startTestService } from '../kit/service.ts';
-import { connect, shows, startStage, TRANSPORTS } from './fixture.ts';
+import { connect, LEAST, shows, startStage, TRANSPORTS } from './fixture.ts';
 
 for (const over of TRANSPORTS) {
   for (const era of ['auto', 'legacy'] as const) {
@@ -152,14 +152,5 @@ test('an expired session is replaced without an error', async (t) => {
 test('an administrator’s token is rejected at the start', async (t) => {
   const { address, adminToken } = await startTestService(t);
   const client = new Leasehold({ address, token: adminToken });
-  const parts = {
-    client,
-    consoleAddress: null,
-    filesDir: null,
-    commands: [],
-    allowsValues: false,
-    version: '0',
-    log: () => undefined,
-  };
-  await assert.rejects(openMcp(parts), UsageError);
+  await assert.rejects(openMcp({ ...LEAST, client }), UsageError);
 });

@@ -1,6 +1,5 @@
 /** The simulator's question from the URL, checked by the parsers of the service, and its answer. */
 
-import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { toPolicy } from '../../../../src/client/policy-drafts.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { type AccessQuery, type Explanation, explainAccess } from '../../../../src/core/access-explanation.ts';
@@ -12,6 +11,7 @@ import { isAction, type Policy } from '../../../../src/core/policy.ts';
 import { parseMethod } from '../../../../src/core/target.ts';
 import { parseUrl } from '../../../../src/core/upstream-url.ts';
 import { client } from '../../session/console-client.ts';
+import { readTargets } from '../credentials/credential-queries.ts';
 
 export const QUESTION_FIELDS = ['for', 'action', 'path', 'method', 'url'] as const;
 export type QuestionFields = Readonly<Record<(typeof QUESTION_FIELDS)[number], string>>;
@@ -95,14 +95,5 @@ async function readPolicies(signal: AbortSignal): Promise<readonly Policy[] | nu
     if (meta.total > MAX_EXPLAINED) return null;
     policies.push(...data.map(toPolicy));
     if (data.length < PAGE_ROWS) return policies;
-  }
-}
-
-async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
-  try {
-    return await client.targets.read(path, { signal });
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
-    throw error;
   }
 }

@@ -1,5 +1,8 @@
-/** Forgets what was read of credentials after a change. Values are never among it. */
+/** What several pages read of credentials, and how it is forgotten after a change. Values are never among it. */
 import type { Query } from '@tanstack/react-query';
+import { LeaseholdError } from '../../../../src/client/errors.ts';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
 const READ_OF_CREDENTIALS = [
@@ -23,4 +26,14 @@ export async function forgetCredentials(): Promise<void> {
 export async function forgetDeleted(path: string): Promise<void> {
   queries.removeQueries({ predicate: (query) => isOfCredentials(query) && query.queryKey[1] === path });
   await forgetCredentials();
+}
+
+/** Null if it has none. */
+export async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
+  try {
+    return await client.targets.read(path, { signal });
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
 }

@@ -1,7 +1,6 @@
 /** Where a credential may be used, and how its value is placed in a request. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -9,17 +8,8 @@ import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { client } from '../../session/console-client.ts';
-import { forgetCredentials } from './credential-queries.ts';
+import { forgetCredentials, readTargets } from './credential-queries.ts';
 import { TargetsDialog } from './targets-dialog.tsx';
-
-async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
-  try {
-    return await client.targets.read(path, { signal });
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
-    throw error;
-  }
-}
 
 function placementText({ kind, name, template, username }: CredentialTargets['placement']): string {
   if (kind === 'bearer') return 'Authorization: Bearer …';
