@@ -59,11 +59,9 @@ export async function readControl(
       ? []
       : [...agents.map(SUBJECT.agent), ...operators.map(SUBJECT.operator), ...policies.map(SUBJECT.policy)];
   const ignored = names.filter((name) => states.get(name) !== stored.get(name) || !stored.has(name));
-  warnAboutRows(
-    ignored,
-    [...states.keys()].filter((name) => name !== KEYSET_SUBJECT && !names.includes(name)),
-    warnings,
-  );
+  const known = new Set([KEYSET_SUBJECT, ...names]);
+  const missing = [...states.keys()].filter((name) => !known.has(name));
+  warnAboutRows(ignored, missing, warnings);
   const isInForce = (subject: string, mac: string): boolean => states.get(subject) === mac;
   const control = new ControlState(
     goodAgents.filter((agent) => isInForce(SUBJECT.agent(agent), agent.mac)),
