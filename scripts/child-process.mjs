@@ -6,17 +6,22 @@ import { constants } from 'node:os';
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
- * Forwards signals to the child until it exits. Ctrl-C in a terminal reaches the child twice: directly and from here.
- * Resolves to its exit code or signal, and the last forwarded signal; rejects if it could not be started.
+ * Forwards signals to the child that `start` starts, until it exits. Ctrl-C in a terminal reaches the child twice:
+ * directly and from here. Resolves to its exit code or signal, and the last forwarded signal; rejects if it could not be
+ * started.
  */
-export async function follow(child) {
+export async function follow(start) {
   let received = null;
+  let child;
   const forward = (signal) => {
     received = signal;
     child.kill(signal);
   };
+  // ORDER: before the start. The child may be at work before this process continues, and a signal that ended this
+  // process then would leave the child behind.
   for (const signal of FORWARDED) process.on(signal, forward);
   try {
+    child = start();
     return await new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code, signal) => resolve({ code, signal, received }));

@@ -65,11 +65,14 @@ async function runNpm() {
   rmSync(STAMP, { force: true }); // ORDER: delete the stamp, install, write the stamp: an interruption never leaves a false one
   const cli = process.env.npm_execpath ?? '';
   const [command, ...first] = /^npm(-cli)?\.c?js$/.test(path.basename(cli)) ? [process.execPath, cli] : ['npm'];
-  const npm = spawn(command, [...first, ...INSTALL_ARGUMENTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-  if (npm.pid !== undefined) shareLock(npm.pid);
   const output = [];
-  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => output.push(chunk));
-  const ending = follow(npm).catch((error) => {
+  const startNpm = () => {
+    const npm = spawn(command, [...first, ...INSTALL_ARGUMENTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+    if (npm.pid !== undefined) shareLock(npm.pid);
+    for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => output.push(chunk));
+    return npm;
+  };
+  const ending = follow(startNpm).catch((error) => {
     throw new Error(`npm cannot be started (${error.code}). Install Node together with npm, or run "npm ci" by hand.`);
   });
   process.stderr.write('Installing what is missing (once) …\n');

@@ -24,7 +24,7 @@ async function launch(entry, ...programArguments) {
   if (WITH_CONSOLE.includes(entry) && !isConsoleBuilt()) buildConsole();
   const nodeArguments = [...HARDENING, ...TUNING, path.resolve(ROOT, entry), ...programArguments];
   const [program, words] = withoutCoreDumps(findRuntime(), nodeArguments);
-  return follow(spawn(program, words, { stdio: 'inherit', env: environment() }));
+  return follow(() => spawn(program, words, { stdio: 'inherit', env: environment() }));
 }
 
 /** The service runs without it too: /console/ then says that it is not built. */

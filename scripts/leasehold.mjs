@@ -36,7 +36,7 @@ async function prepareCheckout() {
   const { spawn } = await import('node:child_process');
   // This file enables the cache in the child too. WHY not NODE_COMPILE_CACHE: the programs of `run` would inherit it.
   const words = ['--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  exitLike(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
+  exitLike(await follow(() => spawn(findRuntime(), words, { stdio: 'inherit' })));
   return null;
 }
 

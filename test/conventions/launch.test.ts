@@ -116,6 +116,21 @@ test('SIGTERM, SIGINT and SIGHUP reach the program, whose exit code is kept', as
   }
 });
 
+test('a signal that arrives while the program is being started reaches it too', async (t) => {
+  const early = `
+    import { spawn } from 'node:child_process';
+    import { follow } from './scripts/child-process.mjs';
+    const start = () => {
+      process.kill(process.pid, 'SIGTERM');
+      return spawn('sleep', ['60']);
+    };
+    console.log(JSON.stringify(await follow(start)));
+  `;
+  const directory = makeCheckout(t, { 'early.mjs': early });
+  const { out } = await ending(spawnIn(directory, 'early.mjs', []));
+  assert.deepEqual(JSON.parse(out), { code: null, signal: 'SIGTERM', received: 'SIGTERM' });
+});
+
 test('a long installation reports periodically that it is still running', async () => {
   const lines: string[] = [];
   const enough = Promise.withResolvers<void>();
