@@ -35,13 +35,14 @@ async function runEntry(name: string, words: readonly string[], { environment }:
   const file = join(import.meta.dirname, '../..', `${name}.ts`);
   const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
   const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  const signals = stopSignals(readIgnored(environment));
+  // ORDER: before the start, so that no signal is lost.
+  for (const signal of signals) process.on(signal, forward);
   const child = spawn(shell, command, {
     stdio: 'inherit',
     env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
   });
-  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  const signals = stopSignals(readIgnored(environment));
-  for (const signal of signals) process.on(signal, forward);
   try {
     return await new Promise((resolve, reject) => {
       child.once('error', reject);
