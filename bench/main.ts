@@ -2,8 +2,10 @@
 
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { measureApprovals } from './approvals.ts';
 import { parseArguments, USAGE } from './arguments.ts';
 import { measureCluster } from './cluster.ts';
+import { measureConsole } from './console.ts';
 import { measureDecision } from './decision.ts';
 import { measureFailover } from './failover.ts';
 import { describeGenerator, startGenerator } from './generator.ts';
@@ -42,16 +44,18 @@ const PARTS: Readonly<Record<'sqlite' | 'postgres', Readonly<Record<string, Part
     proofs: measureProofs,
     decision: measureDecision,
     large: measureLarge,
+    console: measureConsole,
   },
   postgres: {
     cluster: measureCluster,
     failover: measureFailover,
+    approvals: measureApprovals,
     tree: measureTreeOnPostgres,
     proofs: measureProofsOnPostgres,
   },
 };
 /** A quick run omits them, because they take minutes. */
-const LONG = ['large', 'tree', 'proofs'];
+const LONG = ['large', 'tree', 'proofs', 'console', 'approvals'];
 
 function readArguments() {
   try {

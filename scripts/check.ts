@@ -32,7 +32,7 @@ const TOOLS = [
   },
   { name: 'knip', arguments: [] },
 ];
-/** Tests wait for disks, timers and processes about as long as they compute: two processes for each core. */
+/** Tests wait for disks, timers and processes longer than they compute: three processes for each core. */
 const JOBS_AT_ONCE = Math.min(6, 3 * availableParallelism());
 
 const stop = new AbortController();

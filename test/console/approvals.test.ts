@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
-import { signIn, startBrowser, type TestPage } from '../kit/browser.ts';
+import { signIn, startBrowser, type TestPage, untilTrue } from '../kit/browser.ts';
 import type { Client } from '../kit/client.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { addOperator } from '../kit/operators.ts';
@@ -76,7 +76,7 @@ test('a request appears without a reload, with its scope and its exact body, and
   await shown.getByText('0 of 1').waitFor();
   await shown.getByText(/^4:\d\d left$/).waitFor();
   await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
-  await page.waitForFunction(`document.title === '(1) Approvals · Leasehold'`);
+  await untilTrue(page, `document.title === '(1) Approvals · Leasehold'`);
   assert.deepEqual(await violationsOf(page), []);
   const approve = shown.getByRole('button', { name: 'Approve' });
   // Scrolling moves the button, too.

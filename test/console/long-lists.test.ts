@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signIn, startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
 
@@ -114,7 +114,7 @@ test('of 1,000 requests that wait, the newest are cards, and each can be reached
   });
   await signIn(opened, service.adminToken);
   await page.getByText('1,000 requests wait, newest first.').waitFor();
-  await page.waitForFunction(`document.title === '(1000) Approvals · Leasehold'`);
+  await untilTrue(page, `document.title === '(1000) Approvals · Leasehold'`);
   const cards = page.getByRole('article');
   assert.equal(await cards.count(), 20);
   await page.getByRole('button', { name: 'Show more' }).click();

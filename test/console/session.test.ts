@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signIn, startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
@@ -36,6 +36,12 @@ test('a session is renewed by activity, announced before its idle end, and ended
   await pass(page, 15);
   assert.equal(await renewals(), 0, 'half of the time is left');
 
+  const idleEnd = page.getByRole('region', { name: 'Session' }).locator('time').first();
+  const firstEnd = await idleEnd.getAttribute('datetime');
+  assert.ok(firstEnd !== null);
+  const released = Promise.withResolvers<void>();
+  // The page learns the new end when its person has long been idle, which is not activity.
+  await page.route(/auth\/session$/, (route) => released.promise.then(() => route.continue()));
   await pass(page, 7);
   await page.keyboard.press('Shift');
   const renewed = renewal();
@@ -44,6 +50,8 @@ test('a session is renewed by activity, announced before its idle end, and ended
   assert.equal(await renewals(), 1);
 
   await pass(page, 29);
+  released.resolve();
+  await untilTrue(page, `!document.querySelector('time[datetime="${firstEnd}"]')`);
   const notice = page.getByRole('status').filter({ hasText: /^Your session ends in \d min, because you were idle/ });
   await notice.waitFor();
   assert.equal(await renewals(), 1, 'an idle session is not renewed');
@@ -93,4 +101,17 @@ test('a reload while the service does not answer keeps the session, and tries ag
   await page.getByRole('banner').getByText('ida', { exact: true }).waitFor();
   assert.ok(reports.length > 0 && reports.every((line) => / 503 /.test(line)), reports.join('\n'));
   reports.length = 0;
+});
+
+test('the absolute end is announced as one that nothing extends', async (t) => {
+  const operator = await addOperator(service, 'max', ['viewer']);
+  const opened = await browser.open(t, `${service.address}/console/settings`);
+  const { page } = opened;
+  // By the browser's clock: the test has moved its own.
+  const end = new Date((await page.evaluate<number>('Date.now()')) + MINUTE_MS).toISOString();
+  const data = { agent_name: 'operator:max', roles: ['viewer'], expires_at: end, ends_at: end };
+  await page.route(/auth\/session$/, (route) => route.fulfill({ json: { data } }));
+  await signIn(opened, operator.token);
+  await page.getByText('Your session ends in 1 min, as each one does 12 hours after it began.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Stay signed in' }).count(), 0);
 });

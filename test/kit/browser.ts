@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { type Scope, temporaryDirectory } from './directory.ts';
+import { until } from './processes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The package unpacks into the temporary directory, which this replaces: unpacking takes seconds. */
@@ -25,8 +25,8 @@ const INSTALLED = [
 const TIMEOUT_MS = 120_000;
 
 export interface TestBrowser {
-  /** Opens a page in a new context. `t` fails if the page reports a violation or an error. */
-  open(t: TestContext, address: string, options?: BrowserContextOptions): Promise<TestPage>;
+  /** Opens a page in a new context. The clean-up of `scope` fails if the page reported a violation or an error. */
+  open(scope: Scope, address: string, options?: BrowserContextOptions): Promise<TestPage>;
 }
 
 export interface TestPage {
@@ -52,7 +52,7 @@ export async function startBrowser(scope: Scope): Promise<TestBrowser> {
     timeout: TIMEOUT_MS,
   });
   scope.after(() => browser.close());
-  return { open: (t, address, options) => openPage(t, browser, address, options) };
+  return { open: (own, address, options) => openPage(own, browser, address, options) };
 }
 
 /** The fonts of the package, which name another directory as theirs. Without any font the browser ends. */
@@ -96,11 +96,8 @@ async function unpackBrowser(): Promise<string> {
 /** Runs in the page before its own scripts. Text, because the tests are checked without the types of a browser. */
 const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   reportViolation('violation of ' + violatedDirective + ': ' + blockedURI + ' ' + sample));`;
-/**
- * What may be missing: routes that a service of another version lacks, targets of a credential, and a session of the
- * administrator's token. The browser reports each.
- */
-const OPTIONAL_ROUTES = /\/api\/v1\/(?:auth\/methods|auth\/browser|search|audit\/facets|targets)\b|\/auth\/session$/;
+/** What may be missing: targets of a credential, and a session of the administrator's token. The browser reports it. */
+const OPTIONAL_ROUTES = /\/api\/v1\/targets\b|\/auth\/session$/;
 
 /** The browser driver sets prototypes by the accessor that the project's processes disable. */
 function allowPrototypeAccess(scope: Scope): void {
@@ -119,25 +116,25 @@ function allowPrototypeAccess(scope: Scope): void {
 }
 
 async function openPage(
-  t: TestContext,
+  scope: Scope,
   browser: Browser,
   address: string,
   options: BrowserContextOptions = {},
 ): Promise<TestPage> {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options });
-  t.after(() => context.close());
+  scope.after(() => context.close());
   const reports: string[] = [];
   await context.exposeFunction('reportViolation', (text: string) => void reports.push(text));
   await context.addInitScript({ content: REPORT_VIOLATIONS });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(TIMEOUT_MS);
   page.on('console', (message) => {
     const { url } = message.location();
     if (/status of 404/.test(message.text()) && OPTIONAL_ROUTES.test(url)) return;
     if (['error', 'warning'].includes(message.type())) reports.push(`console: ${message.text()} ${url}`);
   });
   page.on('pageerror', (error) => void reports.push(`uncaught: ${error.message}`));
-  t.after(() => assert.deepEqual(reports, []));
+  scope.after(() => assert.deepEqual(reports, []));
   await page.goto(address);
   return { page, reports };
 }
@@ -147,4 +144,13 @@ export async function signIn({ page }: TestPage, token: string): Promise<void> {
   await page.getByLabel('Token').fill(token);
   await page.keyboard.press('Enter');
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+}
+
+/**
+ * Waits until the expression is true in the page. WHY not `waitForFunction`: it evaluates text again within the page,
+ * which the policy forbids.
+ */
+export function untilTrue(page: Page, expression: string): Promise<void> {
+  const isTrue = async (): Promise<boolean> => (await page.evaluate(expression)) === true;
+  return until(isTrue, TIMEOUT_MS, () => `it does not become true: ${expression}`);
 }

@@ -45,7 +45,8 @@ export async function addOperator(
   return { ...createClient(address, token), token, key, enter };
 }
 
-async function expectStatus(answer: ReturnType<Client['post']>, expected: number): Promise<void> {
+/** @throws Error for another status */
+export async function expectStatus(answer: ReturnType<Client['post']>, expected: number): Promise<void> {
   const { status, text } = await answer;
   if (status !== expected) throw new Error(`expected ${expected}, got ${status}: ${text}`);
 }

@@ -3,7 +3,7 @@
  * was used since the last check. An idle session is left to end; the notice before it says so. The administrator's
  * token does not end, so the page signs it out after the same time.
  */
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { noticeError, renewSession, signOut } from './console-client.ts';
 import type { Person } from './session-store.ts';
 
@@ -15,25 +15,32 @@ const IDLE_MS = 30 * 60_000;
 const WAS_IDLE = 'The page was not used for 30 minutes. Sign in again to continue where you were.';
 const EVENTS = ['keydown', 'pointerdown', 'wheel', 'touchstart'] as const;
 
-/** Resolves to the milliseconds that are left once the end is near; null otherwise. */
-export function useActivity({ expiresAt, endsAt }: Person): number | null {
-  const [leftMs, setLeftMs] = useState<number | null>(null);
+export interface NearEnd {
+  readonly leftMs: number;
+  /** Whether it is the idle end, which a renewal moves. */
+  readonly isExtensible: boolean;
+}
+
+/** Returns the end of the session once it is near; null otherwise. */
+export function useActivity({ expiresAt, endsAt }: Person): NearEnd | null {
+  const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
+  // WHY not inside the effect: a new end of the session would then count as activity, and renew an idle session.
+  const activeAt = useRef(Date.now());
   useEffect(() => {
-    let activeAt = Date.now();
     const note = (): void => {
-      activeAt = Date.now();
+      activeAt.current = Date.now();
     };
     const check = (): void => {
       const now = Date.now();
       if (expiresAt === null) {
-        setLeftMs(null);
-        if (now - activeAt >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
+        setNearEnd(null);
+        if (now - activeAt.current >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
         return;
       }
       const left = Date.parse(expiresAt) - now;
-      setLeftMs(left < NOTICE_THRESHOLD_MS ? Math.max(0, left) : null);
       const isExtensible = endsAt === null || Date.parse(endsAt) > Date.parse(expiresAt);
-      if (left < RENEWAL_THRESHOLD_MS && now - activeAt < ACTIVE_FOR_MS && isExtensible) {
+      setNearEnd(left < NOTICE_THRESHOLD_MS ? { leftMs: Math.max(0, left), isExtensible } : null);
+      if (left < RENEWAL_THRESHOLD_MS && now - activeAt.current < ACTIVE_FOR_MS && isExtensible) {
         renewSession().catch(noticeError);
       }
     };
@@ -45,5 +52,5 @@ export function useActivity({ expiresAt, endsAt }: Person): number | null {
       for (const name of EVENTS) removeEventListener(name, note, { capture: true });
     };
   }, [expiresAt, endsAt]);
-  return leftMs;
+  return nearEnd;
 }

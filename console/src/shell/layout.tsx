@@ -2,7 +2,7 @@
 import { type ReactNode, useCallback, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { PAGES } from '../pages.ts';
-import { useActivity } from '../session/activity.ts';
+import { type NearEnd, useActivity } from '../session/activity.ts';
 import { renewSession } from '../session/console-client.ts';
 import type { Person } from '../session/session-store.ts';
 import { CommandPalette } from './command-palette.tsx';
@@ -14,7 +14,7 @@ export function Layout({ person, children }: { readonly person: Person; readonly
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const openPalette = useCallback(() => setPaletteOpen(true), []);
   useShortcuts(openPalette);
-  const leftMs = useActivity(person);
+  const nearEnd = useActivity(person);
   return (
     <div className="layout">
       <a className="skip-link" href="#main">
@@ -24,7 +24,7 @@ export function Layout({ person, children }: { readonly person: Person; readonly
       <Navigation />
       <main id="main" tabIndex={-1}>
         <StatusNotice />
-        {leftMs !== null && <EndNotice leftMs={leftMs} />}
+        {nearEnd !== null && <EndNotice {...nearEnd} />}
         {children}
       </main>
       <CommandPalette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
@@ -53,10 +53,18 @@ function Navigation() {
   );
 }
 
-function EndNotice({ leftMs }: { readonly leftMs: number }) {
+function EndNotice({ leftMs, isExtensible }: NearEnd) {
+  const minutes = Math.max(1, Math.ceil(leftMs / 60_000));
+  if (!isExtensible) {
+    return (
+      <p className="notice warning" role="status">
+        Your session ends in {minutes} min, as each one does 12 hours after it began. Sign in again to continue.
+      </p>
+    );
+  }
   return (
     <div className="notice warning" role="status">
-      <p>Your session ends in {Math.max(1, Math.ceil(leftMs / 60_000))} min, because you were idle.</p>
+      <p>Your session ends in {minutes} min, because you were idle.</p>
       <button type="button" onClick={() => void renewSession().catch(() => undefined)}>
         Stay signed in
       </button>
