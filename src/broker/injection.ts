@@ -49,11 +49,11 @@ export function buildRequest(order: Order): RenderedRequest {
   if (!TOKEN.test(method) || /^(?:connect|trace)$/i.test(method)) throw new UpstreamError('protocol');
   if (!PATH.test(order.path)) throw new UpstreamError('protocol');
   const headers: (readonly [string, string])[] = [['Host', hostOf(order)]];
-  const isRemoved = removalRule(order);
   for (const [name, text] of order.headers) {
     if (!TOKEN.test(name) || !FIELD_VALUE.test(text)) throw new UpstreamError('protocol');
-    if (!isRemoved(plainName(name))) headers.push([name, text]);
   }
+  const replaced = placement.kind === 'header' ? plainName(placement.name) : null;
+  headers.push(...forwardedHeaders(order).filter(([name]) => plainName(name) !== replaced));
   headers.push(['Accept-Encoding', 'identity'], ...framing(order));
   const path = placement.kind === 'query' ? setParameter(order.path, placement.name, value) : order.path;
   if (placement.kind !== 'query') headers.push(headerOf(placement, value));
@@ -121,22 +121,22 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
 /** WHY underscores: CGI, WSGI and others read `x_api_key` as `x-api-key`. */
 const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
-/** Whether the header is never sent upstream as the caller wrote it. */
-export function isNeverForwarded(name: string): boolean {
-  const plain = plainName(name);
-  return REMOVED.has(plain) || REMOVED_PREFIXES.some((prefix) => plain.startsWith(prefix));
-}
-
-function removalRule({ headers, placement, isUpgrade }: Order): (name: string) => boolean {
-  const named = headers
-    .filter(([name]) => plainName(name) === 'connection')
-    .flatMap(([, value]) => value.split(',').map((part) => plainName(part.trim())));
-  if (placement.kind === 'header') named.push(plainName(placement.name));
-  return (name) =>
+/**
+ * The caller's headers that are sent upstream as they were written, but for the one that the placement replaces.
+ * Approvals show and bind the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
+ */
+export function forwardedHeaders({ headers, isUpgrade }: Pick<Order, 'headers' | 'isUpgrade'>): HeaderPairs {
+  const named = new Set(
+    headers
+      .filter(([name]) => plainName(name) === 'connection')
+      .flatMap(([, value]) => value.split(',').map((part) => plainName(part.trim()))),
+  );
+  const isRemoved = (name: string): boolean =>
     REMOVED.has(name) ||
-    named.includes(name) ||
+    named.has(name) ||
     REMOVED_PREFIXES.some((prefix) => name.startsWith(prefix)) ||
     (!isUpgrade && name.startsWith(WEBSOCKET_PREFIX));
+  return headers.filter(([name]) => !isRemoved(plainName(name)));
 }
 
 function framing({ bodyLength, isUpgrade, method }: Order): HeaderPairs {

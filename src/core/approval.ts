@@ -4,8 +4,8 @@
 import type { Agent } from './agent.ts';
 import { APPROVAL_FIELDS, type ApprovalTerms, type ApprovedAction, describeLimit } from './approval-rule.ts';
 import { invalidRequest } from './errors.ts';
-import { type ActorName, ADMIN, type AgentId, type Brand, type TokenHash, UUID } from './names.ts';
-import { hasRole, type Operator } from './operator.ts';
+import { type ActorName, ADMIN, type AgentId, type Brand, type CredentialId, type TokenHash, UUID } from './names.ts';
+import { canSignIn, hasRole, type Operator } from './operator.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
 import { originOf, type Usage, type UseRequest } from './target.ts';
@@ -97,33 +97,54 @@ export function isGrant(approval: Approval, basis: string, tokenHash: TokenHash,
   return now < (grantEndsAt ?? 0) && (usesLeft === null || usesLeft > 0);
 }
 
+export interface CoveredUse {
+  readonly use: UseRequest;
+  /** Of the headers and the body. */
+  readonly bodyDigest: string;
+  /** Whether it opens a WebSocket, over which more is sent than was shown. */
+  readonly isUpgrade: boolean;
+}
+
 /** What a grant of these terms covers, as parts of its key. Two requests with equal parts share a grant. */
 export function coveredParts(
   agentId: AgentId,
   action: ApprovedAction,
   path: CredentialPath,
   { each }: ApprovalTerms,
-  request: { readonly use: UseRequest; readonly bodyDigest: string } | { readonly version: string } | null,
+  request: CoveredUse | { readonly version: string } | null,
 ): readonly string[] {
   const whole = [agentId, action, path, each];
   if (request === null) return whole;
   if ('version' in request) return [...whole, request.version];
-  const { use, bodyDigest } = request;
+  const { use, bodyDigest, isUpgrade } = request;
+  const kind = isUpgrade ? ['websocket'] : [];
   const host = [...whole, originOf(use.url)];
-  if (each === 'host') return host;
+  if (each === 'host') return [...host, ...kind];
   const endpoint = [...host, use.method, use.url.path];
-  return each === 'endpoint' ? endpoint : [...endpoint, use.url.query, bodyDigest];
+  return each === 'endpoint' ? [...endpoint, ...kind] : [...endpoint, use.url.query, bodyDigest];
 }
 
-/** Of whom the approval is, with its keys. */
-type KeyHolder = Pick<Agent, 'formerPublicKey'> & { readonly publicKey: string | null };
+/** Of whom the approval is: its keys, and when a panic last ended what it held. */
+type KeyHolder = Pick<Agent, 'formerPublicKey' | 'sessionsEndedAt'> & { readonly publicKey: string | null };
+
+/** What an approval relies on. */
+export interface ApprovalBasis {
+  /** Those that demand it, and the one that decides. */
+  readonly policies: readonly Policy[];
+  /** Another credential at the path, after a deletion, is another one. */
+  readonly credentialId: CredentialId | null;
+  /** Null for a retrieval. */
+  readonly usage: Usage | null;
+  readonly holder: KeyHolder | null;
+}
 
 /** The text on which an approval relies. A change of any part voids it. */
-export function basisText(policies: readonly Policy[], usage: Usage | null, holder: KeyHolder | null): string {
+export function basisText({ policies, credentialId, usage, holder }: ApprovalBasis): string {
   const byName = [...new Map(policies.map((policy) => [policy.name, policy])).values()];
   const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map(ruleParts);
-  const targets = usage === null ? null : [usage.credentialId, usage.service, usage.targets, usage.placement];
-  return JSON.stringify([rules, targets, holder?.publicKey ?? null, holder?.formerPublicKey ?? null]);
+  const targets = usage === null ? null : [usage.service, usage.targets, usage.placement];
+  const { publicKey = null, formerPublicKey = null, sessionsEndedAt = null } = holder ?? {};
+  return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
 }
 
 /** In a fixed order: a policy that was read from the store has other keys than one that was just written. */
@@ -153,8 +174,9 @@ export function countApprovers(
   agent: Agent | null,
 ): number {
   if (operators.length === 0) return isOwnRequest(ADMIN, request, agent) ? 0 : 1;
-  return operators.filter((operator) => hasRole(operator, 'approver') && !isOwnRequest(operator.name, request, agent))
-    .length;
+  const mayAnswer = (operator: Operator): boolean =>
+    hasRole(operator, 'approver') && canSignIn(operator) && !isOwnRequest(operator.name, request, agent);
+  return operators.filter(mayAnswer).length;
 }
 
 /** The votes that count: of operators that still are, and may answer. */
@@ -166,6 +188,12 @@ export function votesOf(request: Approval, operators: readonly Operator[], agent
     return known !== undefined && hasRole(known, 'approver');
   };
   return request.approvers.filter(isValid);
+}
+
+/** Why an approval timed out, for the log. */
+export function describeTimeout({ approvers, terms }: Pick<Approval, 'approvers' | 'terms'>): string {
+  if (approvers.length === 0) return 'no answer came in time';
+  return `${approvers.length} of ${terms.quorum} operators approved in time`;
 }
 
 /** What an approval would allow, as a sentence for whom it is asked. */

@@ -43,6 +43,9 @@ export function parseRoles(texts: readonly string[]): readonly Role[] {
 /** The events that operators without the role admin may cause, by the role that they need. */
 const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
   'approval.list': 'viewer',
+  // Its own; those of others need the role approver.
+  'approval.read': 'viewer',
+  'approval.withdraw': 'viewer',
   'agent.list': 'viewer',
   'agent.read': 'viewer',
   'audit.checkpoint': 'viewer',
@@ -72,8 +75,6 @@ const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
   'target.read': 'viewer',
   'approval.approve': 'approver',
   'approval.deny': 'approver',
-  'approval.read': 'approver',
-  'approval.withdraw': 'approver',
   'agent.deregister': 'editor',
   'agent.panic': 'editor',
   'agent.register': 'editor',
@@ -98,4 +99,9 @@ export function roleFor(event: EventType): Role {
 /** Every operator may view, and an admin may do everything. */
 export function hasRole({ roles }: Pick<Operator, 'roles'>, role: Role): boolean {
   return role === 'viewer' || roles.includes(role) || roles.includes('admin');
+}
+
+/** Whether it has any of the ways to sign in. An e-mail address is one before the first sign-in binds it. */
+export function canSignIn({ publicKey, passkeys, identity }: Operator): boolean {
+  return publicKey !== null || identity !== null || (passkeys ?? []).length > 0;
 }

@@ -2,10 +2,11 @@
  * What a webhook says about an approval. INVARIANT: nothing that answers it, and nothing of the request but its method,
  * host and path: no query, no body, no words of the agent, no nonce. SOURCE: docs/approvals.md, "Webhook".
  */
-import { type Approval, describeScope } from '../core/approval.ts';
+import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../core/approval.ts';
 import type { ApprovalEvent } from '../vault/approval-events.ts';
 
 export interface ApprovalMessage {
+  readonly approvalId: ApprovalId;
   /** Equal for repetitions, also from several nodes. */
   readonly id: string;
   readonly body: string;
@@ -43,7 +44,7 @@ export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string 
     },
   };
   const expiresAt = kind === 'requested' ? answerBy : now + OUTCOME_MS;
-  return { id: `approval-${id}-${kind}`, body: JSON.stringify(body), expiresAt };
+  return { approvalId: id, id: `approval-${id}-${kind}`, body: JSON.stringify(body), expiresAt };
 }
 
 /** WHY without the path of the URL: the agent chose it, and chat systems turn some characters into links. */
@@ -56,6 +57,6 @@ function toSentence(kind: ApprovalEvent['kind'], approval: Approval, url: string
     return `${agent} asks to ${action} ${path}${where}; an operator can answer until ${toTimestamp(answerBy)}: ${at}`;
   }
   const what = `The request of ${agent} to ${action} ${path}${where}`;
-  if (kind === 'timed_out') return `${what} timed out without an answer: ${at}`;
+  if (kind === 'timed_out') return `${what} timed out, because ${describeTimeout(approval)}: ${at}`;
   return `${what} was ${kind}${endedBy === null ? '' : ` by ${endedBy}`}: ${at}`;
 }

@@ -1,8 +1,10 @@
 /**
  * Posts what becomes of approvals to a webhook, signed and one at a time. It never delays a request: a receiver that
- * does not respond is tried again with longer pauses, and the queue is bounded. SOURCE: Standard Webhooks 1.0.0.
+ * does not respond is tried again with longer pauses, and the queue is bounded. A message that fails goes behind those of
+ * other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ApprovalId } from '../core/approval.ts';
 import { Tally } from '../core/measures.ts';
 import { parseWebhookSecret, webhookSignature } from '../crypto/webhook-signature.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -87,10 +89,19 @@ export class ApprovalWebhook {
         if (signal.aborted) return;
         this.results.add('failed');
         this.#logOften(error);
+        this.#postpone(message.approvalId);
         await sleep(retryMs, undefined, { signal }).catch(() => undefined);
         retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
       }
     }
+  }
+
+  /** Moves the messages of the approval to the end, in their order. */
+  #postpone(approvalId: ApprovalId): void {
+    const isPostponed = (message: ApprovalMessage): boolean => message.approvalId === approvalId;
+    const postponed = this.#queue.filter(isPostponed);
+    const others = this.#queue.filter((message) => !isPostponed(message));
+    this.#queue.splice(0, this.#queue.length, ...others, ...postponed);
   }
 
   /** Resolves to false if the receiver rejected it. @throws SinkError if it may succeed later; the signal's reason */

@@ -111,11 +111,13 @@ export class RunningVault {
     const broker = new BrokerClient();
     resources.defer(() => broker.stop());
     const useLimits = new UseLimits(ledger, () => clock.now());
+    const budgets = new AgentBudgets(configuration.budgets);
     const approvals = new ApprovalHolds({
       ledger,
       store,
       keys,
       clock,
+      budgets,
       holdMs: parts.approvalHoldMs,
       onFailure: (error) => logOften('approvals could not be read or ended; the service retries', error),
     });
@@ -152,7 +154,7 @@ export class RunningVault {
       agentKeys,
       loginThrottle: new LoginThrottle(),
       breakGlass: new BreakGlass(ledger, clock, parts.warn),
-      budgets: new AgentBudgets(configuration.budgets),
+      budgets,
       verifier: new Verifier({ store, keys, clock }),
       checkpoints,
       logColumns,

@@ -39,7 +39,7 @@ class HourlyBudget {
   }
 
   /**
-   * Runs the work and charges the amount, unless the work fails for another reason than that it waits.
+   * Runs the work and charges the amount, unless the work fails.
    * @throws RATE_LIMITED with the seconds to wait
    */
   async charge<T>(agent: PrincipalName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
@@ -53,9 +53,7 @@ class HourlyBudget {
     try {
       return await work();
     } catch (error) {
-      // A request that waits for an approval has added a row.
-      const isHeld = error instanceof ApiError && error.code === 'APPROVAL_PENDING';
-      if (!isHeld) bucket.tokens += amount;
+      bucket.tokens += amount;
       throw error;
     }
   }

@@ -4,12 +4,12 @@ import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
   type Answer,
-  type ApprovalPlace,
   answerApproval,
   listApprovals as list,
   readApproval as read,
   withdrawApproval,
 } from '../core/operations/approvals.ts';
+import type { ApprovalPlace } from '../core/operations/settle-approval.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { unsealApprovalRequest } from '../crypto/approval-request.ts';
 import { sha256Base64 } from '../crypto/digest.ts';

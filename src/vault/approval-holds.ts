@@ -6,8 +6,7 @@
 import { type ApprovalId, type ApprovalKey, coveredParts } from '../core/approval.ts';
 import type { ApprovedAction } from '../core/approval-rule.ts';
 import { ApiError } from '../core/errors.ts';
-import type { AgentId } from '../core/names.ts';
-import type { Operation } from '../core/operation.ts';
+import type { Context, Operation } from '../core/operation.ts';
 import {
   type ApprovalAsk,
   isUndecided,
@@ -23,9 +22,10 @@ import { newId, newNonce } from '../crypto/random.ts';
 import { rowMac } from '../crypto/row-mac.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { NEWEST_APPROVAL } from '../store/queries.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { StoredChange } from '../store/store.ts';
+import type { AgentBudgets } from './agent-budgets.ts';
+import { ApprovalAdmission } from './approval-admission.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
 
 /** What the operators are shown, and what the approval is bound to. */
@@ -36,6 +36,7 @@ export interface HeldRequest {
   readonly version: string | null;
   /** Of the whole body, and of what tells how it is read; empty for a retrieval. */
   readonly bodyDigest: string;
+  readonly isUpgrade: boolean;
   /** As JSON. */
   shown(request: UseRequest | null): string;
 }
@@ -45,6 +46,7 @@ export interface ApprovalHoldParts {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
+  readonly budgets: AgentBudgets;
   readonly onFailure: (error: unknown) => void;
   readonly holdMs: number;
 }
@@ -54,16 +56,15 @@ export const APPROVAL_HOLD_MS = 25_000;
 const RETRY_AFTER_SECONDS = 1;
 /** How often a node with waiting requests reads which ones were answered. */
 const POLL_INTERVAL_MS = 50;
-/** Operators could not read more of one agent. */
-const MAX_PENDING_OF_AGENT = 200;
-/** Terms that change while a request prepares for them. */
-const MAX_TRIES = 3;
+/** For terms that change while a request prepares for them. */
+const MAX_TRIES = 4;
 
 const NEVER_ABORTED = new AbortController().signal;
 
 export class ApprovalHolds {
   readonly #parts: ApprovalHoldParts;
   readonly #waiting = new Map<ApprovalId, Set<() => void>>();
+  readonly #admission: ApprovalAdmission;
   #poll: NodeJS.Timeout | null = null;
   #isPolling = false;
   readonly #settlement: ApprovalSettlement;
@@ -71,6 +72,7 @@ export class ApprovalHolds {
 
   constructor(parts: ApprovalHoldParts) {
     this.#parts = parts;
+    this.#admission = new ApprovalAdmission(parts);
     this.#settlement = new ApprovalSettlement(parts);
   }
 
@@ -84,6 +86,7 @@ export class ApprovalHolds {
    * @throws APPROVAL_PENDING when the hold ends without an answer; the decision's error
    */
   async resolve<R extends object>(
+    context: Context,
     attempt: (ask: ApprovalAsk | null) => Operation<R | Undecided>,
     prepare: () => Promise<HeldRequest>,
     disconnectSignal: () => AbortSignal = () => NEVER_ABORTED,
@@ -92,13 +95,17 @@ export class ApprovalHolds {
     let reply = await ledger.submit(attempt(null));
     if (!isUndecided(reply)) return reply;
     const signal = disconnectSignal();
-    if (reply.approval === 'needed') await this.#assertFewWait(reply.agentId);
     const request = await prepare();
     const endsAt = performance.now() + this.#parts.holdMs;
-    // Terms that change meanwhile are prepared for again.
+    // The first try finds an approval that exists. Terms that change meanwhile are prepared for again.
     for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
-      const ask = this.#ask(reply, request);
-      reply = await ledger.submit(attempt(ask));
+      const { agentId }: NeededApproval = reply;
+      const ask = this.#ask(reply, request, tries > 0);
+      const submit = () => ledger.submit(attempt(ask));
+      reply =
+        tries === 0
+          ? await submit()
+          : await this.#admission.run(context, agentId, ask.sealedRequest?.length ?? 0, submit);
       while (isUndecided(reply) && reply.approval === 'pending') {
         const { id } = reply;
         if (!(await this.#wait(reply, endsAt, signal))) throw stillPending(id);
@@ -106,31 +113,22 @@ export class ApprovalHolds {
       }
       if (!isUndecided(reply)) return reply;
     }
-    throw changing();
+    throw undecided();
   }
 
-  /** @throws RATE_LIMITED */
-  async #assertFewWait(agentId: AgentId): Promise<void> {
-    const { store, clock } = this.#parts;
-    const query = { agentId, agentName: null, status: 'pending' as const, now: clock.now() };
-    const { count } = await store.countApprovals(query, NEWEST_APPROVAL, MAX_PENDING_OF_AGENT);
-    if (count < MAX_PENDING_OF_AGENT) return;
-    const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
-    throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);
-  }
-
-  #ask(needed: NeededApproval, { action, path, version, bodyDigest, shown }: HeldRequest): ApprovalAsk {
+  #ask(needed: NeededApproval, held: HeldRequest, mayAdd: boolean): ApprovalAsk {
+    const { action, path, version, bodyDigest, isUpgrade, shown } = held;
     const { keys } = this.#parts;
     const { agentId, terms, request } = needed;
     const id = newId() as ApprovalId;
     const retrieved = version === null ? null : { version };
-    const covered = request === null ? retrieved : { use: request, bodyDigest };
+    const covered = request === null ? retrieved : { use: request, bodyDigest, isUpgrade };
     return {
       id,
       nonce: newNonce(),
       key: rowMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
       needed,
-      sealedRequest: sealApprovalRequest(keys.row, id, shown(request)),
+      sealedRequest: mayAdd ? sealApprovalRequest(keys.row, id, shown(request)) : null,
       awaited: null,
       digestOf: sha256Base64,
     };
@@ -216,6 +214,7 @@ function stillPending(id: ApprovalId): ApiError {
   return new ApiError('APPROVAL_PENDING', message, RETRY_AFTER_SECONDS, id);
 }
 
-function changing(): ApiError {
-  return new ApiError('UNAVAILABLE', 'The policies about this request are changing. Try again in a second.', 1);
+/** Its policies changed again and again, or others used up each grant first. */
+function undecided(): ApiError {
+  return new ApiError('UNAVAILABLE', 'This request could not be decided. Send it again in a second.', 1);
 }

@@ -2,7 +2,7 @@
  * Records what the time and changes decide about approvals: requests that timed out, and what relied on something that
  * changed. Until then the time and the comparison at each use decide the same. SOURCE: docs/approvals.md.
  */
-import { settleApproval } from '../core/operations/approvals.ts';
+import { settleApproval } from '../core/operations/settle-approval.ts';
 import { sha256Base64 } from '../crypto/digest.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -29,6 +29,7 @@ export function retrieveCredential(
   const { approvals, budgets, clock } = vault;
   const work = () =>
     approvals.resolve<RetrievalResult>(
+      context,
       (ask) => retrieve(context, request, CREDENTIAL_TYPES, ask),
       async () => heldRetrieval(request),
       disconnectSignal,

@@ -1,7 +1,7 @@
 /** Requests that wait for people: their bodies, which are read before anything is sent, and what is shown of them. */
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
-import { isNeverForwarded } from '../broker/injection.ts';
+import { forwardedHeaders } from '../broker/injection.ts';
 import type { HeaderPairs } from '../broker/protocol.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
@@ -61,7 +61,14 @@ export interface ShownCall {
 
 export function heldRetrieval(request: RetrieveRequest): HeldRequest {
   const { path } = request;
-  return { action: 'retrieve', path, version: nameVersion(request), bodyDigest: '', shown: () => 'null' };
+  return {
+    action: 'retrieve',
+    path,
+    version: nameVersion(request),
+    bodyDigest: '',
+    isUpgrade: false,
+    shown: () => 'null',
+  };
 }
 
 /** Decides uses. One that needs an approval is held until it has one; its body is then in memory until the use ends. */
@@ -83,6 +90,7 @@ export class UseDecisions {
     let body = { call: requested, release: (): void => undefined };
     try {
       const started = await this.#approvals.resolve<StartedUse>(
+        context,
         (ask) => startUse(context, order, CREDENTIAL_TYPES, ask),
         async () => {
           const { held, ...read } = await this.#hold(requested, callerOf(context));
@@ -118,6 +126,7 @@ export class UseDecisions {
       path: call.order.path,
       version: null,
       bodyDigest: digestOf(call, bodySha256),
+      isUpgrade: call.isUpgrade,
       shown: (request) => JSON.stringify(request === null ? null : toShown(request, call, body, bodySha256)),
     };
     return {
@@ -166,16 +175,16 @@ function digestOf(call: UseCall, bodySha256: string): string {
 
 /**
  * What a retry sends with other values, and what does not change what a request does: the client, what it accepts,
- * caches, traces and the ids of tries.
+ * caches, traces and the ids of tries. `Sec-WebSocket-Protocol` is not among them: it may choose what a connection does.
  */
 const VOLATILE =
-  /^(?:user-agent|accept|accept-.*|cache-control|pragma|date|dnt|priority|origin|referer|sec-.*|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;
+  /^(?:user-agent|accept|accept-(?:charset|encoding|language)|cache-control|pragma|date|dnt|priority|origin|referer|sec-(?:ch-ua.*|fetch-(?:dest|mode|site|user)|gpc|websocket-(?:key|version))|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;
 
 /** Sorted by name; those of one name stay in order. */
-function boundHeaders({ headers }: UseCall): readonly ShownHeader[] {
-  return headers
+function boundHeaders(call: UseCall): readonly ShownHeader[] {
+  return forwardedHeaders(call)
     .map(([name, value]) => ({ name: name.toLowerCase(), value }))
-    .filter(({ name }) => !isNeverForwarded(name) && !VOLATILE.test(name))
+    .filter(({ name }) => !VOLATILE.test(name))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 

@@ -54,6 +54,8 @@ const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
   'putUsage',
   'removeUsage',
 ]);
+const isEnding = (change: StoredChange): boolean =>
+  ENDING.has(change.kind) || (change.kind === 'putApproval' && change.approval.status === 'withdrawn');
 /** Half of the second within which a change on another node cuts a use here. */
 const CHECK_INTERVAL_MS = 500;
 /** Bounds the work of one interval. */
@@ -121,7 +123,7 @@ export class Uses {
   /** Checks every running use after a commit that may have ended one. */
   committed(changes: readonly StoredChange[]): void {
     if (this.#running.size === 0) return;
-    const ending = changes.filter(({ kind }) => ENDING.has(kind));
+    const ending = changes.filter(isEnding);
     if (ending.length === 0) return;
     // WHY: the end of each use of a session revokes its lease, which concerns no other use.
     const leases = new Set(ending.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
@@ -164,8 +166,8 @@ export class Uses {
 
   #check(running: Running): void {
     const { authentication } = running.context;
-    const { leaseId, path, request } = running.started;
-    const check = checkUse({ leaseId, path, request, authentication });
+    const { leaseId, path, request, approvalId } = running.started;
+    const check = checkUse({ leaseId, path, request, approvalId, authentication });
     // A batch that fails decides nothing; the next interval checks again.
     this.#ledger.submit(check).then(
       (end) => {

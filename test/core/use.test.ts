@@ -125,9 +125,9 @@ class Batch {
 
   /** Why the use must be cut. */
   cut(started: StartedUse, context = AGENT): unknown {
-    const { leaseId } = started;
+    const { leaseId, approvalId } = started;
     const { response, entry } = this.decide(
-      checkUse({ leaseId, path: PATH, request: MODELS, authentication: context.authentication }),
+      checkUse({ leaseId, path: PATH, request: MODELS, approvalId, authentication: context.authentication }),
     );
     assert.equal(entry, null);
     return 'reply' in response ? response.reply : response;
@@ -142,7 +142,7 @@ test('a use is recorded with its method, host and path, and gets a lease of its 
   const { entry, changes } = batch.use();
   assert.equal(entry?.eventType, 'credential.use');
   assert.equal(entry?.result, 'allowed');
-  assert.equal(entry?.reason, 'a report');
+  assert.equal(entry?.reason, 'purpose: "a report"');
   assert.deepEqual(entry?.use, { method: 'GET', host: 'api.openai.com', target_path: '/v1/models' });
   const [change] = changes;
   assert.ok(change?.kind === 'addLease' && changes.length === 1);

@@ -5,71 +5,20 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { demandApproval, findPending } from '../kit/held.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertInvalid, assertRejected, auditEntriesOf } from '../kit/responses.ts';
-import { startTestService } from '../kit/service.ts';
-import { exchange, storeWithTargets, targetOf } from '../kit/use.ts';
+import { targetOf } from '../kit/use.ts';
+import { APPROVALS, type Sent, startApprovals } from './approval-scene.ts';
 
-/** What is held that long is answered before, or was meant to go on waiting. */
-const HOLD_MS = 300;
 const MIB = 1024 * 1024;
-const APPROVALS = '/api/v1/approvals';
 
-const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: HOLD_MS });
+const scene = await startApprovals({ after });
+const { service, upstream, ann, ben, newAgent, send, approve, assertHeld } = scene;
 const { admin, address, dataDir } = service;
-const upstream = await startUpstream({ after }, (request, response) => {
-  request.resume().on('end', () => response.end('reached'));
-});
-const ann = await addOperator(service, 'ann', ['approver', 'editor'], { '*': ['retrieve', 'use', 'list', 'store'] });
-const ben = await addOperator(service, 'ben', ['approver']);
-
-let made = 0;
-/** An agent that has a credential with the upstream as its target, and needs an approval for each use of it. */
-async function newAgent(approval: object = {}, by: Client = admin) {
-  const name = `bot-${++made}`;
-  const path = `api/${name}`;
-  await storeWithTargets(service, path, upstream);
-  assert.equal((await by.post('/api/v1/agents', { name })).status, 201);
-  await demandApproval(service, name, [path], { for: 'use', ...approval });
-  const token = await logIn(address, name, readAgentKey(dataDir, name));
-  return { name, path, token, client: createClient(address, token) };
-}
 type Agent = Awaited<ReturnType<typeof newAgent>>;
-
-interface Sent {
-  readonly method?: string;
-  readonly target?: string;
-  readonly body?: string | Buffer;
-  readonly headers?: Record<string, string>;
-}
-/** Sends to the agent's base URL. */
-async function send({ path, token }: Agent, { target = '/v1/pay', method = 'POST', body, headers = {} }: Sent = {}) {
-  const authorization = `Bearer ${token}`;
-  const all = { authorization, 'content-type': 'text/plain', ...headers };
-  const { response, text } = await exchange(address, `/use/${path}/-${target}`, all, {
-    method,
-    ...(body === undefined ? {} : { body }),
-  });
-  const answer = await text();
-  return { status: response.statusCode, text: answer, code: /"code":"(\w+)"/.exec(answer)?.[1] ?? null };
-}
-
-async function approve(path: string, by: Client = ann) {
-  const { approval_id, nonce } = await findPending(admin, path);
-  const answered = await by.post(`${APPROVALS}/${approval_id}/approve`, { nonce });
-  assert.equal(answered.status, 200, answered.text);
-  return approval_id;
-}
-
-const PENDING = { status: 503, code: 'APPROVAL_PENDING' };
-async function assertHeld(sent: ReturnType<typeof send>): Promise<void> {
-  const { status, code } = await sent;
-  assert.deepEqual({ status, code }, PENDING);
-}
 
 const CHANGED: Readonly<Record<string, Sent>> = {
   'another body': { body: 'pay 9' },
@@ -82,6 +31,8 @@ const CHANGED: Readonly<Record<string, Sent>> = {
   'an encoded path': { body: 'pay 1', target: '/v1/p%61y' },
   'another content type': { body: 'pay 1', headers: { 'content-type': 'application/json' } },
   'a content encoding': { body: 'pay 1', headers: { 'content-encoding': 'br' } },
+  'a header that Connection removes': { body: 'pay 1', headers: { connection: 'content-type' } },
+  'an Accept-* or Sec-* header of unknown effect': { body: 'pay 1', headers: { 'sec-mode': 'live' } },
 };
 
 test('a request that differs from the approved one is held, and the approved one passes once', async () => {

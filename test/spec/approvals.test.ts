@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
 import type { Client } from '../kit/client.ts';
+import { until } from '../kit/log-receivers.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { exchange, storeWithTargets, VALUE } from '../kit/use.ts';
@@ -98,7 +99,7 @@ test('a request waits without a byte sent, is shown as it is, and passes when it
     [answer.event_type, answer.agent_name, answer.resource],
     ['approval.approve', 'operator:alice', `approval:${id}`],
   );
-  assert.equal(intent.reason, `a weekly report; approved by operator:alice (approval:${id})`);
+  assert.equal(intent.reason, `approved by operator:alice (approval:${id}); purpose: "a weekly report"`);
   const verified = dataOf(await admin.get('/api/v1/audit/verify?state=true'));
   assert.deepEqual([verified.valid, verified.state.problem_count], [true, 0]);
 });
@@ -143,7 +144,14 @@ test('the five outcomes are told apart', async () => {
   assert.equal((await agent.delete(`/api/v1/approvals/${mine.approval_id}`)).status, 204);
   assert.equal(errorOf(await withdrawn).code, 'APPROVAL_WITHDRAWN');
 
-  await call(agent, 'slow');
+  const approved = call(agent, 'approved');
+  const given = await pendingOf('unlucky');
+  await approve(given);
+  assert.equal((await approved).status, 200);
+
+  const first = call(agent, 'slow');
+  const slow = await pendingOf('unlucky');
+  await first;
   await sleep(2000 - HOLD_MS + 100);
   const late = await call(agent, 'slow');
   assert.deepEqual([late.status, errorOf(late).code], [403, 'APPROVAL_TIMED_OUT']);
@@ -157,13 +165,25 @@ test('the five outcomes are told apart', async () => {
   });
   const hopeless = await call(agent, 'five');
   assert.deepEqual([hopeless.status, errorOf(hopeless).code], [403, 'NO_APPROVER']);
-  // The service records an end that no answer caused.
-  for (let tries = 0; ; tries++) {
-    const [entry] = dataOf(await admin.get('/api/v1/audit?event_type=approval.timeout&agent=unlucky'));
-    if (entry !== undefined) break;
-    assert.ok(tries < 50, 'the timeout was not recorded');
-    await sleep(100);
-  }
+  // The log tells the five apart, too. The service records an end that no answer caused.
+  const entriesOf = async (event: string, query: string): Promise<{ agent_name: string; reason: string }[]> =>
+    dataOf(await admin.get(`/api/v1/audit?event_type=approval.${event}&${query}`));
+  const timeouts = () => entriesOf('timeout', `resource=approval:${slow.approval_id}`);
+  await until(async () => (await timeouts()).length === 1);
+  const told = [
+    ...(await entriesOf('approve', `resource=approval:${given.approval_id}`)),
+    ...(await entriesOf('deny', `resource=approval:${id}`)),
+    ...(await entriesOf('withdraw', `resource=approval:${mine.approval_id}`)),
+    ...(await timeouts()),
+    ...(await entriesOf('request', 'agent=unlucky&result=denied')),
+  ].map(({ agent_name, reason }) => [agent_name, reason]);
+  assert.deepEqual(told, [
+    ['operator:alice', null],
+    ['operator:alice', 'not on a Friday'],
+    ['unlucky', null],
+    ['service', 'no answer came in time'],
+    ['unlucky', 'fewer operators can approve this than the policy demands'],
+  ]);
 });
 
 test('a retrieval waits too, is never remembered, and issues no lease before', async () => {

@@ -49,7 +49,7 @@ test('the value goes to the upstream, and comes back as a mask', async () => {
   const [result, intent] = log;
   assert.deepEqual(
     [intent.event_type, intent.method, intent.host, intent.target_path, intent.reason, intent.lease_id],
-    ['credential.use', 'GET', '127.0.0.1', '/v1/models', 'weekly report', lease_id],
+    ['credential.use', 'GET', '127.0.0.1', '/v1/models', 'purpose: "weekly report"', lease_id],
   );
   assert.deepEqual(
     [result.event_type, result.id, result.status, result.redactions, result.ended, result.bytes_in],

@@ -163,6 +163,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     store,
     keys,
     clock,
+    budgets,
     holdMs: APPROVAL_HOLD_MS,
     onFailure: (error) => failures.push(error),
   });

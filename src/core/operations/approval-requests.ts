@@ -14,12 +14,12 @@ import {
   ENDED_NOTICE_MS,
   isGrant,
 } from '../approval.ts';
+import { type ApprovalError, approvalError } from '../approval-error.ts';
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../approval-rule.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { ReadSet } from '../batch-state.ts';
 import type { Change } from '../change.ts';
-import type { ErrorInfo } from '../errors.ts';
-import type { AgentId, PolicyName, TokenHash } from '../names.ts';
+import type { AgentId, CredentialId, PolicyName, TokenHash } from '../names.ts';
 import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy } from '../policy.ts';
@@ -33,7 +33,8 @@ export interface ApprovalAsk {
   readonly key: ApprovalKey;
   /** What `key` was computed for. */
   readonly needed: NeededApproval;
-  readonly sealedRequest: Uint8Array;
+  /** Null to find an approval, and add none. */
+  readonly sealedRequest: Uint8Array | null;
   /** The approval that the caller waits for already. */
   readonly awaited: ApprovalId | null;
   /** Base64 of the SHA-256. */
@@ -65,6 +66,7 @@ export interface ApprovedSubject {
   readonly action: ApprovedAction;
   readonly path: CredentialPath;
   readonly policyName: string;
+  readonly credentialId: CredentialId;
   readonly usage: Usage | null;
   /** Null for a retrieval. */
   readonly request: UseRequest | null;
@@ -73,12 +75,14 @@ export interface ApprovedSubject {
 
 /** A request that may pass. */
 export interface Passed {
+  /** Null if it needed no approval. */
+  readonly approvalId: ApprovalId | null;
   /** Who approved it; null if it needed no approval. */
   readonly reason: string | null;
   readonly changes: readonly Change[];
 }
 
-const NOT_NEEDED: Passed = { reason: null, changes: [] };
+const NOT_NEEDED: Passed = { approvalId: null, reason: null, changes: [] };
 
 export function requireApproval(
   input: OperationInput,
@@ -112,7 +116,8 @@ function decideApproval(
   const { caller, state, moment } = input;
   const { now } = moment;
   const holder = caller.kind === 'operator' ? caller.operator : caller.kind === 'admin' ? null : caller.agent;
-  const basis = ask.digestOf(basisText(policies, subject.usage, holder));
+  const { credentialId, usage } = subject;
+  const basis = ask.digestOf(basisText({ policies, credentialId, usage, holder }));
   const tokenHash = tokenHashOf(input);
   const known = state.approvalsOf(ask.key).filter(({ agentId }) => agentId === actorId(caller));
   const grant = known.find((approval) => isGrant(approval, basis, tokenHash, now));
@@ -121,12 +126,13 @@ function decideApproval(
   if (current !== undefined) {
     const status = approvalStatus(current, now);
     if (status === 'pending') return pending(current);
-    const error = errorOf(current, status, now);
+    const error = approvalError(current, status, now);
     if (error !== null) return refuse(input, subject, current, error);
   }
   // Another request needs another id, nonce and sealed text.
-  if (ask.awaited === ask.id || known.some(({ id }) => id === ask.id)) return succeeded<Undecided>(ask.needed, null);
-  return askForApproval(input, subject, ask, { basis, tokenHash });
+  const isSpent = ask.awaited === ask.id || known.some(({ id }) => id === ask.id);
+  if (isSpent || ask.sealedRequest === null) return succeeded<Undecided>(ask.needed, null);
+  return askForApproval(input, subject, ask, { basis, tokenHash, sealedRequest: ask.sealedRequest });
 }
 
 function tokenHashOf({ caller }: OperationInput): TokenHash {
@@ -143,42 +149,14 @@ function pass(grant: Approval): Passed {
   const names = approvers.map(({ operator }) => operator).join(', ');
   const used: Approval = { ...grant, usesLeft: usesLeft === null ? null : usesLeft - 1 };
   return {
+    approvalId: id,
     reason: `approved by ${names} (approval:${id})`,
     // A grant that is not counted stays as it is.
     changes: usesLeft === null ? [] : [{ kind: 'putApproval', approval: used }],
   };
 }
 
-type ApprovalError = ErrorInfo & { readonly reason: string };
-
-/** Null if it ended so long ago that the request asks again. */
-function errorOf(approval: Approval, status: Approval['status'], now: number): ApprovalError | null {
-  const { answerBy, endedAt, endedBy, reason } = approval;
-  const why = reason === null ? '' : `: ${reason}`;
-  if (status === 'denied' && now < answerBy) {
-    return {
-      code: 'APPROVAL_DENIED',
-      reason: `denied by ${endedBy}`,
-      message: `The approval was denied by ${endedBy}${why}. Do not send the request again.`,
-    };
-  }
-  if (status === 'timed_out' && now < answerBy + ENDED_NOTICE_MS) {
-    return {
-      code: 'APPROVAL_TIMED_OUT',
-      reason: 'no answer came in time',
-      message:
-        'The approval timed out: no operator answered in the time that the policy gives. This is not a refusal; ask again later.',
-    };
-  }
-  if (status === 'withdrawn' && now < (endedAt ?? 0) + ENDED_NOTICE_MS) {
-    return {
-      code: 'APPROVAL_WITHDRAWN',
-      reason: `withdrawn by ${endedBy}`,
-      message: `The request for approval was withdrawn by ${endedBy}${why}. This is not a refusal; a later request asks again.`,
-    };
-  }
-  return null;
-}
+const ASKED = 'approval.request' as const;
 
 function refuse(
   { entry }: OperationInput,
@@ -193,8 +171,8 @@ function refuse(
 function askForApproval(
   { caller, state, moment, entry }: OperationInput,
   { action, path, policyName, request, purpose }: ApprovedSubject,
-  { id, nonce, key, needed: { terms }, sealedRequest }: ApprovalAsk,
-  { basis, tokenHash }: Pick<Approval, 'basis' | 'tokenHash'>,
+  { id, nonce, key, needed: { terms } }: ApprovalAsk,
+  { basis, tokenHash, sealedRequest }: Pick<Approval, 'basis' | 'tokenHash'> & { readonly sealedRequest: Uint8Array },
 ): Outcome<Undecided> {
   const { now } = moment;
   const agentName = actorName(caller);
@@ -203,7 +181,7 @@ function askForApproval(
     const reason = 'fewer operators can approve this than the policy demands';
     const how = 'Ask an administrator to add operators with the role approver.';
     const message = `The request needs the approval of ${terms.quorum}, and fewer operators can give it. ${how}`;
-    return rejected('NO_APPROVER', message, entry('denied', { policyName, reason }));
+    return rejected('NO_APPROVER', message, { ...entry('denied', { policyName, reason }), eventType: ASKED });
   }
   const answerBy = now + terms.timeoutSeconds * 1000;
   const approval: Approval = {
@@ -238,7 +216,7 @@ function askForApproval(
       resource: `approval:${id}`,
       reason: `asks for an approval to ${action} ${path}`,
     }),
-    eventType: 'approval.request',
+    eventType: ASKED,
   };
   const grantMs = Math.max(terms.seconds * 1000, ENDED_NOTICE_MS);
   const sealed: ApprovalRequest = { id, expiresAt: answerBy + grantMs, sealed: sealedRequest };

@@ -1,27 +1,20 @@
 /** Answers, withdraws, reads and ends approvals. SOURCE: docs/approvals.md. */
-import { actorId, actorName, type Caller } from '../agent.ts';
-import {
-  type Approval,
-  type ApprovalId,
-  approvalStatus,
-  basisText,
-  countsToken,
-  isOwnRequest,
-  votesOf,
-} from '../approval.ts';
+import { actorId, actorName } from '../agent.ts';
+import { type Approval, approvalStatus, countsToken, isOwnRequest, votesOf } from '../approval.ts';
 import type { EntryDraft, EventType } from '../audit.ts';
-import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
-import { decide } from '../decision.ts';
-import { type ActorName, type AgentId, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
-import type { CredentialPath } from '../path.ts';
-
-/** An approval, and the path of its credential, with whose targets it is loaded. */
-export interface ApprovalPlace {
-  readonly id: ApprovalId;
-  readonly path: CredentialPath;
-}
+import { type AgentId, SERVICE } from '../names.ts';
+import {
+  type Context,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
+import { hasRole } from '../operator.ts';
+import { type ApprovalPlace, type DigestOf, endApproval, readsOf, serviceEntry, whyVoid } from './settle-approval.ts';
 
 export interface Answer {
   readonly isApproved: boolean;
@@ -31,13 +24,7 @@ export interface Answer {
   readonly reason: string | null;
 }
 
-type DigestOf = (text: string) => string;
-
 const NOT_FOUND = 'The approval does not exist.';
-
-function readsOf({ id, path }: ApprovalPlace) {
-  return { approval: id, credential: path, usage: true as const };
-}
 
 /** Adds an operator's approval, which grants the request once enough agree, or denies the request. */
 export function answerApproval(
@@ -71,13 +58,13 @@ export function answerApproval(
     if (status !== 'pending') return ended(approval, status, denied(`it is ${status} already`));
     const voided = whyVoid(state, approval, digestOf);
     if (voided !== null) {
-      const withdrawn = end(approval, 'withdrawn', SERVICE, voided, moment.now);
-      const draft = { ...entry('allowed', { policyName, reason: voided }), eventType: 'approval.withdraw' as const };
+      const withdrawn = endApproval(approval, 'withdrawn', SERVICE, voided, moment.now);
       const message = `The approval was withdrawn: ${voided}. The agent has to ask again.`;
-      return rejected('APPROVAL_ENDED', message, draft, [{ kind: 'putApproval', approval: withdrawn }], approval.id);
+      const changes: readonly Change[] = [{ kind: 'putApproval', approval: withdrawn }];
+      return rejected('APPROVAL_ENDED', message, serviceEntry('approval.withdraw', withdrawn), changes, approval.id);
     }
     if (!isApproved) {
-      const ended = end(approval, 'denied', name, reason, moment.now);
+      const ended = endApproval(approval, 'denied', name, reason, moment.now);
       return succeeded(ended, entry('allowed', { policyName, reason }), [{ kind: 'putApproval', approval: ended }]);
     }
     if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller))) {
@@ -113,16 +100,6 @@ function approve(approval: Approval, vote: Approval['approvers'][number]): Appro
   };
 }
 
-function end(
-  approval: Approval,
-  status: 'denied' | 'timed_out' | 'withdrawn',
-  endedBy: ActorName,
-  reason: string | null,
-  now: number,
-): Approval {
-  return { ...approval, status, endedBy, endedAt: now, reason, usesLeft: null, grantEndsAt: null };
-}
-
 function ended({ id }: Approval, status: string, entry: EntryDraft) {
   const message = `The approval is ${status.replace('_', ' ')} already.`;
   return rejected('APPROVAL_ENDED', message, entry, [], id);
@@ -133,16 +110,15 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
   const resource = `approval:${place.id}`;
   return operation<Approval>(
     { context, event: 'approval.withdraw', resource, requiredRole: 'authenticated', reads: readsOf(place) },
-    ({ caller, state, moment, entry }) => {
-      const approval = state.approval(place.id);
-      if (approval === null || !maySee(caller, approval.agentId)) {
-        return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
-      }
+    (input) => {
+      const { caller, moment, entry } = input;
+      const approval = findVisible(input, place, entry('not_found'));
+      if ('response' in approval) return approval;
       const status = approvalStatus(approval, moment.now);
       const isLive = status === 'approved' && moment.now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0;
       if (status !== 'pending' && !isLive)
         return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
-      const withdrawn = end(approval, 'withdrawn', actorName(caller), null, moment.now);
+      const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
       return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
         { kind: 'putApproval', approval: withdrawn },
       ]);
@@ -150,9 +126,18 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
   );
 }
 
-/** Agents see what they asked for. */
-function maySee(caller: Caller, agentId: AgentId): boolean {
-  return caller.kind === 'admin' || caller.kind === 'operator' || actorId(caller) === agentId;
+/** Agents, and operators without the role approver, see what they asked for. */
+function findVisible(
+  { caller, state, entry }: OperationInput,
+  { id }: ApprovalPlace,
+  missing: EntryDraft | null,
+): Approval | Outcome<never> {
+  const approval = state.approval(id);
+  const seesAll = caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'approver'));
+  if (approval !== null && (seesAll || actorId(caller) === approval.agentId)) return approval;
+  if (seesAll || caller.kind !== 'operator') return rejected('NOT_FOUND', NOT_FOUND, missing);
+  const reason = 'only an operator with the role approver may do this with the request of another caller';
+  return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));
 }
 
 /** Not recorded, as other reads of an operator. */
@@ -165,10 +150,9 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
       requiredRole: 'authenticated',
       reads: { approval: place.id },
     },
-    ({ caller, state, moment }) => {
-      const approval = state.approval(place.id);
-      if (approval === null || !maySee(caller, approval.agentId)) return rejected('NOT_FOUND', NOT_FOUND, null);
-      return succeeded({ approval, now: moment.now }, null);
+    (input) => {
+      const approval = findVisible(input, place, null);
+      return 'response' in approval ? approval : succeeded({ approval, now: input.moment.now }, null);
     },
   );
 }
@@ -182,62 +166,4 @@ export function listApprovals(context: Context): Operation<{ agentId: AgentId | 
       return succeeded({ agentId, now: moment.now }, null);
     },
   );
-}
-
-/**
- * Records that an approval timed out, or lost what it relied on. The service runs it: until then the time and the
- * comparison at each use decide the same.
- */
-export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
-  return {
-    reads: readsOf(place),
-    requester: { kind: 'service' },
-    decide(state, { now }) {
-      const approval = state.approval(place.id);
-      if (approval === null || (approval.status !== 'pending' && approval.status !== 'approved')) {
-        return succeeded(null, null);
-      }
-      const isPending = approval.status === 'pending';
-      if (isPending && now >= approval.answerBy) {
-        return settled(approval, 'approval.timeout', end(approval, 'timed_out', SERVICE, null, now));
-      }
-      const voided = whyVoid(state, approval, digestOf);
-      const isLive = isPending || (now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0);
-      if (voided === null || !isLive) return succeeded(null, null);
-      return settled(approval, 'approval.withdraw', end(approval, 'withdrawn', SERVICE, voided, now));
-    },
-  };
-}
-
-function settled(before: Approval, eventType: EventType, approval: Approval) {
-  const entry: EntryDraft = {
-    eventType,
-    agentName: before.agentName,
-    resource: `approval:${before.id}`,
-    result: 'allowed',
-    policyName: before.terms.policyNames[0] ?? null,
-    leaseId: null,
-    reason: approval.reason ?? 'no answer came in time',
-    requestId: null,
-    remoteAddr: null,
-  };
-  const changes: readonly Change[] = [{ kind: 'putApproval', approval }];
-  return succeeded(null, entry, changes);
-}
-
-/** Why the answer would be about something else by now; null if it would not. */
-function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): string | null {
-  const { control } = state;
-  const { agentId, agentName, action, path, basis } = approval;
-  const holder = control.agentById(agentId) ?? control.operatorById(agentId);
-  if (holder === null) return 'the agent was deregistered';
-  const name: PrincipalName = isOperatorName(agentName) ? agentName : holder.name;
-  const demanding = control.policies.findApprovalPolicies(name, action, path);
-  const decision = decide(control.policies, name, action, path);
-  if (!decision.allowed) return 'no policy grants the request any more';
-  const credential = state.credential(path);
-  const usage = credential === null ? null : state.usage(credential);
-  const deciding = control.policies.get(decision.policyName) ?? [];
-  const now = digestOf(basisText(demanding.concat(deciding), action === 'use' ? usage : null, holder));
-  return now === basis ? null : 'its policies, its targets or the key of the agent changed';
 }

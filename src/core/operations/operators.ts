@@ -5,7 +5,7 @@ import { isSameEmail, type ProviderIdentity } from '../identity.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
 import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
-import { hasRole, type Operator, type Role } from '../operator.ts';
+import { canSignIn, hasRole, type Operator, type Role } from '../operator.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
 
 export interface NewOperator {
@@ -136,14 +136,16 @@ function describeRoles({ roles, identity }: Operator): string {
   return `roles: ${roles.join(', ')}${named}`;
 }
 
-function canSignIn({ publicKey, passkeys, identity }: Operator): boolean {
-  return publicKey !== null || identity !== null || (passkeys ?? []).length > 0;
+/** An e-mail address alone may never have worked at the provider. */
+function hasProvenSignIn(operator: Operator): boolean {
+  const { identity } = operator;
+  return canSignIn({ ...operator, identity: identity?.subject == null ? null : identity });
 }
 
 /** Whether without it no admin is left, or none that can sign in. */
 function isLastAdmin({ state }: OperationInput, operator: Operator): boolean {
   const others = state.control.operators().filter((other) => other.id !== operator.id && hasRole(other, 'admin'));
-  return hasRole(operator, 'admin') && !others.some((other) => canSignIn(other) || !canSignIn(operator));
+  return hasRole(operator, 'admin') && !others.some((other) => hasProvenSignIn(other) || !canSignIn(operator));
 }
 
 /** The rejection of a change after which no admin could sign in; null if the change keeps one. */

@@ -121,6 +121,7 @@ export function retrieve(
         action: 'retrieve' as const,
         path,
         policyName,
+        credentialId: credential.id,
         usage: null,
         request: null,
         purpose: nameVersion(request),

@@ -3,6 +3,7 @@
  * SOURCE: docs/decisions.md, "Brokered use".
  */
 import { type Authentication, identify } from '../agent.ts';
+import type { ApprovalId } from '../approval.ts';
 import type { AuditResult, EventType, UseFields } from '../audit.ts';
 import { ApiError } from '../errors.ts';
 import { statusOf } from '../lease.ts';
@@ -19,17 +20,20 @@ export interface RunningUse {
   readonly leaseId: LeaseId;
   readonly path: CredentialPath;
   readonly request: UseRequest;
+  readonly approvalId: ApprovalId | null;
   readonly authentication: Authentication;
 }
 
 /**
  * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
- * go on while its caller, its lease and its targets are what they were, and a policy still grants it.
+ * go on while its caller, its lease and its targets are what they were, a policy still grants it, and the approval by
+ * which it passed was not withdrawn.
  */
 export function checkUse({
   leaseId,
   path,
   request,
+  approvalId,
   authentication,
 }: RunningUse): Operation<'revoked' | 'expired' | null> {
   return {
@@ -37,6 +41,7 @@ export function checkUse({
       lease: leaseId,
       credential: path,
       usage: true,
+      ...(approvalId === null ? {} : { approval: approvalId }),
       ...callerReads(authentication),
     },
     requester: { kind: 'service' },
@@ -44,6 +49,8 @@ export function checkUse({
       const lease = known.lease(leaseId);
       const status = lease === null ? 'revoked' : statusOf(lease, now);
       if (status !== 'active') return succeeded(status, null);
+      const approval = approvalId === null ? null : known.approval(approvalId);
+      if (approval?.status === 'withdrawn') return succeeded('revoked', null);
       const caller = identify(known, authentication, now);
       if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
       const credential = known.credential(path);

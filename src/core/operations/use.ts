@@ -4,6 +4,7 @@
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 import { actorName } from '../agent.ts';
+import type { ApprovalId } from '../approval.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { Change } from '../change.ts';
 import type { CredentialTypes } from '../credential-types.ts';
@@ -37,6 +38,8 @@ export interface StartedUse {
   readonly path: CredentialPath;
   readonly agentName: ActorName;
   readonly policyName: string;
+  /** By which it passed; null if it needed no approval. */
+  readonly approvalId: ApprovalId | null;
   readonly request: UseRequest;
   /** The segment of a base URL at which links to the same origin are; null if the caller named the origin. */
   readonly selector: string | null;
@@ -92,8 +95,9 @@ export function startUse(
       if (own !== null && own.path !== path) {
         return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
       }
-      const subject = { action: 'use' as const, path, policyName, usage, request, purpose: order.purpose };
-      const approval = requireApproval(input, subject, ask);
+      const { purpose } = order;
+      const asked = { action: 'use' as const, path, policyName, credentialId: credential.id, usage, request, purpose };
+      const approval = requireApproval(input, asked, ask);
       if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
       const lease = own ?? newLease(input, credential.id, path, version.version, policyName, ttlSeconds, null);
@@ -103,7 +107,8 @@ export function startUse(
       const { placement } = usage;
       const { target } = byTargets;
       const placed = { request, selector, target, placement };
-      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, ...placed };
+      const { approvalId } = approval;
+      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, approvalId, ...placed };
       const rejectShort = (value: Secret): Outcome<never> | null =>
         canRedact(value, placement)
           ? null
@@ -116,7 +121,7 @@ export function startUse(
         response: {
           unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
         },
-        entry: entry('allowed', { policyName, leaseId, reason: withApproval(order.purpose, approval.reason) }),
+        entry: entry('allowed', { policyName, leaseId, reason: describeUse(purpose, approval.reason) }),
         changes: [
           ...approval.changes,
           own === null ? { kind: 'addLease', lease } : useOfToken(lease, version.version, moment.now),
@@ -126,8 +131,10 @@ export function startUse(
   );
 }
 
-function withApproval(purpose: string | null, approved: string | null): string | null {
-  return purpose === null || approved === null ? (purpose ?? approved) : `${purpose}; ${approved}`;
+/** The caller's words are last and quoted, so that they cannot claim an approval. */
+function describeUse(purpose: string | null, approved: string | null): string | null {
+  const quoted = purpose === null ? null : `purpose: ${JSON.stringify(purpose)}`;
+  return approved === null || quoted === null ? (approved ?? quoted) : `${approved}; ${quoted}`;
 }
 
 /** A use with the token of a lease adds no lease, from which it could be counted. */

@@ -6,6 +6,7 @@ import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../core/operations/sessions.ts';
+import { withBudget } from '../../vault/agent-budgets.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
 import { toCurrentSessionResponse, toSessionResponse, toTimestamp } from '../serialize.ts';
@@ -67,7 +68,12 @@ export const sessionRoutes: readonly Route[] = [
     who: 'authenticated',
     data: CurrentSession,
     async handle(call) {
-      return { data: toCurrentSessionResponse(call, await call.vault.ledger.submit(renewSession(call.context))) };
+      const { vault, context } = call;
+      const { ledger, budgets, clock } = vault;
+      const renew = () => ledger.submit(renewSession(context));
+      // Each renewal is an entry.
+      const session = await withBudget(budgets.sessions, context, 1, clock.now(), renew);
+      return { data: toCurrentSessionResponse(call, session) };
     },
   }),
   route({

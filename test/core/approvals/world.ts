@@ -8,7 +8,8 @@ import type { Credential } from '../../../src/core/credential.ts';
 import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
 import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/core/operations/approval-requests.ts';
-import { answerApproval, settleApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
+import { answerApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
+import { settleApproval } from '../../../src/core/operations/settle-approval.ts';
 import { putTargets } from '../../../src/core/operations/targets.ts';
 import { type StartedUse, startUse } from '../../../src/core/operations/use.ts';
 import type { Operator, Role } from '../../../src/core/operator.ts';
@@ -149,7 +150,8 @@ export class World {
     let outcome = attempt(null);
     const needed = undecidedOf(outcome);
     if (needed?.approval === 'needed') {
-      const covered = needed.request === null ? null : { use: needed.request, bodyDigest: asked.body };
+      const covered =
+        needed.request === null ? null : { use: needed.request, bodyDigest: asked.body, isUpgrade: false };
       outcome = attempt({
         id: own ?? (`approval ${String(this.seq).padStart(6, '0')}` as ApprovalId),
         nonce: `nonce ${this.seq}`,
