@@ -13,7 +13,7 @@ import { assertRejected } from '../kit/responses.ts';
 /** At the same time. */
 const HELD = 20;
 const ANSWERS = 240;
-/** Twice what is promised, for machines that are shared. */
+/** Twice what is promised, for machines that are shared; the benchmark measures the promise. */
 const P99_LIMIT_MS = 400;
 const RACES = 100;
 const PARALLEL = 10;
@@ -63,7 +63,7 @@ async function measureAnswers(): Promise<readonly number[]> {
   return times.toSorted((a, b) => a - b);
 }
 
-test('a request that one node holds goes on within 200 ms of an answer on the other', async (t) => {
+test('a request that one node holds goes on soon after an answer on the other', async (t) => {
   let p99 = Number.POSITIVE_INFINITY;
   // Other work on the machine delays one try, and seldom each.
   for (let tries = 0; tries < 3 && p99 >= P99_LIMIT_MS; tries++) p99 = report(t, await measureAnswers());

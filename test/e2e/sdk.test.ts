@@ -4,16 +4,20 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import { Octokit } from 'octokit';
 import OpenAI from 'openai';
 import Stripe from 'stripe';
 import { startUpstream } from '../broker/upstream.ts';
 import { newHome } from '../kit/command.ts';
+import { demandApproval, findPending } from '../kit/held.ts';
 import { startTestService } from '../kit/service.ts';
 
 const VALUE = 'sk-real-0123456789abcdefghijklmnopqrstuvwxyz';
-const service = await startTestService({ after });
+/** Shorter than the time in which the test answers, so that each SDK has to try again. */
+const HOLD_MS = 100;
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: HOLD_MS });
 const { admin } = service;
 
 async function readBody(request: IncomingMessage): Promise<string> {
@@ -126,6 +130,30 @@ test('anthropic: a message, and a message that streams', async () => {
   assert.deepEqual(content, [{ type: 'text', text: 'held by lease' }]);
   assert.equal(await client.messages.stream(request).finalText(), 'held by lease');
 });
+
+const ASKING: Readonly<Record<string, (lease: UseLease) => Promise<unknown>>> = {
+  openai: ({ token, base_url }) =>
+    new OpenAI({ apiKey: token, baseURL: `${base_url}/v1`, maxRetries: 30 }).models.list(),
+  anthropic: ({ token, base_url }) =>
+    new Anthropic({ apiKey: token, baseURL: base_url, maxRetries: 30 }).messages.create({
+      ...{ model: 'claude-test', max_tokens: 16, messages: [{ role: 'user', content: 'How?' }] },
+    }),
+};
+for (const [name, ask] of Object.entries(ASKING)) {
+  test(`${name}: a request that waits for an approval is sent again by the SDK, and passes once it is approved`, async () => {
+    const path = `asked/${name}`;
+    const issued = await lease(name, path);
+    await demandApproval(service, `asked-${name}`, [path], { for: 'use' });
+    const asked = ask(issued);
+    asked.catch(() => undefined);
+    const { approval_id, nonce } = await findPending(admin, path);
+    // The first try has ended with 503 by then.
+    await sleep(10 * HOLD_MS);
+    assert.equal((await admin.post(`/api/v1/approvals/${approval_id}/approve`, { nonce })).status, 200);
+    await asked;
+    assert.equal((await admin.get(`/api/v1/approvals?agent=asked-${name}`)).body.data.length, 1);
+  });
+}
 
 test('octokit: a list of two pages, whose links lead through the door', async () => {
   const { token, base_url } = await lease('github');
