@@ -73,7 +73,7 @@ async function runRound(approver: Client, retrieve: Retrieve): Promise<number[]>
   const pending = await readPending(approver);
   const startedAt = performance.now();
   const times = pending.map(async ({ approval_id, nonce, path }, index) => {
-    await sleep((index / WAITING) * ANSWERED_WITHIN_MS - (performance.now() - startedAt));
+    await sleep(Math.max(0, (index / WAITING) * ANSWERED_WITHIN_MS - (performance.now() - startedAt)));
     const from = performance.now();
     await expectStatus(approver.post(`${APPROVALS}/${approval_id}/approve`, { nonce }), 200);
     const response = await responses[Number(path.split('/')[1])];
