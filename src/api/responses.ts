@@ -181,6 +181,11 @@ export const ExposedVersion = object({
   version: whole(1),
   current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
 });
+export const Held = object({
+  leases: whole(0),
+  sessions: whole(0),
+  streams: whole(0, { description: 'Running uses on this node.' }),
+});
 export const Panicked = object({
   leases: whole(0),
   sessions: whole(0),

@@ -62,6 +62,7 @@ export type LeaseResponse = Static<typeof responses.Lease>;
 export type CredentialExposure = Static<typeof responses.CredentialExposure>;
 export type ExposureQuery = Static<typeof requests.ExposureQuery>;
 export type PanicRequest = Static<typeof requests.PanicRequest>;
+export type Held = Static<typeof responses.Held>;
 export type Panicked = Static<typeof responses.Panicked>;
 export type RevokeResponse = Static<typeof responses.RevokeResponse>;
 export type AuditEntryResponse = Static<typeof responses.AuditEntry>;

@@ -164,6 +164,7 @@ export const decodeExposure = object<types.CredentialExposure>({
 const decodeVersions = listOf(
   object<types.Panicked['rotate'][number]>({ path: 'text', version: 'integer', current: 'boolean' }),
 );
+export const decodeHeld = object<types.Held>({ leases: 'integer', sessions: 'integer', streams: 'integer' });
 export const decodePanicked = object<types.Panicked>({
   leases: 'integer',
   sessions: 'integer',

@@ -1,10 +1,11 @@
 /** Calls on exposures, for the administrator. SOURCE: docs/decisions.md, "Exposure". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { decodeExposure, decodePanicked } from './decoders.ts';
-import type { CredentialExposure, ExposureFilter, Page, Panicked, PanicRequest } from './types.ts';
+import { decodeExposure, decodeHeld, decodePanicked } from './decoders.ts';
+import type { CredentialExposure, ExposureFilter, Held, Page, Panicked, PanicRequest } from './types.ts';
 
 const EXPOSURE = '/api/v1/exposure';
+const PANIC = '/api/v1/panic';
 
 export class ExposureCalls {
   readonly #api: ApiClient;
@@ -29,12 +30,17 @@ export class ExposureCalls {
     return this.#api.pages(EXPOSURE, filter, decodeExposure, options);
   }
 
+  /** How much a panic about the agent, or about all without one, would end now. */
+  held(filter: PanicRequest = {}, options: CallOptions = {}): Promise<Held> {
+    return this.#api.read(PANIC, filter, decodeHeld, options);
+  }
+
   /**
    * Ends every lease, session and running use of the agent, or all without one. A retry after a lost response counts
    * only what was left.
    */
   async panic(body: PanicRequest = {}, { signal }: CallOptions = {}): Promise<Panicked> {
-    const spec = { method: 'POST', path: '/api/v1/panic', body, retry: 'always', signal } as const;
+    const spec = { method: 'POST', path: PANIC, body, retry: 'always', signal } as const;
     const panicking = this.#api.ask(spec, decodePanicked).then(({ data }) => data);
     return this.#cache.invalidateAfter({}, panicking);
   }

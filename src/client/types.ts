@@ -32,6 +32,7 @@ export type {
   ErrorBody,
   ExposureQuery as ExposureFilter,
   Health,
+  Held,
   KeySlotRequest,
   KeySlotResponse as KeySlot,
   KeySlotTest,

@@ -1,8 +1,8 @@
 /** Converts exposures, and what a panic ended, to the types of the interface. */
-import type { CredentialExposure, Panicked } from '../api/types.ts';
+import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
-import type { PanicResult } from '../vault/panic.ts';
+import type { HeldCounts, PanicResult } from '../vault/panic.ts';
 import { toTimestamp } from './serialize.ts';
 
 const toAgent = ({ agentName, firstAt, lastAt, times, isLive }: AgentExposure) => ({
@@ -33,6 +33,8 @@ const toVersion = ({ path, version, newestVersion }: VersionExposure) => ({
   version,
   current: version === newestVersion,
 });
+
+export const toHeldResponse = ({ leases, sessions, streams }: HeldCounts): Held => ({ leases, sessions, streams });
 
 export const toPanicResponse = ({ leases, sessions, streams, rotate, usedOnly }: PanicResult): Panicked => ({
   leases,

@@ -1,27 +1,46 @@
 /**
- * The panic: ends everything that an agent, or all agents, hold, and says which values are to be rotated. SOURCE:
- * docs/decisions.md, "Exposure".
+ * The panic: ends everything that an agent, or all agents, hold, and says which values are to be rotated; and before
+ * it, how much it would end. SOURCE: docs/decisions.md, "Exposure".
  * ORDER: leases and sessions end in one batch, running uses are cut when it is durable, and then everything is counted.
  */
-import type { AgentName } from '../core/names.ts';
+import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { panic as end, type Panic } from '../core/operations/exposure.ts';
+import { panic as end, readHeld as readHeldNow } from '../core/operations/exposure.ts';
+import { NEWEST_LEASE } from '../store/queries.ts';
 import type { SessionCursor } from '../store/session-lists.ts';
 import type { Store } from '../store/sql-store.ts';
 import { readExposures, type VersionExposure } from './exposure.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-export interface PanicResult {
-  /** How many of each were active. */
+/** How many of each are active. */
+export interface HeldCounts {
   readonly leases: number;
   readonly sessions: number;
   /** Running uses on this node; other nodes cut theirs within a second. */
   readonly streams: number;
+}
+
+/** With how many of each were active. */
+export interface PanicResult extends HeldCounts {
   /** The versions that the agent, or any caller, has seen. */
   readonly rotate: readonly VersionExposure[];
   /** Those that were used and never seen. */
   readonly usedOnly: readonly VersionExposure[];
+}
+
+/** What a panic would end now, counted in the steps in which it counts what it ended. */
+export async function readHeld(vault: Vault, context: Context, agentName: AgentName | null): Promise<HeldCounts> {
+  const { ledger, store, uses } = vault;
+  const { now, agentId } = await ledger.submit(readHeldNow(context, agentName));
+  const query = { agentId, agentName, path: null, status: 'active', now } as const;
+  const leases = await countFrom(NEWEST_LEASE, {
+    count: (beforeSeq, atMost) => store.countLeases(query, beforeSeq, atMost),
+  });
+  const sessions = await countSessions(store, now, (id) =>
+    agentId === null || agentId === id ? ledger.memory.control.agentById(id)?.sessionsEndedAt : undefined,
+  );
+  return { leases: leases.count, sessions, streams: uses.count(agentName) };
 }
 
 export async function panic(vault: Vault, context: Context, agentName: AgentName | null): Promise<PanicResult> {
@@ -29,10 +48,11 @@ export async function panic(vault: Vault, context: Context, agentName: AgentName
   const panicked = await ledger.submit(end(context, agentName));
   const streams = uses.cut(agentName);
   const { revocation } = panicked;
+  const endedBefore = new Map(panicked.endedBefore);
   const leases = await countFrom(revocation.seq, {
     count: (beforeSeq) => store.countRevokedBy({ revocation, agentName }, beforeSeq),
   });
-  const sessions = await countSessions(store, panicked);
+  const sessions = await countSessions(store, revocation.revokedAt, (id) => endedBefore.get(id));
   const exposures = await readExposures(store, { path: null, agentName }, revocation.revokedAt);
   return {
     leases: leases.count,
@@ -43,18 +63,23 @@ export async function panic(vault: Vault, context: Context, agentName: AgentName
   };
 }
 
-/** Those that the panic ended: not those that had expired, or that an earlier panic ended. */
-async function countSessions(store: Store, { revocation, endedBefore }: Panic): Promise<number> {
-  const { revokedAt } = revocation;
-  const before = new Map(endedBefore);
+/**
+ * Those that had not expired at the time `now`. `endedBefore` returns when an earlier panic ended the sessions of the
+ * agent, null if none did, and undefined for an agent whose sessions do not count.
+ */
+async function countSessions(
+  store: Store,
+  now: number,
+  endedBefore: (agentId: AgentId) => number | null | undefined,
+): Promise<number> {
   let count = 0;
-  let after: SessionCursor | undefined = { expiresAt: revokedAt + 1, tokenHash: '' };
+  let after: SessionCursor | undefined = { expiresAt: now + 1, tokenHash: '' };
   while (after !== undefined) {
     await yieldToEventLoop();
     const rows: Awaited<ReturnType<Store['listSessions']>> = await store.listSessions(after, STEP_ROWS);
     for (const { agentId, issuedAt } of rows) {
-      const earlier = before.get(agentId);
-      if (earlier !== undefined && issuedAt <= revokedAt && issuedAt > (earlier ?? -1)) count += 1;
+      const earlier = endedBefore(agentId);
+      if (earlier !== undefined && issuedAt <= now && issuedAt > (earlier ?? -1)) count += 1;
     }
     after = rows.length < STEP_ROWS ? undefined : rows.at(-1);
   }

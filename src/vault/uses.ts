@@ -135,14 +135,23 @@ export class Uses {
 
   /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */
   cut(agentName: ActorName | null): number {
-    let count = 0;
-    for (const running of this.#running.values()) {
-      if (running.end !== null || (agentName !== null && running.started.agentName !== agentName)) continue;
-      running.end = 'revoked';
-      running.cut.abort(CUT);
-      count += 1;
+    const running = this.#runningOf(agentName);
+    for (const each of running) {
+      each.end = 'revoked';
+      each.cut.abort(CUT);
     }
-    return count;
+    return running.length;
+  }
+
+  /** How many uses of the agent, or of all for null, are running. */
+  count(agentName: ActorName | null): number {
+    return this.#runningOf(agentName).length;
+  }
+
+  #runningOf(agentName: ActorName | null): readonly Running[] {
+    return [...this.#running.values()].filter(
+      ({ end, started }) => end === null && (agentName === null || started.agentName === agentName),
+    );
   }
 
   /** Cuts every running use. Resolves when their results are recorded, or cannot be. */

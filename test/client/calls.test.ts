@@ -162,7 +162,9 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual([exposed?.version, exposed?.seen_by[0]?.agent_name], [1, 'admin']);
   assert.equal((await vault.exposure.list({ agent: AGENT, limit: 1 })).data[0]?.path, 'prod/db/password');
   assert.equal((await collect(vault.exposure.listAll({ agent: 'admin' }))).length, 1);
-  const { rotate } = await vault.exposure.panic({ agent: AGENT });
+  const counted = await vault.exposure.held({ agent: AGENT });
+  const { rotate, used_only: _, ...ended } = await vault.exposure.panic({ agent: AGENT });
+  assert.deepEqual(counted, ended);
   assert.deepEqual(rotate, [{ path: 'prod/db/password', version: 1, current: true }]);
   await vault.credentials.delete('prod/a+b');
 

@@ -45,6 +45,7 @@ const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Prom
   'exposure.read': (vault) => vault.exposure.read(path),
   'exposure.list': (vault) => vault.exposure.list({ agent: AGENT }),
   'exposure.listAll': (vault) => collect(vault.exposure.listAll({ agent: AGENT })),
+  'exposure.held': (vault) => vault.exposure.held(),
   'exposure.panic': (vault) => vault.exposure.panic({ agent: AGENT }),
   'audit.list': (vault) => vault.audit.list({ limit: 3 }),
   'audit.verify': (vault) => vault.audit.verify(),

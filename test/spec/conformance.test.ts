@@ -198,6 +198,8 @@ suite('responses conform to the document', () => {
     ['get /api/v1/exposure', () => admin.get('/api/v1/exposure?agent=ci'), 200],
     ['get /api/v1/exposure', () => admin.get('/api/v1/exposure?agent=ci&limit=1'), 200],
     ['get /api/v1/exposure/{path}', () => admin.get('/api/v1/exposure/a'), 200],
+    ['get /api/v1/panic', () => admin.get('/api/v1/panic'), 200],
+    ['get /api/v1/panic', () => admin.get('/api/v1/panic?agent=other'), 200],
     ['post /api/v1/panic', () => admin.post('/api/v1/panic', { agent: 'other' }), 200],
     ['get /api/v1/audit', () => admin.get('/api/v1/audit'), 200],
     ['get /api/v1/audit', () => admin.get('/api/v1/audit?result=denied'), 200],

@@ -51,6 +51,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   revokeLease: 'lease.revoke',
   listExposure: 'exposure.read',
   readExposure: 'exposure.read',
+  readHeld: 'exposure.read',
   panic: 'service.panic',
   listAuditEntries: 'audit.list',
   verifyAuditLog: 'audit.verify',

@@ -90,11 +90,12 @@ test('an exposure outlives the credential and the agent, and is listed by the na
   assert.deepEqual([page.data.length, page.data[0].path, page.meta.total], [1, 'outlived/b', 2]);
 });
 
-test('an agent gets neither, and its attempt is recorded', async () => {
+test('an agent gets nothing of this, and its attempt is recorded', async () => {
   const agent = await service.agent('nosy', { '*': ['retrieve'] });
   const attempts = [
     ['exposure.read', await agent.get('/api/v1/exposure/apart/key')],
     ['exposure.read', await agent.get('/api/v1/exposure?agent=nosy')],
+    ['exposure.read', await agent.get('/api/v1/panic')],
     ['service.panic', await agent.post('/api/v1/panic', {})],
   ] as const;
   for (const [event, { status }] of attempts) {
@@ -114,10 +115,17 @@ test('a panic about one agent ends its leases and sessions and those of no other
   const kept = dataOf(await other.get('/api/v1/credentials/panic/seen'));
   const used = await suspect.post('/api/v1/use', { path: 'panic/used', method: 'GET', url: `${origin}/a` });
   assert.equal(used.status, 200, used.text);
+  const heldBy = async (query = '') => dataOf(await admin.get(`/api/v1/panic${query}`));
+  assert.deepEqual(await heldBy('?agent=suspect'), { leases: 1, sessions: 1, streams: 0 });
+  const before = await heldBy();
   const answer = await admin.post('/api/v1/panic', { agent: 'suspect' });
   assert.equal(answer.status, 200, answer.text);
   const { leases, sessions, streams, rotate, used_only } = dataOf(answer);
   assert.deepEqual([leases, sessions, streams], [1, 1, 0]);
+  assert.deepEqual(await heldBy('?agent=suspect'), { leases: 0, sessions: 0, streams: 0 });
+  assert.deepEqual(await heldBy('?agent=bystander'), { leases: 1, sessions: 1, streams: 0 });
+  assert.deepEqual(await heldBy(), { ...before, leases: before.leases - 1, sessions: before.sessions - 1 });
+  assert.equal((await admin.get('/api/v1/panic?agent=nobody')).status, 404);
   assert.deepEqual(rotate, [{ path: 'panic/seen', version: 1, current: true }]);
   assert.deepEqual(used_only, [{ path: 'panic/used', version: 1, current: true }]);
   assert.equal((await suspect.get('/api/v1/credentials/panic/seen')).status, 401);
@@ -135,7 +143,9 @@ test('a panic about all ends everything, and a new login works', async () => {
   await store('all/key');
   const agents = await Promise.all(['all-1', 'all-2'].map((name) => service.agent(name, { 'all/*': ['retrieve'] })));
   for (const agent of [...agents, admin]) assert.equal((await agent.get('/api/v1/credentials/all/key')).status, 200);
+  const held = dataOf(await admin.get('/api/v1/panic'));
   const { leases, sessions, rotate } = dataOf(await admin.post('/api/v1/panic', {}));
+  assert.deepEqual([held.leases, held.sessions], [leases, sessions]);
   assert.ok(leases >= 3 && sessions >= 2, `${leases} leases, ${sessions} sessions`);
   assert.ok(rotate.some((each: { path: string }) => each.path === 'all/key'));
   for (const agent of agents) assert.equal((await agent.get('/api/v1/credentials/all/key')).status, 401);

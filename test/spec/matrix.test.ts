@@ -432,6 +432,12 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     event: 'exposure.read',
     parameter: storeFresh,
   },
+  'GET /api/v1/panic': {
+    cells: [...FORBIDDEN, 200],
+    operators: [200, 200, 200, 200],
+    event: 'exposure.read',
+    query: '?agent=with',
+  },
   'POST /api/v1/panic': {
     cells: [...FORBIDDEN, 200],
     operators: [403, 403, 200, 200],

@@ -64,6 +64,8 @@ const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: numb
   ['at a policy that is not there', () => admin.get('/api/v1/policies/none'), 404],
   ['at the agents', () => admin.get('/api/v1/agents'), 200],
   ['at an agent', () => admin.get('/api/v1/agents/worker'), 200],
+  ['at what a panic would end', () => admin.get('/api/v1/panic'), 200],
+  ['at what a panic about no agent would end', () => admin.get('/api/v1/panic?agent=none'), 404],
   ['at the operators', () => admin.get('/api/v1/operators'), 200],
   ['at an operator', () => admin.get('/api/v1/operators/watcher'), 200],
   ['at an operator that is not there', () => admin.get('/api/v1/operators/none'), 404],

@@ -11,7 +11,7 @@ import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
 import { retrieveCredential } from '../../src/vault/credentials.ts';
 import { listLeases } from '../../src/vault/leases.ts';
-import { panic } from '../../src/vault/panic.ts';
+import { panic, readHeld } from '../../src/vault/panic.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import { admin, type OpenedVault, openVault, put, readLog, toPath, until } from './fixture.ts';
@@ -62,11 +62,13 @@ test('a panic ends 1,000 leases and cuts 200 running uses; another agent keeps i
   const kept = use(other);
   await until(() => open.count === STREAMS + 1, 'the upstream has every request');
 
+  const held = await readHeld(vault, admin(), 'suspect' as AgentName);
   const startedAt = performance.now();
   const ended = await panic(vault, admin(), 'suspect' as AgentName);
   await until(() => open.closed >= STREAMS, 'the streams are cut');
   t.diagnostic(`${Math.round(performance.now() - startedAt)} ms`);
   assert.deepEqual([ended.leases, ended.sessions, ended.streams], [LEASES + STREAMS, 1, STREAMS]);
+  assert.deepEqual(held, { leases: ended.leases, sessions: ended.sessions, streams: ended.streams });
   assert.deepEqual(
     [ended.rotate, ended.usedOnly].map((versions) => versions.map(({ path, version }) => [path, version])),
     [[['seen', 1]], [['used', 1]]],
@@ -75,6 +77,7 @@ test('a panic ends 1,000 leases and cuts 200 running uses; another agent keeps i
   assert.equal(open.closed, STREAMS);
   await assert.rejects(get(suspect), { code: 'UNAUTHENTICATED' });
 
+  assert.deepEqual(await readHeld(vault, admin(), null), { leases: 2, sessions: 1, streams: 1 });
   const all = await panic(vault, admin(), null);
   assert.deepEqual([all.leases, all.sessions, all.streams], [2, 1, 1]);
   await kept;

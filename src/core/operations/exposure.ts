@@ -8,6 +8,9 @@ import { type Context, type Operation, type OperationInput, operation, rejected,
 import type { CredentialPath } from '../path.ts';
 import { adminOperation } from './admin-read.ts';
 
+const NOT_REGISTERED = 'The agent is not registered.';
+const panicResource = (name: AgentName | null): string => (name === null ? '*' : `agent:${name}`);
+
 /** The time to which `live` refers, and whether a credential has the path now. Not recorded. */
 export interface ExposureRead {
   readonly now: number;
@@ -20,6 +23,22 @@ export const readExposure = adminOperation('exposure.read', (spec, path: Credent
     const { state, moment } = input;
     const exists = path !== null && (state.credential(path) !== null || state.isAltered(path));
     return succeeded({ now: moment.now, exists }, null);
+  }),
+);
+
+/** The time to which the counts refer, and whose they are: null for everybody's. */
+export interface HeldRead {
+  readonly now: number;
+  readonly agentId: AgentId | null;
+}
+
+/** Whether the caller may count what a panic would end. Not recorded. */
+export const readHeld = adminOperation('exposure.read', (spec, name: AgentName | null) =>
+  operation<HeldRead>({ ...spec, resource: panicResource(name) }, ({ state, moment }) => {
+    const { now } = moment;
+    if (name === null) return succeeded({ now, agentId: null }, null);
+    const agent = state.control.agentByName(name);
+    return agent === null ? rejected('NOT_FOUND', NOT_REGISTERED, null) : succeeded({ now, agentId: agent.id }, null);
   }),
 );
 
@@ -36,12 +55,12 @@ export interface Panic {
  */
 export function panic(context: Context, name: AgentName | null): Operation<Panic> {
   const event = name === null ? ('service.panic' as const) : ('agent.panic' as const);
-  const resource = name === null ? '*' : `agent:${name}`;
+  const resource = panicResource(name);
   return operation({ context, event, resource, requiredRole: 'admin' }, (input) => {
     const { state, entry } = input;
     if (name === null) return ended(input, null, state.control.agents());
     const agent = state.control.agentByName(name);
-    if (agent === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    if (agent === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
     return ended(input, agent.id, [agent]);
   });
 }

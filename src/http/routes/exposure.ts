@@ -2,14 +2,14 @@
 
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
-import { CredentialExposure, Panicked } from '../../api/responses.ts';
+import { CredentialExposure, Held, Panicked } from '../../api/responses.ts';
 import { Type } from '../../api/schema.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure.ts';
 import { sliceListing } from '../../vault/paging.ts';
-import { panic } from '../../vault/panic.ts';
-import { toExposureResponse, toExposureResponses, toPanicResponse } from '../exposure-responses.ts';
+import { panic, readHeld } from '../../vault/panic.ts';
+import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../exposure-responses.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { streamList } from '../streaming.ts';
@@ -42,6 +42,20 @@ export const exposureRoutes: readonly Route[] = [
     async handle({ vault, context, params }) {
       const path = parsePath(params['path'] ?? '');
       return { data: toExposureResponse(path, await exposureOf(vault, context, path)) };
+    },
+  }),
+  route({
+    id: 'readHeld',
+    method: 'GET',
+    path: '/api/v1/panic',
+    summary: 'Count the leases, sessions and running uses that a panic would end now.',
+    who: 'admin',
+    adminEvent: 'exposure.read',
+    query: PanicRequest,
+    data: Held,
+    async handle({ vault, context, query }) {
+      const agentName = query.agent === undefined ? null : parseAgentName(query.agent, 'agent');
+      return { data: toHeldResponse(await readHeld(vault, context, agentName)) };
     },
   }),
   route({
