@@ -111,31 +111,3 @@ test('a hidden page reads nothing', async (t) => {
   await setVisibility('visible');
   await page.waitForRequest(/audit\?after=/);
 });
-
-/** Whether the first plot has a pixel of the colour of its first line. */
-const HAS_LINES = `(() => {
-  const canvas = document.querySelector('.plot canvas');
-  const [red, green, blue] = getComputedStyle(document.querySelector('.plot-first')).color.match(/\\d+/g).map(Number);
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  for (let at = 0; at < data.length; at += 4)
-    if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255) return true;
-  return false;
-})()`;
-
-test('the plots have a table, and their range is in the address', async (t) => {
-  const opened = await browser.open(t, at('?range=day'));
-  const { page } = opened;
-  await signIn(opened, service.adminToken);
-  await page.getByRole('img', { name: /^Decisions of the last day: in the last day \d+ retrievals/ }).waitFor();
-  // The policy of the page does not let a function wait in it: its text would be compiled there.
-  while (!(await page.evaluate<boolean>(HAS_LINES))) await page.waitForTimeout(20);
-  await page.getByText('As a table').first().click();
-  await page.getByRole('columnheader', { name: 'Denials' }).waitFor();
-  assert.ok((await page.getByRole('table', { name: 'Decisions of the last day' }).getByRole('row').count()) > 1);
-  assert.deepEqual(await violationsOf(page), []);
-  await page.getByRole('radio', { name: 'Last week' }).check();
-  assert.match(page.url(), /range=week/);
-  await page.getByRole('img', { name: /^Decisions of the last week/ }).waitFor();
-  await page.setViewportSize({ width: 360, height: 740 });
-  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-});

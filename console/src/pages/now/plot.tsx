@@ -6,6 +6,7 @@ import { useEffect, useId, useRef } from 'react';
 import UPlot from 'uplot';
 import { formatTime } from '../../components/time.tsx';
 import { usePreferences, type Zone } from '../../shell/preferences.ts';
+import { isolatedPoints, plotAxes } from './plot-axes.ts';
 
 export interface Series {
   readonly title: string;
@@ -21,7 +22,7 @@ interface Props {
   readonly title: string;
   /** What the picture says in one sentence. */
   readonly summary: string;
-  /** Seconds since 1970, ascending. */
+  /** Seconds since 1970, ascending. The plot begins with the first and ends with the last one. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly unit: string;
@@ -29,15 +30,6 @@ interface Props {
 
 const HEIGHT_PX = 170;
 const DASH = [5, 4];
-
-function axisOf(colourOf: (name: string) => string): UPlot.Axis {
-  return {
-    stroke: () => colourOf('muted'),
-    grid: { stroke: () => colourOf('line'), width: 1 },
-    ticks: { show: false },
-    font: '12px system-ui, sans-serif',
-  };
-}
 
 export function Plot({ title, summary, times, series, unit }: Props) {
   const holder = useRef<HTMLDivElement>(null);
@@ -61,7 +53,7 @@ export function Plot({ title, summary, times, series, unit }: Props) {
         legend: { show: false },
         ...(zone === 'UTC' ? { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'Etc/UTC') } : {}),
         scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
-        axes: [{ ...axisOf(colourOf) }, { ...axisOf(colourOf), size: 52 }],
+        axes: plotAxes(colourOf, zone),
         series: [
           {},
           ...latest.current.series.map(({ title: label, tone, isDashed }) => ({
@@ -69,7 +61,10 @@ export function Plot({ title, summary, times, series, unit }: Props) {
             width: 2,
             stroke: () => colourOf(tone),
             ...(isDashed ? { dash: DASH } : {}),
-            points: { show: latest.current.times.length < 3 },
+            points: {
+              show: true,
+              filter: (_: UPlot, index: number) => isolatedPoints(latest.current.series[index - 1]?.values ?? []),
+            },
           })),
         ],
       },
@@ -97,7 +92,7 @@ export function Plot({ title, summary, times, series, unit }: Props) {
   return (
     <figure className="plot" aria-labelledby={titleId}>
       <figcaption>
-        <span id={titleId}>{title}</span>
+        <span id={titleId}>{unit === '' ? title : `${title}, in ${unit}`}</span>
         <span className="plot-legend">
           {series.map(({ title: name, tone, isDashed }) => (
             <span key={name} className={`plot-${tone}${isDashed ? ' dashed' : ''}`}>
@@ -124,8 +119,8 @@ function toData({ times, series }: Pick<Props, 'times' | 'series'>): UPlot.Align
 /** Only times at which something was counted. */
 function NumberTable({ title, times, series, unit, zone }: Omit<Props, 'summary'> & { readonly zone: Zone }) {
   const rows = times.flatMap((at, index) => {
-    const values = series.map((each) => each.values[index] ?? 0);
-    return values.some((value) => value > 0) ? [{ at, values }] : [];
+    const values = series.map((each) => each.values[index] ?? null);
+    return values.some((value) => value !== null && value > 0) ? [{ at, values }] : [];
   });
   if (rows.length === 0) return <p className="hint">All values are 0.</p>;
   return (
@@ -145,7 +140,9 @@ function NumberTable({ title, times, series, unit, zone }: Omit<Props, 'summary'
           <tr key={at}>
             <th scope="row">{formatTime(new Date(at * 1000), zone, false)}</th>
             {values.map((value, index) => (
-              <td key={series[index]?.title}>{value.toLocaleString('en', { maximumFractionDigits: 1 })}</td>
+              <td key={series[index]?.title}>
+                {value === null ? '–' : value.toLocaleString('en', { maximumFractionDigits: 1 })}
+              </td>
             ))}
           </tr>
         ))}

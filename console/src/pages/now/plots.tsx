@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditCounts, Latency } from '../../../../src/client/types.ts';
+import { countText } from '../../components/count-text.ts';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { client } from '../../session/console-client.ts';
@@ -28,13 +29,15 @@ const RANGES = {
 type Range = keyof typeof RANGES;
 const NAMES = Object.keys(RANGES) as Range[];
 const LATENCY_INTERVAL_MS = 10_000;
+/** Of which the service keeps latencies. */
+const MINUTES = 60;
 
 const toSeconds = (at: string): number => Date.parse(at) / 1000;
 
 function CountsPlot({ counts: { buckets }, range }: { readonly counts: AuditCounts; readonly range: Range }) {
   const sum = (name: 'retrievals' | 'uses' | 'denials'): number =>
     buckets.reduce((total, bucket) => total + bucket[name], 0);
-  const summary = `in the last ${range} ${sum('retrievals')} retrievals, ${sum('uses')} uses and ${sum('denials')} denials.`;
+  const summary = `in the last ${range} ${countText(sum('retrievals'), 'retrieval')}, ${countText(sum('uses'), 'use')} and ${countText(sum('denials'), 'denial')}.`;
   return (
     <>
       <p className="hint">{`In${summary.slice(2)}`}</p>
@@ -53,23 +56,35 @@ function CountsPlot({ counts: { buckets }, range }: { readonly counts: AuditCoun
   );
 }
 
-function LatencyPlot({ latency }: { readonly latency: Latency }) {
-  const ats = [...new Set([...latency.retrieve, ...latency.use].map(({ at }) => at))].sort();
-  if (ats.length === 0) return <p className="hint">No retrieval and no use in the last hour on this node.</p>;
+/**
+ * Every minute of the last hour, in seconds. The clock of the browser may differ from that of the service: the minutes
+ * that have a sample are always among them.
+ */
+function lastHour(sampled: readonly number[]): number[] {
+  const [oldest, newest] = [Math.min(...sampled), Math.max(...sampled)];
+  const now = Math.floor(Date.now() / 60_000) * 60;
+  const end = Math.max(newest, Math.min(now, oldest + (MINUTES - 1) * 60));
+  return Array.from({ length: MINUTES }, (_, index) => end - (MINUTES - 1 - index) * 60);
+}
+
+function LatencyPlot({ latency: { retrieve, use } }: { readonly latency: Latency }) {
+  const all = [...retrieve, ...use];
+  if (all.length === 0) return <p className="hint">No retrieval and no use in the last hour on this node.</p>;
+  const times = lastHour(all.map(({ at }) => toSeconds(at)));
   const valuesOf = (minutes: Latency['use']): (number | null)[] => {
-    const known = new Map(minutes.map(({ at, p99_ms }) => [at, p99_ms]));
-    return ats.map((at) => known.get(at) ?? null);
+    const known = new Map(minutes.map(({ at, p99_ms }) => [toSeconds(at), p99_ms]));
+    return times.map((at) => known.get(at) ?? null);
   };
-  const worst = Math.max(...[...latency.retrieve, ...latency.use].map(({ p99_ms }) => p99_ms));
+  const worst = Math.max(...all.map(({ p99_ms }) => p99_ms));
   return (
     <Plot
       title="99th percentile of the last hour, this node"
       summary={`the slowest minute had ${worst.toFixed(1)} milliseconds.`}
       unit="ms"
-      times={ats.map(toSeconds)}
+      times={times}
       series={[
-        { title: 'Retrievals', tone: 'first', values: valuesOf(latency.retrieve) },
-        { title: 'Uses', tone: 'second', isDashed: true, values: valuesOf(latency.use) },
+        { title: 'Retrievals', tone: 'first', values: valuesOf(retrieve) },
+        { title: 'Uses', tone: 'second', isDashed: true, values: valuesOf(use) },
       ]}
     />
   );
