@@ -100,6 +100,7 @@ test('a revealed value is recorded, and 1 s after hiding it is in no element, st
     true,
   );
   assert.match(await section.getByRole('timer').innerText(), /^Hidden in (?:30|2\d) s$/);
+  await page.getByText('rotate: the current version was seen').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   const { body } = await admin.get('/api/v1/audit?event_type=credential.retrieve&resource=reveal/it');
   assert.deepEqual([body.meta.total, body.data[0].result], [1, 'allowed']);

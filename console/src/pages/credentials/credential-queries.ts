@@ -1,4 +1,7 @@
-/** What several pages read of credentials, and how it is forgotten after a change. Values are never among it. */
+/**
+ * What several pages read of credentials, and how it is forgotten after a change or a retrieval. Values are never among
+ * it.
+ */
 import type { Query } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';

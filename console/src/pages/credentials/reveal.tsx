@@ -7,6 +7,7 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
+import { forgetCredentials } from './credential-queries.ts';
 
 const SHOWN_SECONDS = 30;
 const TICK_MS = 250;
@@ -62,6 +63,8 @@ export function Reveal({ path, isEditor }: Props) {
     if (element === null) return;
     element.textContent = value.reveal();
     setEndsAt(Date.now() + SHOWN_SECONDS * 1000);
+    // The retrieval changed the exposure and the number of reads.
+    void forgetCredentials();
     announce(`The value is shown for ${SHOWN_SECONDS} seconds.`);
   };
   const close = (): void => {
