@@ -70,6 +70,7 @@ test('the service makes a key where the page says, and it is replaced and remove
   await panel.getByRole('button', { name: 'Deregister' }).click();
   const confirm = page.getByRole('dialog', { name: 'Deregister “made”?' });
   await confirm.getByText('0 active leases').waitFor();
+  await confirm.getByText('0 sessions').waitFor();
   assert.equal(await confirm.getByRole('button', { name: 'Deregister' }).isDisabled(), true);
   assert.deepEqual(await violationsOf(page), []);
   await confirm.getByRole('textbox').fill('made');
@@ -94,11 +95,19 @@ test('a panic about one agent names what it ends, and then lists what to rotate'
   await panel.getByText('seen: rotate').waitFor();
   await panel.getByText(/seen 2 times, last/).waitFor();
   await panel.getByText(/Its last login was/).waitFor();
+  await panel.getByText('It has 1 live session.').waitFor();
+  assert.equal(
+    await panel.getByRole('link', { name: 'Grant something' }).getAttribute('href'),
+    '/console/access?view=simulator&for=reader',
+  );
   assert.deepEqual(await violationsOf(page), []);
   await panel.getByRole('button', { name: 'Panic' }).click();
   const dialog = page.getByRole('dialog', { name: 'End everything that “reader” holds?' });
   await dialog.getByText('2 active leases').waitFor();
+  await dialog.getByText('1 session', { exact: true }).waitFor();
+  await dialog.getByText('0 running uses', { exact: true }).waitFor();
   await dialog.getByText('1 credential', { exact: true }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
   await dialog.getByRole('textbox').fill('reader');
   await dialog.getByRole('button', { name: 'Panic' }).click();
   const result = page.getByRole('region', { name: 'Result of the panic' });
@@ -107,6 +116,45 @@ test('a panic about one agent names what it ends, and then lists what to rotate'
   assert.match((await result.getByRole('link', { name: 'prod/db' }).getAttribute('href')) ?? '', /path=prod%2Fdb$/);
   assert.deepEqual(await violationsOf(page), []);
   assert.equal((await agent.get('/api/v1/credentials/prod/db')).status, 401);
+});
+
+test('open details of an agent show what it gets and what ends', async (t) => {
+  await service.admin.post('/api/v1/credentials', { path: 'watched/key', value: 'a value' });
+  const agent = await service.agent('watched', { 'watched/*': ['retrieve'] });
+  const opened = await browser.open(t, at('?agent=watched'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const panel = page.getByRole('complementary', { name: 'watched' });
+  await panel.getByText('It holds no lease.').waitFor();
+  const { body } = await agent.get('/api/v1/credentials/watched/key');
+  const leases = panel.getByRole('list', { name: 'Leases' });
+  await leases.getByText('active').waitFor();
+  await panel.getByText(/seen 1 time, last/).waitFor();
+  await panel.getByLabel('Also those that have ended').check();
+  await leases.getByText('active').waitFor();
+  await service.admin.delete(`/api/v1/leases/${body.data.lease_id}`);
+  await leases.getByText('revoked').waitFor();
+  await panel.getByLabel('Also those that have ended').uncheck();
+  await panel.getByText('It holds no lease.').waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('a search that finds more names than it returns says so', async (t) => {
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const results = Array.from({ length: 50 }, (_, index) => ({
+    kind: index < 3 ? 'agent' : 'credential',
+    name: `found-${index}`,
+    description: '',
+  }));
+  await page.route('**/api/v1/search?**', (route) => route.fulfill({ json: { data: { complete: true, results } } }));
+  const field = page.getByRole('textbox', { name: 'Find' });
+  assert.equal(await field.evaluate((input: { placeholder: string }) => input.placeholder), 'part of a name');
+  await field.fill('found');
+  await page.keyboard.press('Enter');
+  await page.getByText('3 agents of the first 50 names found; type more of the name').waitFor();
+  assert.deepEqual(await violationsOf(page), []);
 });
 
 test('a panic about everything ends what agents hold, and what a role may not do is not offered', async (t) => {
@@ -119,6 +167,7 @@ test('a panic about everything ends what agents hold, and what a role may not do
   await page.getByRole('button', { name: 'Panic: end everything' }).click();
   const dialog = page.getByRole('dialog', { name: 'End everything that agents hold?' });
   await dialog.getByText('1 active lease', { exact: true }).waitFor();
+  await dialog.getByText(/^[1-9]\d* sessions?$/).waitFor();
   await dialog.getByText(/Operators stay signed in/).waitFor();
   await dialog.getByRole('textbox').fill('everything');
   await dialog.getByRole('button', { name: 'Panic' }).click();

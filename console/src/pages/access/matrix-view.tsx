@@ -1,6 +1,6 @@
 /** The matrix of agents and paths: filters and both pages are in the URL. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useSearchParams } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
@@ -121,13 +121,14 @@ function NothingToDecide({ isFiltered, hasAgents }: { readonly isFiltered: boole
   if (!hasAgents) {
     return (
       <EmptyState title="No agent is registered" command="leasehold agent add ci-runner">
-        The matrix shows what each agent may do. Register a first agent.
+        The matrix shows what each agent may do. <Link href="/agents">Register a first agent</Link>.
       </EmptyState>
     );
   }
   return (
     <EmptyState title="The vault has no credential" command="leasehold put demo/first">
-      The matrix shows what each agent may do with each credential. Store a first credential.
+      The matrix shows what each agent may do with each credential.{' '}
+      <Link href="/credentials">Store a first credential</Link>.
     </EmptyState>
   );
 }

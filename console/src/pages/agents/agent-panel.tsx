@@ -1,8 +1,10 @@
 /** One agent: its key, what it holds and has seen, and what ends it. */
 import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { Copyable } from '../../components/copyable.tsx';
+import { countText } from '../../components/count-text.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -13,7 +15,7 @@ import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { Exposure, Leases, Sessions } from './holdings.tsx';
 import { KeyFields, keyOf } from './key-fields.tsx';
-import { useHeld } from './panic.tsx';
+import { useHeld } from './use-held.ts';
 
 interface Props {
   readonly name: string;
@@ -53,6 +55,10 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
               Panic
             </button>
           </div>
+          <p>
+            <Link href={`/access?${new URLSearchParams({ view: 'simulator', for: name })}`}>Grant something</Link>: the
+            simulator proposes a policy for an action and a path.
+          </p>
           {!mayEdit && <p className="hint">Changing agents needs the role editor, which an administrator gives.</p>}
           <Leases agent={name} />
           <Sessions agent={name} />
@@ -135,14 +141,15 @@ function DeregisterDialog({ name, isOpen, onDone, onClose }: DialogProps & { rea
 }
 
 function WhatEnds({ name }: { readonly name: string }) {
-  const { leases } = useHeld(name);
+  const { leases, sessions } = useHeld(name);
   return (
     <>
       <ul className="ends">
         <li>
-          <strong>{leases === undefined ? '…' : leases.toLocaleString('en')} active leases</strong> end.
+          <strong>{countText(leases, 'active lease')}</strong> and <strong>{countText(sessions, 'session')}</strong>{' '}
+          end.
         </li>
-        <li>All its sessions end, and it cannot log in any more.</li>
+        <li>It cannot log in any more.</li>
         <li>A private key that the service made for it is deleted.</li>
       </ul>
       <p>

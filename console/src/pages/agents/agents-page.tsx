@@ -1,8 +1,9 @@
-/** Agents: the list, registration, details, and panic. */
+/** Agents: the list, their leases, registration, details, and panic. The view is in the URL. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Agent, Panicked } from '../../../../src/client/types.ts';
+import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -16,12 +17,13 @@ import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { AgentPanel } from './agent-panel.tsx';
 import { KeyFields, keyOf } from './key-fields.tsx';
+import { LEASE_PARAMETERS, LeasesView } from './leases-view.tsx';
 import { PanicDialog, PanicResult, type PanicScope } from './panic.tsx';
 
 /** What a search finds has only the name and the description. */
 type Row = Pick<Agent, 'name' | 'description'> & Partial<Agent>;
 
-const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'a part of the name' }];
+const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'part of a name' }];
 const COLUMNS: readonly TableColumn<Row>[] = [
   { title: 'Name', width: 'minmax(10rem, 2fr)', cell: ({ name }) => name },
   { title: 'Description', width: 'minmax(8rem, 3fr)', cell: ({ description }) => description },
@@ -34,8 +36,17 @@ const COLUMNS: readonly TableColumn<Row>[] = [
 ];
 const nameOf = ({ name }: Row): string => name;
 const MAX_FOUND = 50;
+const VIEWS = [
+  { name: 'agents', title: 'Agents' },
+  { name: 'leases', title: 'Leases' },
+] as const;
 
-function useRows(q: string | undefined): PagedRows<Row> {
+interface FoundRows extends PagedRows<Row> {
+  /** Whether a search found more names than it returned, so that agents may be missing. */
+  readonly isCut: boolean;
+}
+
+function useRows(q: string | undefined): FoundRows {
   const all = usePagedRows<Row>({
     queryKey: ['agents', 'list'],
     read: (page, signal) => client.agents.list(page, { signal }),
@@ -45,18 +56,21 @@ function useRows(q: string | undefined): PagedRows<Row> {
     queryFn: ({ signal }) => client.overview.search({ q: q ?? '', limit: MAX_FOUND }, { signal }),
     enabled: q !== undefined,
   });
-  if (q === undefined) return all;
+  if (q === undefined) return { ...all, isCut: false };
   const agents = found.data?.results.filter(({ kind }) => kind === 'agent') ?? [];
-  const { isPending, error } = found;
-  return { ...toRows<Row>(agents), isPending, error, refetch: () => void found.refetch() };
+  const { isPending, error, data } = found;
+  const isCut = data !== undefined && (!data.complete || data.results.length >= MAX_FOUND);
+  return { ...toRows<Row>(agents), isPending, error, refetch: () => void found.refetch(), isCut };
 }
 
 export function AgentsPage() {
-  const { q } = useFilters(FIELDS);
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
-  const open = parameters.get('agent');
-  const rows = useRows(q);
+  const shown = parameters.get('view') === 'leases' ? 'leases' : 'agents';
+  const change = (view: (typeof VIEWS)[number]['name']): void => {
+    const former = Object.fromEntries(['q', ...LEASE_PARAMETERS].map((name) => [name, null]));
+    setParameters(view === 'agents' ? { ...former, view: null } : { ...former, view, status: 'active' });
+  };
   const [mayEdit, mayPanic] = [useRole('editor'), useRole('admin')];
   const [isRegistering, setRegistering] = useState(false);
   const [scope, setScope] = useState<PanicScope | null>(null);
@@ -64,6 +78,18 @@ export function AgentsPage() {
   return (
     <>
       <PageHeading title="Agents">
+        <nav aria-label="Views of agents" className="views">
+          {VIEWS.map(({ name, title }) => (
+            <button
+              key={name}
+              type="button"
+              aria-current={name === shown ? 'page' : undefined}
+              onClick={() => change(name)}
+            >
+              {title}
+            </button>
+          ))}
+        </nav>
         <button
           type="button"
           disabled={!mayEdit}
@@ -89,11 +115,30 @@ export function AgentsPage() {
         onClose={() => setScope(null)}
       />
       {done !== null && scope === null && <PanicResult {...done} onClose={() => setDone(null)} />}
+      {shown === 'leases' ? <LeasesView /> : <AgentList onPanic={(agent) => setScope({ agent })} />}
+      <RegisterDialog isOpen={isRegistering} onClose={() => setRegistering(false)} />
+    </>
+  );
+}
+
+function AgentList({ onPanic }: { readonly onPanic: (agent: string) => void }) {
+  const { q } = useFilters(FIELDS);
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const open = parameters.get('agent');
+  const rows = useRows(q);
+  const count = countText(rows.total, 'agent');
+  return (
+    <>
       <FilterBar fields={FIELDS} label="Find agents" />
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
-      <p className="count">
-        {rows.isPending ? 'Reading …' : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'agent' : 'agents'}`}
-      </p>
+      {rows.error === null && (
+        <p className="count">
+          {rows.isPending && 'Reading …'}
+          {!rows.isPending &&
+            (rows.isCut ? `${count} of the first ${MAX_FOUND} names found; type more of the name` : count)}
+        </p>
+      )}
       <div className="split">
         <DataTable
           label="Agents by name"
@@ -102,18 +147,17 @@ export function AgentsPage() {
           keyOf={nameOf}
           openKey={open}
           onOpen={({ name }) => setParameters({ agent: name })}
-          empty={<NoAgents isFiltered={q !== undefined} />}
+          empty={<NoAgents isFiltered={q !== undefined} isCut={rows.isCut} />}
         />
         {open !== null && (
           <AgentPanel
             key={open}
             name={open}
-            onPanic={() => setScope({ agent: open })}
+            onPanic={() => onPanic(open)}
             onClose={() => setParameters({ agent: null })}
           />
         )}
       </div>
-      <RegisterDialog isOpen={isRegistering} onClose={() => setRegistering(false)} />
     </>
   );
 }
@@ -126,7 +170,7 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
     await client.agents.register({ name, description, ...keyOf(values) });
     announce(`The agent ${name} is registered. Next, a policy has to grant it something.`);
     await queries.invalidateQueries({ queryKey: ['agents'] });
-    setParameters({ agent: name });
+    setParameters({ ...Object.fromEntries(LEASE_PARAMETERS.map((each) => [each, null])), view: null, agent: name });
   };
   return (
     <FormDialog isOpen={isOpen} title="Register an agent" verb="Register" onSubmit={register} onClose={onClose}>
@@ -141,7 +185,10 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   );
 }
 
-function NoAgents({ isFiltered }: { readonly isFiltered: boolean }) {
+function NoAgents({ isFiltered, isCut }: { readonly isFiltered: boolean; readonly isCut: boolean }) {
+  if (isCut) {
+    return <EmptyState title="No agent is among the names that were found first">Type more of the name.</EmptyState>;
+  }
   if (isFiltered) return <EmptyState title="No agent has this in its name">Clear the filter to see all.</EmptyState>;
   return (
     <EmptyState title="No agent is registered" command="leasehold agent add deploy-bot">

@@ -4,13 +4,19 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import type { CredentialExposure, Page } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
+import { countText } from '../../components/count-text.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
+import { intervalOf } from '../now/live-interval.ts';
+import { useHeld } from './use-held.ts';
 
 const ROWS = 20;
 const MAX_ROWS = 1000;
+/** While the panel is open, it shows what the agent holds now. */
+const LEASES_INTERVAL_MS = 2000;
+const EXPOSURE_INTERVAL_MS = 5000;
 
 interface ListProps<T> {
   readonly label: string;
@@ -19,15 +25,17 @@ interface ListProps<T> {
   readonly keyOf: (row: T) => string;
   readonly row: (row: T) => ReactNode;
   readonly empty: string;
+  readonly intervalMs: number;
 }
 
 /** The first rows of a list, and more of them on demand. */
-function ShortList<T>({ label, queryKey, read, keyOf, row, empty }: ListProps<T>) {
+function ShortList<T>({ label, queryKey, read, keyOf, row, empty, intervalMs }: ListProps<T>) {
   const [limit, setLimit] = useState(ROWS);
   const { data, error, refetch } = useQuery({
     queryKey: [...queryKey, limit],
     queryFn: ({ signal }) => read(limit, signal),
     placeholderData: keepPreviousData,
+    refetchInterval: intervalOf(intervalMs),
   });
   if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading what={label} />;
@@ -79,6 +87,7 @@ export function Leases({ agent }: { readonly agent: string }) {
           </>
         )}
         empty="It holds no lease."
+        intervalMs={LEASES_INTERVAL_MS}
       />
     </section>
   );
@@ -95,6 +104,7 @@ export function Exposure({ agent }: { readonly agent: string }) {
         keyOf={({ path }) => path}
         row={(exposure) => <Exposed exposure={exposure} />}
         empty="It has neither seen nor used a credential."
+        intervalMs={EXPOSURE_INTERVAL_MS}
       />
     </section>
   );
@@ -123,7 +133,7 @@ function countOf(verb: string, by: CredentialExposure['versions'][number]['seen_
   if (first === undefined) return null;
   return (
     <>
-      {verb} {first.times} {first.times === 1 ? 'time' : 'times'}, last <Time at={first.last_at} />
+      {verb} {countText(first.times, 'time')}, last <Time at={first.last_at} />
     </>
   );
 }
@@ -133,19 +143,21 @@ export function Sessions({ agent }: { readonly agent: string }) {
     queryKey: ['last-login', agent],
     queryFn: ({ signal }) =>
       client.audit.list({ agent, event_type: 'auth.verify', result: 'allowed', limit: 1 }, { signal }),
+    refetchInterval: intervalOf(EXPOSURE_INTERVAL_MS),
   });
   const [last] = data?.data ?? [];
+  const { sessions } = useHeld(agent);
   return (
     <section aria-label="Sessions">
       <h3>Sessions</h3>
+      {sessions !== undefined && <p>{`It has ${countText(sessions, 'live session')}. A session lasts an hour.`}</p>}
       <p>
-        {data !== undefined && last === undefined && 'It has not logged in yet. '}
+        {data !== undefined && last === undefined && 'It has not logged in yet.'}
         {last !== undefined && (
           <>
-            Its last login was <Time at={last.timestamp} />.{' '}
+            Its last login was <Time at={last.timestamp} />.
           </>
         )}
-        A session lasts an hour. The service counts sessions only when it ends them.
       </p>
       <Link href={`/log?agent=${encodeURIComponent(agent)}`}>Show its entries in the log</Link>
     </section>

@@ -1,14 +1,16 @@
 /** Ends everything that an agent holds, or all agents: what it will end, the typed word, and what to rotate afterwards. */
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Panicked } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { toRows } from '../../components/paged-rows.ts';
 import { client } from '../../session/console-client.ts';
+import { useExposed, useHeld } from './use-held.ts';
 
 export type PanicScope = { readonly agent: string } | 'everything';
 
@@ -23,7 +25,8 @@ export function PanicDialog({ scope, onDone, onClose }: DialogProps) {
   const agent = scope === null || scope === 'everything' ? undefined : scope.agent;
   const panic = async (): Promise<void> => {
     const result = await client.exposure.panic(agent === undefined ? {} : { agent });
-    announce(`Ended ${result.leases} leases and ${result.sessions} sessions. ${result.rotate.length} to rotate.`);
+    const ended = `${countText(result.leases, 'lease')} and ${countText(result.sessions, 'session')}`;
+    announce(`Ended ${ended}. ${result.rotate.length} to rotate.`);
     onDone(result);
     await queries.invalidateQueries();
   };
@@ -41,50 +44,29 @@ export function PanicDialog({ scope, onDone, onClose }: DialogProps) {
   );
 }
 
-const count = (number: number | undefined, one: string, many: string): string =>
-  number === undefined ? `… ${many}` : `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
-
-/** What a panic or a deregistration ends, counted now. */
-export function useHeld(agent: string | undefined): { readonly leases?: number; readonly exposed?: number } {
-  const whose = agent === undefined ? {} : { agent };
-  const leases = useQuery({
-    queryKey: ['leases', 'count', agent ?? null],
-    queryFn: async ({ signal }) =>
-      (await client.leases.list({ ...whose, status: 'active', limit: 1 }, { signal })).meta.total,
-    staleTime: 0,
-  });
-  const exposed = useQuery({
-    queryKey: ['exposure', 'count', agent ?? null],
-    queryFn: async ({ signal }) =>
-      (await client.exposure.list({ agent: agent ?? '', limit: 1 }, { signal })).meta.total,
-    enabled: agent !== undefined,
-  });
-  return {
-    ...(leases.data === undefined ? {} : { leases: leases.data }),
-    ...(exposed.data === undefined ? {} : { exposed: exposed.data }),
-  };
-}
-
 function WhatEnds({ agent }: { readonly agent: string | undefined }) {
-  const { leases, exposed } = useHeld(agent);
+  const { leases, sessions, streams } = useHeld(agent);
+  const exposed = useExposed(agent);
   return (
     <>
+      <p>This ends {agent === undefined ? 'now, of all agents' : 'now'}:</p>
       <ul className="ends">
         <li>
-          <strong>{count(leases, 'active lease', 'active leases')}</strong>
-          {agent === undefined ? ' of agents and operators' : ''} end.
+          <strong>{countText(leases, 'active lease')}</strong>
+          {agent === undefined ? ', those of operators included' : ''}
         </li>
         <li>
-          {agent === undefined ? 'Every session of every agent ends' : 'All its sessions end'}, and running uses are
-          cut.
+          <strong>{countText(sessions, 'session')}</strong>
         </li>
-        {agent !== undefined && (
-          <li>
-            It has seen or used <strong>{count(exposed, 'credential', 'credentials')}</strong>. You then see which to
-            rotate.
-          </li>
-        )}
+        <li>
+          <strong>{countText(streams, 'running use')}</strong> on the node that responds, and those on other nodes
+        </li>
       </ul>
+      {agent !== undefined && (
+        <p>
+          It has seen or used <strong>{countText(exposed, 'credential')}</strong>. You then see which to rotate.
+        </p>
+      )}
       <p>
         Registrations and policies stay, so {agent === undefined ? 'agents' : 'the agent'} can log in again.
         {agent === undefined
@@ -134,13 +116,12 @@ export function PanicResult({ scope, result, onClose }: ResultProps) {
         Everything that {scope === 'everything' ? 'agents held' : `“${scope.agent}” held`} has ended
       </h2>
       <p>
-        {count(leases, 'lease', 'leases')}, {count(sessions, 'session', 'sessions')} and{' '}
-        {count(streams, 'running use', 'running uses')} ended.{' '}
+        {countText(leases, 'lease')}, {countText(sessions, 'session')} and {countText(streams, 'running use')} ended.{' '}
         {rotate.length === 0
           ? 'No value was seen, so nothing has to be rotated.'
-          : `${count(current.length, 'current value was', 'current values were')} seen: rotate each at its service, then store the new value.`}{' '}
+          : `${countText(current.length, 'current value was', 'current values were')} seen: rotate each at its service, then store the new value.`}{' '}
         {used_only.length > 0 &&
-          `${count(used_only.length, 'version was', 'versions were')} only used, never seen, and need not be rotated.`}
+          `${countText(used_only.length, 'version was', 'versions were')} only used, never seen, and need not be rotated.`}
       </p>
       {rotate.length > 0 && (
         <div className="split short">

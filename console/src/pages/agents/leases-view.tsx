@@ -1,0 +1,198 @@
+/** Who holds what: the leases of all agents and operators, newest first, by filters that are in the URL. */
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import type { Lease, LeasesFilter } from '../../../../src/client/types.ts';
+import { LEASE_STATUSES } from '../../../../src/core/lease.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { Copyable } from '../../components/copyable.tsx';
+import { countText } from '../../components/count-text.ts';
+import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
+import { announce } from '../../components/live-region.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { usePagedRows } from '../../components/paged-rows.ts';
+import { Facts, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { useRole } from '../../session/use-session.ts';
+import { intervalOf } from '../now/live-interval.ts';
+
+const INTERVAL_MS = 3000;
+const FIELDS: readonly FilterField[] = [
+  { name: 'agent', label: 'Agent', placeholder: 'ci-runner' },
+  { name: 'path', label: 'Path', placeholder: 'prod/db' },
+  { name: 'status', label: 'Status', options: LEASE_STATUSES },
+];
+/** Everything that this view adds to the address. */
+export const LEASE_PARAMETERS = [...FIELDS.map(({ name }) => name), 'lease'];
+
+const StatusBadge = ({ status }: Pick<Lease, 'status'>) => (
+  <Badge text={status} tone={status === 'active' ? 'good' : 'neutral'} />
+);
+const COLUMNS: readonly TableColumn<Lease>[] = [
+  { title: 'Agent', width: 'minmax(8rem, 1fr)', cell: ({ agent_name }) => agent_name },
+  { title: 'Path', width: 'minmax(10rem, 2fr)', cell: ({ path }) => <bdi>{path}</bdi> },
+  { title: 'Version', width: '5rem', cell: ({ version }) => version },
+  { title: 'Status', width: '6rem', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Issued', width: '11rem', cell: ({ issued_at }) => <Time at={issued_at} /> },
+  { title: 'Until', width: '11rem', cell: ({ revoked_at, expires_at }) => <Time at={revoked_at ?? expires_at} /> },
+  { title: 'Policy', width: 'minmax(8rem, 1fr)', cell: ({ policy_name }) => policy_name },
+];
+
+export function LeasesView() {
+  const given = useFilters(FIELDS);
+  const status = LEASE_STATUSES.find((each) => each === given['status']);
+  const { agent, path } = given;
+  const filter: LeasesFilter = {
+    ...(agent === undefined ? {} : { agent }),
+    ...(path === undefined ? {} : { path }),
+    ...(status === undefined ? {} : { status }),
+  };
+  const [parameters] = useSearchParams();
+  const setParameters = useSetParameters();
+  const open = parameters.get('lease');
+  const rows = usePagedRows<Lease>({
+    queryKey: ['leases', 'list', filter],
+    read: (page, signal) => client.leases.list({ ...filter, ...page }, { signal }),
+    refetchIntervalMs: INTERVAL_MS,
+  });
+  return (
+    <>
+      <FilterBar fields={FIELDS} label="Filter the leases" />
+      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      {rows.error === null && (
+        <p className="count">{rows.isPending ? 'Reading …' : countText(rows.total, `${status ?? ''} lease`.trim())}</p>
+      )}
+      <div className="split">
+        <DataTable
+          label="Leases, newest first"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ lease_id }) => lease_id}
+          openKey={open}
+          onOpen={({ lease_id }) => setParameters({ lease: lease_id })}
+          empty={<NoLeases isFiltered={Object.keys(given).length > 0} />}
+        />
+        {open !== null && <LeasePanel key={open} id={open} onClose={() => setParameters({ lease: null })} />}
+      </div>
+    </>
+  );
+}
+
+function NoLeases({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return <EmptyState title="No lease has these properties">Remove a filter to see other leases.</EmptyState>;
+  }
+  return (
+    <EmptyState title="No lease was issued" command="leasehold get demo/first">
+      Each retrieval and each use issues a lease, which names who got what and until when. Leases that have ended are
+      listed for 7 days.
+    </EmptyState>
+  );
+}
+
+function LeasePanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const mayRevoke = useRole('editor');
+  const [isRevoking, setRevoking] = useState(false);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['leases', 'one', id],
+    queryFn: ({ signal }) => client.leases.read(id, { signal }),
+    refetchInterval: intervalOf(INTERVAL_MS),
+  });
+  return (
+    <SidePanel title={data === undefined ? 'Lease' : `Lease of ${data.agent_name}`} onClose={onClose}>
+      {isPending && <Loading what="the lease" />}
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && (
+        <>
+          <LeaseFacts lease={data} />
+          <div className="page-actions">
+            <button
+              type="button"
+              className="danger"
+              disabled={!mayRevoke || data.status !== 'active'}
+              onClick={() => setRevoking(true)}
+            >
+              Revoke …
+            </button>
+          </div>
+          {!mayRevoke && <p className="hint">Revoking leases needs the role editor, which an administrator gives.</p>}
+          {data.status !== 'active' && <p className="hint">The lease has ended, so nothing is left to revoke.</p>}
+          <RevokeDialog lease={data} isOpen={isRevoking} onClose={() => setRevoking(false)} />
+        </>
+      )}
+    </SidePanel>
+  );
+}
+
+function LeaseFacts({ lease }: { readonly lease: Lease }) {
+  const { lease_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at, status } = lease;
+  const isAgent = agent_name !== 'admin' && !agent_name.includes(':');
+  return (
+    <Facts
+      rows={[
+        ['Status', <StatusBadge key="status" status={status} />],
+        [
+          'Agent',
+          isAgent ? (
+            <Link key="agent" href={`/agents?agent=${encodeURIComponent(agent_name)}`}>
+              {agent_name}
+            </Link>
+          ) : (
+            agent_name
+          ),
+        ],
+        [
+          'Path',
+          <Link key="path" href={`/credentials?path=${encodeURIComponent(path)}`}>
+            {path}
+          </Link>,
+        ],
+        ['Version', version],
+        ['Policy', policy_name],
+        ['Issued', <Time key="issued" at={issued_at} />],
+        ['Expires', <Time key="expires" at={expires_at} />],
+        ['Revoked', revoked_at === null ? null : <Time key="revoked" at={revoked_at} />],
+        ['Lease', <Copyable key="id" text={lease_id} what="the id of the lease" />],
+      ]}
+    />
+  );
+}
+
+interface RevokeProps {
+  readonly lease: Lease;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+function RevokeDialog({ lease: { lease_id, agent_name, path, version, expires_at }, isOpen, onClose }: RevokeProps) {
+  const queries = useQueryClient();
+  const revoke = async (): Promise<void> => {
+    await client.leases.revoke(lease_id);
+    announce(`The lease of ${agent_name} for ${path} is revoked.`);
+    const read = ['leases', 'now-leases', 'held', 'exposure'];
+    await queries.invalidateQueries({ predicate: ({ queryKey }) => read.includes(String(queryKey[0])) });
+  };
+  return (
+    <ConfirmDialog
+      isOpen={isOpen}
+      title="Revoke the lease?"
+      verb="Revoke the lease"
+      onConfirm={revoke}
+      onClose={onClose}
+    >
+      <p>
+        This ends the lease of <strong>{agent_name}</strong> for version {version} of <code>{path}</code>, which would
+        otherwise end at <Time at={expires_at} />. Its running uses are cut.
+      </p>
+      <p>
+        Other leases, sessions and policies stay, so {agent_name} can get a new lease. A value that it has seen stays
+        known: rotate it.
+      </p>
+    </ConfirmDialog>
+  );
+}
