@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { signIn, startBrowser } from '../kit/browser.ts';
+import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
 
@@ -26,15 +27,52 @@ test('an empty vault teaches the first steps, and an agent’s first retrieval e
   await service.admin.post('/api/v1/credentials', { path: 'prod/db', value: 'secret-value', description: HOSTILE });
   await steps.getByRole('heading', { name: 'Store a credential done' }).waitFor();
   const agent = await service.agent('deploy-bot');
+  const editor = await addOperator(service, 'eda', ['editor']);
   const simulator = '/access?view=simulator&for=deploy-bot&action=use&path=prod%2Fdb';
   await steps.locator(`a[href$="${simulator}"]`).waitFor();
   const policy = { name: 'first', principal: 'agent:deploy-bot', resources: ['prod/*'], actions: ['retrieve'] };
   await service.admin.post('/api/v1/policies', policy);
+  const own = { ...policy, name: 'own', principal: 'operator:eda' };
+  await service.admin.post('/api/v1/policies', own);
+  await editor.get('/api/v1/credentials/prod/db');
+  const happened = page.getByRole('region', { name: 'Uses and retrievals' });
+  await happened.getByText('operator:eda').waitFor();
+  await steps.getByText('leasehold --agent deploy-bot use openai/key').waitFor();
   await agent.get('/api/v1/credentials/prod/db');
   await steps.waitFor({ state: 'detached' });
-  const happened = page.getByRole('region', { name: 'Uses and retrievals' });
   assert.match(await happened.getByRole('listitem').first().innerText(), /deploy-bot retrieved prod\/db/);
-  await page.getByRole('heading', { name: 'Active leases (1)' }).waitFor();
+  await page.getByRole('heading', { name: 'Active leases (2)' }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('retrievals of operators do not bring the first steps back', async (t) => {
+  for (let times = 0; times < 9; times++) await service.admin.get('/api/v1/credentials/prod/db');
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  const read = page.waitForResponse(/\/policies\?limit=1$/);
+  await signIn(opened, service.adminToken);
+  await (await read).finished();
+  await page.getByRole('heading', { name: 'Active leases (11)' }).waitFor();
+  assert.equal(await page.getByRole('region', { name: 'First steps' }).count(), 0);
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('the result of a use is at the end of its line in a wide window', async (t) => {
+  const opened = await browser.open(t, at(''), { viewport: { width: 1920, height: 1000 } });
+  const { page } = opened;
+  const [entry] = (await service.admin.get('/api/v1/audit?event_type=credential.retrieve&limit=1')).body.data;
+  const request = { method: 'GET', host: 'api.openai.com', target_path: '/v1/chat/completions', status: 200 };
+  const use = { ...entry, event_type: 'credential.use_result', agent_name: 'research-bot', ...request };
+  const meta = { limit: 16, offset: 0, total: 1 };
+  await page.route(/audit\?.*event_type=credential\.use_result/, (route) =>
+    route.fulfill({ json: { data: [use], meta } }),
+  );
+  await signIn(opened, service.adminToken);
+  const line = page.getByRole('listitem').filter({ hasText: 'research-bot' });
+  const [badge, time] = [line.getByText('status 200'), line.locator('time')];
+  await badge.waitFor();
+  const [right, left] = [await badge.boundingBox(), await time.boundingBox()];
+  assert.ok(right !== null && left !== null && right.y < left.y + left.height && right.x > left.x + left.width);
   assert.deepEqual(await violationsOf(page), []);
 });
 

@@ -74,10 +74,11 @@ export function LogPage() {
   const isTail = parameters.get('tail') === 'on';
   const open = parameters.get('entry');
   const { rows, tail, refresh } = useLogRows(filter, isTail);
-  const { total, isPending } = rows;
+  const { total, isPending, error } = rows;
+  const isCounted = !isPending && error === null;
   useEffect(() => {
-    if (!isPending && !isTail) announce(countOf(total));
-  }, [total, isPending, isTail]);
+    if (isCounted && !isTail) announce(countOf(total));
+  }, [total, isCounted, isTail]);
   return (
     <>
       <PageHeading title="Log">
@@ -101,7 +102,7 @@ export function LogPage() {
       </PageHeading>
       <FilterBar fields={fieldsOf(facets)} label="Filter the log" />
       <FacetBar facets={facets} filter={filter} />
-      {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
+      {error !== null && <ErrorPanel error={error} onRetry={rows.refetch} />}
       {tail.isFull && (
         <p className="notice warning">
           Many entries were added. Refresh to continue with the newest.
@@ -110,7 +111,7 @@ export function LogPage() {
           </button>
         </p>
       )}
-      <p className="count">{isPending ? 'Reading …' : countOf(total)}</p>
+      {error === null && <p className="count">{isPending ? 'Reading …' : countOf(total)}</p>}
       <div className="split">
         <DataTable
           label="Entries of the log, newest first"

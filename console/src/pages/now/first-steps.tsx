@@ -8,6 +8,11 @@ import { useLiveEntries } from './live-entries.ts';
 import { intervalOf } from './live-interval.ts';
 
 const INTERVAL_MS = 3000;
+/** What an agent gets a credential with. */
+const EVENTS = ['credential.retrieve', 'credential.use_result'] as const;
+
+/** The administrator and operators are not agents. */
+const isAgent = (name: string): boolean => name !== 'admin' && !name.includes(':');
 
 interface Step {
   readonly title: string;
@@ -19,11 +24,14 @@ interface Step {
 }
 
 async function readPresence(signal: AbortSignal) {
-  const [{ agents, paths }, policies] = await Promise.all([
+  // WHY counts: the newest uses may all be of operators.
+  const [{ agents, paths }, policies, ...counts] = await Promise.all([
     client.overview.matrix({ agent_limit: 1, path_limit: 1 }, { signal }),
     client.policies.list({ limit: 1 }, { signal }),
+    ...EVENTS.map((event_type) => client.audit.facets({ event_type, result: 'allowed' }, { signal })),
   ]);
-  return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0 };
+  const hasUse = counts.some(({ agent_name }) => agent_name.some(({ value }) => isAgent(value)));
+  return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0, hasUse };
 }
 
 /** The simulator proposes the policy that grants the first agent the first credential. */
@@ -35,14 +43,15 @@ function grantAddress(agent: string | null, credential: string | null): string {
 /** Null when all steps are done, or while it is not known. */
 function useSteps(): readonly Step[] | null {
   const entries = useLiveEntries();
-  const hasUse = entries.data?.happened.some(({ agent_name }) => agent_name !== 'admin') ?? false;
+  const isUsedNow = entries.data?.happened.some(({ agent_name }) => isAgent(agent_name)) ?? false;
   const { data } = useQuery({
     queryKey: ['now-first-steps'],
     queryFn: ({ signal }) => readPresence(signal),
-    refetchInterval: (query) => (hasUse ? false : intervalOf(INTERVAL_MS)(query)),
+    refetchInterval: (query) => (isUsedNow || query.state.data?.hasUse ? false : intervalOf(INTERVAL_MS)(query)),
     enabled: entries.data !== undefined,
   });
   if (data === undefined || entries.data === undefined) return null;
+  const hasUse = isUsedNow || data.hasUse;
   const steps: readonly Step[] = [
     {
       title: 'Store a credential',

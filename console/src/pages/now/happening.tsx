@@ -5,6 +5,7 @@ import type { AuditEntry, Lease } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
+import { ACTIVE_LEASES_ADDRESS } from '../agents/leases-address.ts';
 import { simulatorAddress } from './addresses.ts';
 import { useLiveEntries } from './live-entries.ts';
 import { liveInterval } from './live-interval.ts';
@@ -26,36 +27,40 @@ export function Happening() {
   const entries = useLiveEntries();
   return (
     <>
-      <Section title="Uses and retrievals" query={entries} more={{ href: '/log?tail=on', text: 'Live log' }}>
-        {entries.data?.happened.length === 0 ? (
-          <p className="hint">No agent has used or retrieved a credential yet.</p>
-        ) : (
-          <ul className="now-list">
-            {entries.data?.happened.map((entry) => (
-              <li key={entry.seq}>
-                <Time at={entry.timestamp} />
-                <span className="now-what">
-                  <strong>{entry.agent_name}</strong>{' '}
-                  {entry.event_type === 'credential.retrieve' ? 'retrieved' : 'used'}{' '}
-                  <Link href={`/log?entry=${entry.seq}`}>{entry.resource}</Link>
-                  {requestOf(entry) !== null && <code>{requestOf(entry)}</code>}
-                </span>
-                {outcomeOf(entry)}
-              </li>
-            ))}
-          </ul>
-        )}
+      <Section
+        title="Uses and retrievals"
+        query={entries}
+        empty={{
+          isEmpty: entries.data?.happened.length === 0,
+          text: 'No agent has used or retrieved a credential yet.',
+        }}
+        more={{ href: '/log?tail=on', text: 'Live log' }}
+      >
+        <ul className="now-list">
+          {entries.data?.happened.map((entry) => (
+            <li key={entry.seq}>
+              <Time at={entry.timestamp} />
+              <span className="now-what">
+                <strong>{entry.agent_name}</strong> {entry.event_type === 'credential.retrieve' ? 'retrieved' : 'used'}{' '}
+                <Link href={`/log?entry=${entry.seq}`}>{entry.resource}</Link>
+                {requestOf(entry) !== null && <code>{requestOf(entry)}</code>}
+              </span>
+              {outcomeOf(entry)}
+            </li>
+          ))}
+        </ul>
       </Section>
-      <Section title="Denials" query={entries} more={{ href: '/log?result=denied', text: 'All denials' }}>
-        {entries.data?.denials.length === 0 ? (
-          <p className="hint">Nothing was denied.</p>
-        ) : (
-          <ul className="now-list">
-            {entries.data?.denials.map((entry) => (
-              <Denial key={entry.seq} entry={entry} />
-            ))}
-          </ul>
-        )}
+      <Section
+        title="Denials"
+        query={entries}
+        empty={{ isEmpty: entries.data?.denials.length === 0, text: 'Nothing was denied.' }}
+        more={{ href: '/log?result=denied', text: 'All denials' }}
+      >
+        <ul className="now-list">
+          {entries.data?.denials.map((entry) => (
+            <Denial key={entry.seq} entry={entry} />
+          ))}
+        </ul>
       </Section>
     </>
   );
@@ -89,16 +94,18 @@ export function ActiveLeases() {
   });
   const total = leases.data?.meta.total;
   return (
-    <Section title="Active leases" count={total} query={leases} more={{ href: '/agents', text: 'Agents' }}>
-      {total === 0 ? (
-        <p className="hint">No agent holds a credential.</p>
-      ) : (
-        <ul className="now-list">
-          {leases.data?.data.map((lease) => (
-            <LeaseLine key={lease.lease_id} lease={lease} />
-          ))}
-        </ul>
-      )}
+    <Section
+      title="Active leases"
+      count={total}
+      query={leases}
+      empty={{ isEmpty: total === 0, text: 'No agent holds a credential.' }}
+      more={{ href: ACTIVE_LEASES_ADDRESS, text: 'All active leases' }}
+    >
+      <ul className="now-list">
+        {leases.data?.data.map((lease) => (
+          <LeaseLine key={lease.lease_id} lease={lease} />
+        ))}
+      </ul>
     </Section>
   );
 }

@@ -1,13 +1,16 @@
 /** A part of the page: its heading, what it counts, and the link to the page with everything. */
-import type { ReactNode } from 'react';
-import { useId } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useId } from 'react';
 import { Link } from 'wouter';
+import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { Loading } from '../../components/loading.tsx';
 
 interface Props {
   readonly title: string;
   readonly count?: number | undefined;
+  /** In place of the content if the read succeeded and found nothing. */
+  readonly empty?: { readonly isEmpty: boolean; readonly text: string };
   readonly more?: { readonly href: string; readonly text: string };
   /** Of the read that fills the part. */
   readonly query: {
@@ -18,16 +21,29 @@ interface Props {
   readonly children: ReactNode;
 }
 
-export function Section({ title, count, more, query, children }: Props) {
+/** What concerns every read alike: the notice at the top of the page says it once. */
+const isOfService = (error: unknown): boolean =>
+  error instanceof LeaseholdError && (error.code === 'UNREACHABLE' || error.code === 'VAULT_LOCKED');
+
+export function Section({ title, count, empty, more, query, children }: Props) {
   const titleId = useId();
+  const queries = useQueryClient();
+  const { error, isPending } = query;
+  const isServiceDown = isOfService(error);
+  useEffect(() => {
+    if (isServiceDown) void queries.invalidateQueries({ queryKey: ['health'] }, { cancelRefetch: false });
+  }, [isServiceDown, queries]);
+  const isKnownEmpty = error === null && empty?.isEmpty === true;
   return (
     <section className="now-section" aria-labelledby={titleId}>
       <div className="now-head">
         <h2 id={titleId}>{count === undefined ? title : `${title} (${count.toLocaleString('en')})`}</h2>
         {more !== undefined && <Link href={more.href}>{more.text}</Link>}
       </div>
-      {query.error !== null && <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />}
-      {query.isPending ? <Loading what={title.toLowerCase()} /> : children}
+      {isServiceDown && <p className="hint">Not current: see the notice at the top.</p>}
+      {error !== null && !isServiceDown && <ErrorPanel error={error} onRetry={() => void query.refetch()} />}
+      {isPending ? <Loading what={title.toLowerCase()} /> : !isKnownEmpty && children}
+      {isKnownEmpty && <p className="hint">{empty.text}</p>}
     </section>
   );
 }

@@ -12,6 +12,7 @@ import { Section } from './section.tsx';
 const APPROVALS = 4;
 const ATTENTION_INTERVAL_MS = 15_000;
 const ATTENTION_ROWS = 8;
+const NOT_EXAMINED = 'Not everything was examined yet.';
 
 type AttentionItem = Attention['items'][number];
 
@@ -39,17 +40,14 @@ export function WaitingApprovals() {
       title="Waits for approval"
       count={total}
       query={approvals}
+      empty={{ isEmpty: total === 0, text: 'No request waits for a person.' }}
       more={{ href: '/approvals', text: 'Open the inbox' }}
     >
-      {total === 0 ? (
-        <p className="hint">No request waits for a person.</p>
-      ) : (
-        <ul className="now-list">
-          {approvals.data?.data.map((approval) => (
-            <ApprovalLine key={approval.approval_id} approval={approval} />
-          ))}
-        </ul>
-      )}
+      <ul className="now-list">
+        {approvals.data?.data.map((approval) => (
+          <ApprovalLine key={approval.approval_id} approval={approval} />
+        ))}
+      </ul>
     </Section>
   );
 }
@@ -78,8 +76,15 @@ export function NeedsAttention() {
   const items = attention.data?.items ?? [];
   const shown = [...items].sort((a, b) => Number(URGENT.includes(b.kind)) - Number(URGENT.includes(a.kind)));
   return (
-    <Section title="Needs attention" count={attention.data?.items.length} query={attention}>
-      {items.length === 0 && <p className="hint">Nothing needs attention.</p>}
+    <Section
+      title="Needs attention"
+      count={attention.data?.items.length}
+      query={attention}
+      empty={{
+        isEmpty: attention.data?.items.length === 0,
+        text: attention.data?.complete === false ? NOT_EXAMINED : 'Nothing needs attention.',
+      }}
+    >
       <AttentionList items={shown.slice(0, ATTENTION_ROWS)} />
       {shown.length > ATTENTION_ROWS && (
         <details>
@@ -87,7 +92,7 @@ export function NeedsAttention() {
           <AttentionList items={shown.slice(ATTENTION_ROWS)} />
         </details>
       )}
-      {attention.data?.complete === false && <p className="hint">Not everything was examined yet.</p>}
+      {attention.data?.complete === false && <p className="hint">{NOT_EXAMINED}</p>}
     </Section>
   );
 }

@@ -1,0 +1,80 @@
+// What pages show when a read fails: the error, and neither an all-clear nor a count.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { signIn, startBrowser, type TestPage, untilTrue } from '../kit/browser.ts';
+import { startTestService } from '../kit/service.ts';
+import { violationsOf } from './accessibility.ts';
+
+const service = await startTestService({ after });
+const browser = await startBrowser({ after });
+const at = (path: string): string => `${service.address}/console/${path}`;
+const FAILURE = { error: { code: 'INTERNAL_ERROR', message: 'The service failed.' } };
+
+async function fail(page: Page, address: RegExp): Promise<void> {
+  await page.route(address, (route) => route.fulfill({ status: 500, json: FAILURE }));
+}
+
+/** The browser reports each failed request. */
+function expectFailures({ reports }: TestPage, pattern: RegExp): void {
+  assert.ok(reports.length > 0 && reports.every((line) => pattern.test(line)), reports.join('\n'));
+  reports.length = 0;
+}
+
+test('a failed search for what needs attention is not an all-clear', async (t) => {
+  const opened = await browser.open(t, at('now'));
+  const { page } = opened;
+  await fail(page, /\/api\/v1\/attention$/);
+  await signIn(opened, service.adminToken);
+  const section = page.getByRole('region', { name: 'Needs attention' });
+  await section.getByRole('alert').getByText('The service failed.').waitFor();
+  assert.equal(await page.getByText('Nothing needs attention.').count(), 0);
+  assert.deepEqual(await violationsOf(page), []);
+  expectFailures(opened, / 500 /);
+});
+
+test('an all-clear ends when a later read fails', async (t) => {
+  const opened = await browser.open(t, at('now'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const section = page.getByRole('region', { name: 'Denials' });
+  await section.getByText('Nothing was denied.').waitFor();
+  await fail(page, /\/api\/v1\/audit\?/);
+  await section.getByRole('alert').waitFor();
+  assert.equal(await section.getByText('Nothing was denied.').count(), 0);
+  expectFailures(opened, / 500 /);
+});
+
+for (const { page: name, address, read, count } of [
+  { page: 'log', address: 'log', read: /\/api\/v1\/audit\?/, count: /^\d+ entr/ },
+  { page: 'list of agents', address: 'agents', read: /\/api\/v1\/agents\?/, count: /^\d+ agent/ },
+  { page: 'list of leases', address: 'agents?view=leases', read: /\/api\/v1\/leases\?/, count: /^\d+ lease/ },
+]) {
+  test(`a ${name} that cannot be read has no count`, async (t) => {
+    const opened = await browser.open(t, at(address));
+    const { page } = opened;
+    await fail(page, read);
+    await signIn(opened, service.adminToken);
+    await page.getByRole('alert').getByText('The service failed.').waitFor();
+    assert.equal(await page.getByText(count).count(), 0);
+    assert.deepEqual(await violationsOf(page), []);
+    expectFailures(opened, / 500 /);
+  });
+}
+
+test('a service that does not answer has one message', async (t) => {
+  const opened = await browser.open(t, at('now'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByText('Nothing was denied.').waitFor();
+  await page.route(/\/(?:api|auth)\/|\/health/, (route) => route.abort());
+  await page.getByText('The service does not answer.').waitFor();
+  const hints = `[...document.querySelectorAll('.now-section')].filter((each) => each.textContent.includes('Not current'))`;
+  await untilTrue(page, `${hints}.length >= 4`);
+  assert.equal(await page.getByRole('alert').count(), 0);
+  assert.equal(await page.locator('.notice.danger').count(), 1);
+  assert.equal(await page.getByText('Nothing was denied.').count(), 0);
+  assert.deepEqual(await violationsOf(page), []);
+  expectFailures(opened, /ERR_FAILED/);
+});
