@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signIn, startBrowser, type TestPage, untilTrue } from '../kit/browser.ts';
+import { signIn, startBrowser, type TestPage } from '../kit/browser.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
 
@@ -70,8 +70,9 @@ test('a service that does not answer has one message', async (t) => {
   await page.getByText('Nothing was denied.').waitFor();
   await page.route(/\/(?:api|auth)\/|\/health/, (route) => route.abort());
   await page.getByText('The service does not answer.').waitFor();
-  const hints = `[...document.querySelectorAll('.now-section')].filter((each) => each.textContent.includes('Not current'))`;
-  await untilTrue(page, `${hints}.length >= 4`);
+  for (const name of ['Waits for approval', 'Denials', 'Uses and retrievals', 'Active leases']) {
+    await page.getByRole('region', { name }).getByText('Not current: see the notice at the top.').waitFor();
+  }
   assert.equal(await page.getByRole('alert').count(), 0);
   assert.equal(await page.locator('.notice.danger').count(), 1);
   assert.equal(await page.getByText('Nothing was denied.').count(), 0);

@@ -80,11 +80,10 @@ test('the latency of a single minute is a point within the last hour', async (t)
   await signIn(opened, service.adminToken);
   const latency = page.getByRole('region', { name: 'Latency' });
   await latency.getByText('99th percentile of the last hour, this node, in ms').waitFor();
-  const columns = columnsOf('99th');
-  await untilTrue(page, `${columns}.columns.length > 0`);
-  const { width, columns: coloured } = await page.evaluate<{ width: number; columns: number[] }>(columns);
   // Five sixths of the plot's width, whose axis is left of it.
-  assert.ok(Math.min(...coloured) > width * 0.7 && Math.max(...coloured) < width * 0.95, `${coloured} of ${width}`);
+  const isInPlace = `(({ width, columns }) =>
+    columns.length > 0 && columns[0] > width * 0.7 && columns.at(-1) < width * 0.95)(${columnsOf('99th')})`;
+  await untilTrue(page, isInPlace);
   const texts = await page.evaluate<string[]>('writtenTexts');
   const times = texts.filter((text) => /[-:]/.test(text) || /[a-z]/i.test(text));
   assert.ok(times.length > 0 && times.every((text) => /^(?:\d\d:\d\d|\d{4}-\d\d-\d\d)$/.test(text)), times.join());
@@ -97,11 +96,9 @@ test('no line covers minutes in which nothing was measured', async (t) => {
   await showLatency(page, [50, 49, 10, 9]);
   await page.reload();
   await signIn(opened, service.adminToken);
-  const columns = columnsOf('99th');
-  await untilTrue(page, `${columns}.columns.length > 0`);
-  const { width, columns: coloured } = await page.evaluate<{ width: number; columns: number[] }>(columns);
-  const pauses = coloured.map((column, index) => column - (coloured[index - 1] ?? column));
-  assert.ok(Math.max(...pauses) > width * 0.5, `${coloured} of ${width}`);
+  const hasPause = `(({ width, columns }) =>
+    columns.some((column, index) => column - (columns[index - 1] ?? column) > width * 0.5))(${columnsOf('99th')})`;
+  await untilTrue(page, hasPause);
   assert.deepEqual(await violationsOf(page), []);
 });
 
@@ -127,12 +124,11 @@ test('the plots write their times in the chosen zone, and one of each thing in t
   await page.getByText('In the last hour 1 retrieval, 1 use and 1 denial.').waitFor();
   const writes = (zone: string): string => `(() => {
     const parts = new Intl.DateTimeFormat('sv', { timeZone: '${zone}', dateStyle: 'short', timeStyle: 'short' });
-    const hour = [...Array(60).keys()].map((ago) => parts.format(Date.now() - ago * ${MINUTE_MS}).slice(11));
+    const hour = [...Array(90).keys()].map((ago) => parts.format(Date.now() - ago * ${MINUTE_MS}).slice(11));
     const times = writtenTexts.filter((text) => /^\\d\\d:\\d\\d$/.test(text));
-    return times.length > 1 && times.every((text) => hour.includes(text));
+    return times.length > 1 && times.slice(-2).every((text) => hour.includes(text));
   })()`;
   await untilTrue(page, writes('Asia/Kathmandu'));
-  await page.evaluate('writtenTexts.length = 0');
   await page.getByRole('combobox', { name: 'Time zone' }).selectOption('UTC');
   await untilTrue(page, writes('UTC'));
   assert.deepEqual(await violationsOf(page), []);
