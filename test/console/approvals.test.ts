@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
-import { signIn, startBrowser, type TestPage, untilTrue } from '../kit/browser.ts';
+import { signIn, startBrowser, type TestPage, untilSeen, untilTrue } from '../kit/browser.ts';
 import type { Client } from '../kit/client.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { addOperator } from '../kit/operators.ts';
@@ -149,10 +149,8 @@ test('what an operator cannot read is apart from its group, and neither a button
   await damaged.getByRole('link', { name: /v1\/damaged$/ }).focus();
   await deliberate(opened);
   await page.keyboard.press('a');
-  await page
-    .getByRole('status')
-    .getByText(/cannot be approved\. Deny it/)
-    .waitFor();
+  await untilSeen(damaged.getByRole('status').getByText(/cannot be approved\. Deny it/));
+  assert.deepEqual(await violationsOf(page), []);
   await deliberate(opened);
   await readable.getByRole('button', { name: 'Approve all 2' }).click();
   await readable.waitFor({ state: 'detached' });
@@ -210,7 +208,7 @@ test('a click is not taken by a card that has just moved, or in a window that ha
   await signIn(opened, alice.token);
   const shown = card(opened, /\/v1\/older$/);
   const approve = shown.getByRole('button', { name: 'Approve' });
-  const notTaken = page.getByText('Not answered: the request was not yet shown for half a second.');
+  const notTaken = shown.getByText('Not answered: the request was not yet shown for half a second.');
   await approve.waitFor();
   await call(agent, '/v1/newer', '{}');
   await page.getByText('Loading a request').waitFor();
@@ -219,7 +217,7 @@ test('a click is not taken by a card that has just moved, or in a window that ha
   await card(opened, /\/v1\/newer$/).waitFor();
   const { x = 0, y = 0, width = 0, height = 0 } = (await approve.boundingBox()) ?? {};
   await page.mouse.click(x + width / 2, y + height / 2);
-  await notTaken.waitFor();
+  await untilSeen(notTaken);
   await deliberate(opened);
   await page.evaluate(`dispatchEvent(new Event('focus'));`);
   const answered: string[] = [];
@@ -244,7 +242,11 @@ test('a key answers only the card that has had the focus for half a second', asy
   await page.keyboard.press('a');
   await shown.getByRole('link', { name: /v1\/keys$/ }).focus();
   await page.keyboard.press('a');
-  await page.getByText('Not answered: the request was not yet shown for half a second.').waitFor();
+  await untilSeen(shown.getByText('Not answered: the request was not yet shown for half a second.'));
+  // Also in a window that is lower than the card: a key answers from the title.
+  await page.setViewportSize({ width: 1280, height: 400 });
+  await untilSeen(shown.getByText('Not answered: the request was not yet shown for half a second.'));
+  assert.deepEqual(await violationsOf(page), []);
   await deliberate(opened);
   assert.equal((await call(agent, '/v1/keys', '{}')).body.error.code, 'APPROVAL_PENDING');
   await page.keyboard.press('d');

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
 import { type Scope, temporaryDirectory } from './directory.ts';
 import { until } from './processes.ts';
 
@@ -153,4 +153,20 @@ export async function signIn({ page }: TestPage, token: string): Promise<void> {
 export function untilTrue(page: Page, expression: string): Promise<void> {
   const isTrue = async (): Promise<boolean> => (await page.evaluate(expression)) === true;
   return until(isTrue, TIMEOUT_MS, () => `it does not become true: ${expression}`);
+}
+
+/** Of a line of text. What only screen readers read is one pixel high. */
+const MIN_LINE_PX = 10;
+
+/** Waits until a person can see the text: it is a line high and completely in the window. */
+export async function untilSeen(text: Locator): Promise<void> {
+  await text.waitFor();
+  const isSeen = async (): Promise<boolean> => {
+    const { width: right = 0, height: bottom = 0 } = text.page().viewportSize() ?? {};
+    const { x = -1, y = -1, width = 0, height = 0 } = (await text.boundingBox()) ?? {};
+    return (
+      height >= MIN_LINE_PX && width >= MIN_LINE_PX && x >= 0 && y >= 0 && x + width <= right && y + height <= bottom
+    );
+  };
+  await until(isSeen, TIMEOUT_MS, () => 'the text is not in sight');
 }

@@ -1,10 +1,9 @@
 /** Requests that one answer is for: what each would send, who asks, and what an approval allows, before the answer. */
-import { type KeyboardEvent, type MouseEvent, useId, useRef } from 'react';
+import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { isReadable } from '../../../../src/client/approval-groups.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
-import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
@@ -25,6 +24,7 @@ interface Props {
 
 const UNREADABLE =
   'The request is not readable any more, so it cannot be approved. Deny it, and the agent can ask again.';
+const TOO_EARLY = 'Not answered: the request was not yet shown for half a second. Answer it again.';
 
 export function ApprovalCard({ requests, onAnswered }: Props) {
   const [{ listed: first }] = requests;
@@ -41,25 +41,30 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
   const { mutate, error, isPending } = useAnswer(shown, () => onAnswered(card.current));
   const hasApproved = useHasApproved(first);
   const buttons = useStillness<HTMLDivElement>();
+  const [ignored, setIgnored] = useState<Ignored | null>(null);
+  const ignore = (why: string): void => setIgnored((before) => ({ why, times: (before?.times ?? 0) + 1 }));
   const answer = (isApproved: boolean): void => {
     if (isPending || !isShown || (isApproved && hasApproved)) return;
-    if (isApproved && !mayApprove) announce(UNREADABLE);
-    else mutate({ isApproved, reason: reason.current?.value ?? '' });
+    if (isApproved && !mayApprove) {
+      ignore(UNREADABLE);
+    } else {
+      setIgnored(null);
+      mutate({ isApproved, reason: reason.current?.value ?? '' });
+    }
   };
-  const tooEarly = (): void => announce('Not answered: the request was not yet shown for half a second.');
   const onKeyDown = (event: KeyboardEvent): void => {
     const { key, repeat, ctrlKey, metaKey, altKey } = event;
     if (!mayAnswer || repeat || ctrlKey || metaKey || altKey || (key !== 'a' && key !== 'd')) return;
     event.preventDefault();
     if (takesKey()) answer(key === 'a');
-    else tooEarly();
+    else ignore(TOO_EARLY);
   };
   const onClick = (isApproved: boolean) => (event: MouseEvent) => {
     // A click without a pointer comes from a key.
     const isByPointer = event.detail > 0;
     const isDeliberate = isByPointer ? takesPointer() && buttons.isStill() : takesKey();
     if (isDeliberate) answer(isApproved);
-    else tooEarly();
+    else ignore(TOO_EARLY);
   };
   // A card that grew when its request is read would move those below it.
   if (mayAnswer && shown.length === 0 && requests.every(({ read }) => read.error === null)) {
@@ -118,8 +123,28 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
           </button>
         </div>
       )}
+      {mayAnswer && <IgnoredAnswer ignored={ignored} />}
       {hasApproved && <p className="hint">You have approved it. More operators must approve.</p>}
     </article>
+  );
+}
+
+/** Why the last answer was not taken, and how many were not in a row. */
+interface Ignored {
+  readonly why: string;
+  readonly times: number;
+}
+
+/** Below the buttons, which must not move. The region is there before its text, so that screen readers announce it. */
+function IgnoredAnswer({ ignored }: { readonly ignored: Ignored | null }) {
+  return (
+    <div role="status" className="ignored-answer">
+      {ignored !== null && (
+        <p key={ignored.times} className="notice warning">
+          {ignored.why}
+        </p>
+      )}
+    </div>
   );
 }
 
