@@ -5,7 +5,7 @@ import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { type AccessQuery, type Explanation, explainAccess } from '../../../../src/core/access-explanation.ts';
 import { type ApprovalTerms, combineRules } from '../../../../src/core/approval-rule.ts';
 import { ruleBroken } from '../../../../src/core/errors.ts';
-import { parsePrincipalName } from '../../../../src/core/names.ts';
+import { isOperatorName, type PrincipalName, parsePrincipalName } from '../../../../src/core/names.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { isAction, type Policy } from '../../../../src/core/policy.ts';
 import { parseMethod } from '../../../../src/core/target.ts';
@@ -18,6 +18,7 @@ export type QuestionFields = Readonly<Record<(typeof QUESTION_FIELDS)[number], s
 /** More policies are not explained one by one. */
 const MAX_EXPLAINED = 5000;
 const PAGE_ROWS = 1000;
+const MAX_OPERATORS_READ = 1000;
 
 /**
  * The whole URL for `//host/path`: with the scheme and port of a target for that host, else https.
@@ -51,7 +52,7 @@ export function readQuestion({ for: agent, action, path, method, url }: Question
   };
 }
 
-type Finding = 'no credential at this path' | 'the credential has no targets';
+export type Finding = 'no credential at this path' | 'the credential has no targets';
 
 export interface SimulatedAccess {
   readonly question: AccessQuery;
@@ -64,25 +65,39 @@ export interface SimulatedAccess {
   readonly targets: CredentialTargets | null;
   /** What the policies do not decide, and what denies a use in any case. */
   readonly finding: Finding | null;
+  /** Whether the agent or operator exists. Policies can name one that does not, which is denied everything. */
+  readonly isRegistered: boolean;
 }
 
 export async function askService(question: AccessQuery, signal: AbortSignal): Promise<SimulatedAccess> {
   const { agent, action, path: resource, request } = question;
   const body = { agent, action, resource, ...(request === null ? {} : { request }) };
-  const [simulation, policies, finding] = await Promise.all([
+  const [simulation, policies, isRegistered, finding] = await Promise.all([
     client.policies.simulate(body, { signal }),
     readPolicies(signal),
+    isKnown(agent, signal),
     action === 'use' ? findObstacle(resource, signal) : null,
   ]);
   const explanation = explainAccess(question, policies, simulation);
   const matching = new Set(explanation.policies?.flatMap(({ failed, name }) => (failed === null ? [name] : [])));
   const demanding = policies?.filter(({ name, approval }) => matching.has(name) && approval?.for === action) ?? [];
   const targets = explanation.target === null ? null : await readTargets(resource, signal);
-  return { question, explanation, policies, approval: combineRules(demanding), targets, finding };
+  const approval = combineRules(demanding);
+  return { question, explanation, policies, approval, targets, finding, isRegistered };
+}
+
+/** By lists, because a browser reports each response without success on its console. */
+async function isKnown(name: PrincipalName, signal: AbortSignal): Promise<boolean> {
+  if (isOperatorName(name)) {
+    const { data, meta } = await client.operators.list({ limit: MAX_OPERATORS_READ }, { signal });
+    return meta.total > MAX_OPERATORS_READ || data.some((operator) => `operator:${operator.name}` === name);
+  }
+  // Agents whose names begin with it, by name: the agent itself is the first.
+  const { agents } = await client.overview.matrix({ agent: name, agent_limit: 1, path_limit: 1 }, { signal });
+  return agents[0]?.name === name;
 }
 
 async function findObstacle(path: string, signal: AbortSignal): Promise<Finding | null> {
-  // A list, because a browser reports each response without success on its console.
   const { paths } = await client.overview.matrix({ prefix: path, path_limit: 1, agent_limit: 1 }, { signal });
   if (paths[0] !== path) return 'no credential at this path';
   return (await readTargets(path, signal)) === null ? 'the credential has no targets' : null;

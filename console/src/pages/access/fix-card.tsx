@@ -4,11 +4,13 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import type { ExactTarget } from '../../../../src/core/access-explanation.ts';
+import { isOperatorName, type PrincipalName } from '../../../../src/core/names.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
-import type { SimulatedAccess } from './access-question.ts';
+import { forgetCredentials } from '../credentials/credential-queries.ts';
+import type { Finding, SimulatedAccess } from './access-question.ts';
 import { PolicyDiff } from './policy-diff.tsx';
 import { forgetDecisions, savePolicy } from './policy-editor.tsx';
 import { sentenceOf } from './policy-sentence.ts';
@@ -16,19 +18,80 @@ import { type Proposal, proposalsFor } from './proposals.ts';
 
 const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.';
 
-export function FixCard({ answer }: { readonly answer: SimulatedAccess }) {
-  const { question, explanation, policies, targets } = answer;
-  const { grant, target } = explanation;
-  if (target !== null) return <TargetFix path={question.path} target={target} targets={targets} />;
-  if (grant === null || policies === null) return null;
-  return <PolicyFix key={JSON.stringify(question)} proposals={proposalsFor(question, grant, policies)} />;
+interface FixCardProps {
+  readonly answer: SimulatedAccess;
+  /** The change is written, and the decision has been read again. */
+  readonly onApplied: () => void;
 }
 
-function PolicyFix({ proposals }: { readonly proposals: readonly Proposal[] }) {
+export function FixCard({ answer, onApplied }: FixCardProps) {
+  const { question, explanation, policies, targets, finding, isRegistered } = answer;
+  const { grant, target } = explanation;
+  // A policy for a name that nobody has would grant nothing now, and everything in it to the next one of this name.
+  if (!isRegistered) return <RegistrationFix name={question.agent} />;
+  const missing = finding === null ? null : <MissingFix path={question.path} finding={finding} />;
+  if (target !== null && missing === null) {
+    return <TargetFix path={question.path} target={target} targets={targets} onApplied={onApplied} />;
+  }
+  if (grant === null || policies === null) return missing;
+  const proposals = proposalsFor(question, grant, policies);
+  return (
+    <>
+      <PolicyFix key={JSON.stringify(question)} proposals={proposals} onApplied={onApplied} />
+      {missing}
+    </>
+  );
+}
+
+function RegistrationFix({ name }: { readonly name: PrincipalName }) {
+  const isOperator = isOperatorName(name);
+  return (
+    <section className="card" aria-label="How to allow it">
+      <h2>How to allow it</h2>
+      <p>
+        Nobody has this name, so every access under it is denied, whatever the policies say.{' '}
+        <Link href={isOperator ? '/settings?section=operators' : '/agents'}>
+          {isOperator ? 'Add the operator' : 'Register the agent'}
+        </Link>
+        , or correct the name.
+      </p>
+    </section>
+  );
+}
+
+function MissingFix({ path, finding }: { readonly path: string; readonly finding: Finding }) {
+  const isStored = finding === 'the credential has no targets';
+  return (
+    <section className="card" aria-label="What a use needs">
+      <h2>What a use needs</h2>
+      {isStored ? (
+        <p>
+          The credential has no targets, so it cannot be used, whatever the policies say:{' '}
+          <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
+        </p>
+      ) : (
+        <p>
+          No credential is at this path. <Link href="/credentials">Store it with its targets</Link>, or correct the
+          path.
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface PolicyFixProps {
+  readonly proposals: readonly Proposal[];
+  readonly onApplied: () => void;
+}
+
+function PolicyFix({ proposals, onApplied }: PolicyFixProps) {
   const [chosen, setChosen] = useState(0);
   const { mutate, error, isPending } = useMutation({
     mutationFn: ({ before, after }: Proposal) => savePolicy(before, after),
-    onSuccess: (_, { after }) => announce(`The policy ${after.name} is saved.`),
+    onSuccess: (_, { after }) => {
+      announce(`The policy ${after.name} is saved.`);
+      onApplied();
+    },
   });
   const proposal = proposals[chosen] ?? proposals[0];
   if (proposal === undefined) return null;
@@ -57,19 +120,25 @@ interface TargetFixProps {
   readonly target: ExactTarget;
   /** Null if the credential has none, so that its placement is unknown. */
   readonly targets: CredentialTargets | null;
+  readonly onApplied: () => void;
 }
 
 /** The policies grant it, and the targets do not have the request. */
-function TargetFix({ path, target, targets }: TargetFixProps) {
+function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
   const { mutate, error, isPending } = useMutation({
-    mutationFn: async ({ targets: present, placement }: CredentialTargets) => {
+    mutationFn: async ({ targets: present, placement, service }: CredentialTargets) => {
       // Plain HTTP needs the networks of the target that has the origin.
       const like = present.find(({ origin }) => origin === target.origin);
       const added = { ...target, ...(like === undefined ? {} : { allow_networks: like.allow_networks }) };
-      await client.targets.put(path, { targets: [...present, added], placement });
-      await forgetDecisions();
+      // Without the service the credential would lose it, which the difference does not show.
+      const kept = service === null ? {} : { service };
+      await client.targets.put(path, { ...kept, targets: [...present, added], placement });
+      await Promise.all([forgetDecisions(), forgetCredentials()]);
     },
-    onSuccess: () => announce(`The targets of ${path} are saved.`),
+    onSuccess: () => {
+      announce(`The targets of ${path} are saved.`);
+      onApplied();
+    },
   });
   return (
     <section className="card" aria-label="How to allow it">
@@ -96,7 +165,10 @@ function TargetFix({ path, target, targets }: TargetFixProps) {
           <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
         </p>
       ) : (
-        <ApplyButton isPending={isPending} onClick={() => mutate(targets)} />
+        <>
+          <p>Saving ends the use leases of this credential; agents take new ones.</p>
+          <ApplyButton isPending={isPending} onClick={() => mutate(targets)} />
+        </>
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 /** Asks what the service would decide, and explains the answer policy by policy. Nothing is accessed or recorded. */
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useId, useState } from 'react';
+import { type FormEvent, useId, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Considered } from '../../../../src/core/access-explanation.ts';
 import { ACTIONS } from '../../../../src/core/policy.ts';
@@ -149,29 +149,32 @@ function TextField({ label, placeholder, value, problem, onChange }: TextFieldPr
 }
 
 function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
-  const { explanation, approval, finding } = answer;
-  const { agent, action, path, request, allowed, policy_name, lease_ttl, reason, policies, nearest_pattern } =
-    explanation;
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { explanation, approval, finding, isRegistered } = answer;
+  const { agent, action, path, request, policy_name, lease_ttl, reason, policies, nearest_pattern } = explanation;
   const what = request === null ? path : `${path} for ${request.method} ${request.url}`;
+  const isGranted = explanation.allowed;
+  const isAllowed = isGranted && isRegistered && finding === null;
   return (
     <>
       <section className="card" aria-label="Decision">
-        <h2>
-          <Badge text={allowed ? 'allowed' : 'denied'} tone={allowed ? 'good' : 'danger'} /> {agent} {action}{' '}
+        <h2 ref={heading} tabIndex={-1}>
+          <Badge text={isAllowed ? 'allowed' : 'denied'} tone={isAllowed ? 'good' : 'danger'} /> {agent} {action}{' '}
           <bdi>{what}</bdi>
         </h2>
         <p>{reason}</p>
         <Facts
           rows={[
-            ['decided by', policy_name ?? (allowed ? null : 'no policy grants it')],
+            [isGranted ? 'granted by' : 'decided by', policy_name ?? (isGranted ? null : 'no policy grants it')],
             ['lease', lease_ttl === null ? null : `up to ${durationText(lease_ttl)}`],
             ['approval', approval === null ? 'not needed' : approvalText(approval)],
+            ...(isRegistered ? [] : [['denied, because', `${agent} is not registered`] as const]),
             ...(finding === null ? [] : [['a use is denied', finding] as const]),
             ...(nearest_pattern === null ? [] : [['nearest pattern', nearest_pattern] as const]),
           ]}
         />
       </section>
-      {!allowed && <FixCard answer={answer} />}
+      {!isAllowed && <FixCard answer={answer} onApplied={() => heading.current?.focus()} />}
       {policies === null ? (
         <p className="hint">There are too many policies to explain each; leasehold policy explain does.</p>
       ) : (
