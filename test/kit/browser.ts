@@ -158,15 +158,20 @@ export function untilTrue(page: Page, expression: string): Promise<void> {
 /** Of a line of text. What only screen readers read is one pixel high. */
 const MIN_LINE_PX = 10;
 
-/** Waits until a person can see the text: it is a line high and completely in the window. */
+/** Whether a person can see the text: it is a line high and completely in the window. */
+export async function isSeen(text: Locator): Promise<boolean> {
+  const { width: right = 0, height: bottom = 0 } = text.page().viewportSize() ?? {};
+  const { x = -1, y = -1, width = 0, height = 0 } = (await text.boundingBox()) ?? {};
+  return (
+    height >= MIN_LINE_PX && width >= MIN_LINE_PX && x >= 0 && y >= 0 && x + width <= right && y + height <= bottom
+  );
+}
+
 export async function untilSeen(text: Locator): Promise<void> {
   await text.waitFor();
-  const isSeen = async (): Promise<boolean> => {
-    const { width: right = 0, height: bottom = 0 } = text.page().viewportSize() ?? {};
-    const { x = -1, y = -1, width = 0, height = 0 } = (await text.boundingBox()) ?? {};
-    return (
-      height >= MIN_LINE_PX && width >= MIN_LINE_PX && x >= 0 && y >= 0 && x + width <= right && y + height <= bottom
-    );
-  };
-  await until(isSeen, TIMEOUT_MS, () => 'the text is not in sight');
+  await until(
+    () => isSeen(text),
+    TIMEOUT_MS,
+    () => 'the text is not in sight',
+  );
 }

@@ -1,13 +1,34 @@
-/** The one region that announces results to screen readers: `announce('12 entries found')`. */
-import { useSyncExternalStore } from 'react';
+/**
+ * The one region that says what happened: `announce('12 entries are saved.')`. Screen readers read it, and it is in sight
+ * for some seconds, without taking the focus or the pointer.
+ */
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 
-let message = '';
+interface Message {
+  readonly text: string;
+  /** Whether it is in sight, too. */
+  readonly isShown: boolean;
+}
+
+const SHOWN_MS = 7000;
+
+let message: Message = { text: '', isShown: false };
 const listeners = new Set<() => void>();
 
 /** An equal text is announced again, because an invisible character changes it. */
-export function announce(text: string): void {
-  message = text === message ? `${text}\u200b` : text;
+function say(text: string, isShown: boolean): void {
+  message = { text: text === message.text ? `${text}\u200b` : text, isShown };
   for (const listener of listeners) listener();
+}
+
+/** A result that the page does not show otherwise. */
+export function announce(text: string): void {
+  say(text, true);
+}
+
+/** What the page shows already, such as the number of rows: for screen readers alone. */
+export function announceQuietly(text: string): void {
+  say(text, false);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -16,10 +37,27 @@ function subscribe(listener: () => void): () => void {
 }
 
 export function LiveRegion() {
-  const text = useSyncExternalStore(subscribe, () => message);
+  const region = useRef<HTMLDivElement>(null);
+  const current = useSyncExternalStore(subscribe, () => message);
+  const [hidden, setHidden] = useState<Message | null>(null);
+  const isVisible = current.isShown && current !== hidden;
+  useEffect(() => {
+    // A dialog that was opened later is above it: it is put on top again.
+    if (current.isShown && document.querySelector('dialog[open]') !== null) region.current?.hidePopover();
+    if (region.current?.matches(':popover-open') === false) region.current.showPopover();
+    if (!current.isShown) return undefined;
+    const timer = setTimeout(() => setHidden(current), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [current]);
   return (
-    <div className="visually-hidden" role="status" aria-live="polite">
-      {text}
+    <div
+      ref={region}
+      popover="manual"
+      className={isVisible ? 'toast' : 'visually-hidden'}
+      role="status"
+      aria-live="polite"
+    >
+      {current.text}
     </div>
   );
 }

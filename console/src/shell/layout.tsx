@@ -1,5 +1,5 @@
 /** The frame of every page: skip link, top bar, side navigation, notices, and the main region. */
-import { type ReactNode, useCallback, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { PAGES } from '../pages.ts';
 import { type NearEnd, useActivity } from '../session/activity.ts';
@@ -34,8 +34,15 @@ export function Layout({ person, children }: { readonly person: Person; readonly
 
 function Navigation() {
   const [location] = useLocation();
+  const navigation = useRef<HTMLElement>(null);
+  const [, page = ''] = location.split('/');
+  useEffect(() => {
+    // In a narrow window the pages are one line, which scrolls.
+    if (page !== '')
+      navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [page]);
   return (
-    <nav className="side" aria-label="Pages">
+    <nav ref={navigation} className="side" aria-label="Pages">
       <ul>
         {PAGES.map(({ path, title, Mark }) => {
           const isCurrent = location === path || location.startsWith(`${path}/`);

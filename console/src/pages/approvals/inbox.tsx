@@ -5,7 +5,7 @@ import { groupApprovals } from '../../../../src/client/approval-groups.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
-import { announce } from '../../components/live-region.tsx';
+import { announceQuietly } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
@@ -108,7 +108,7 @@ function moveBetweenCards(event: KeyboardEvent): void {
 function useAnnouncedTotal(total: number | null): void {
   const before = useRef<number | null>(null);
   useEffect(() => {
-    if (total !== null && before.current !== null && total > before.current) announce(`${total} requests wait.`);
+    if (total !== null && before.current !== null && total > before.current) announceQuietly(`${total} requests wait.`);
     before.current = total;
   }, [total]);
 }

@@ -8,7 +8,7 @@ import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
-import { announce } from '../../components/live-region.tsx';
+import { announceQuietly } from '../../components/live-region.tsx';
 import { PageHeading } from '../../components/page-heading.tsx';
 import { usePagedRows } from '../../components/paged-rows.ts';
 import { Time } from '../../components/time.tsx';
@@ -77,7 +77,7 @@ export function LogPage() {
   const { total, isPending, error } = rows;
   const isCounted = !isPending && error === null;
   useEffect(() => {
-    if (isCounted && !isTail) announce(countOf(total));
+    if (isCounted && !isTail) announceQuietly(countOf(total));
   }, [total, isCounted, isTail]);
   return (
     <>
