@@ -41,15 +41,21 @@ export function SimulatorView() {
     queryFn: ({ signal }) => completeUrl(asked, signal),
     enabled: isPartial,
   });
-  if (!isPartial) return <Simulator key={JSON.stringify(asked)} asked={asked} />;
+  if (!isPartial) return <Simulator asked={asked} />;
   if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (url === undefined) return <Loading what="the targets" />;
-  return <Simulator key={JSON.stringify(asked)} asked={{ ...asked, url }} />;
+  return <Simulator asked={{ ...asked, url }} />;
 }
 
 function Simulator({ asked }: { readonly asked: QuestionFields }) {
   const setParameters = useSetParameters();
   const [fields, setFields] = useState(asked);
+  const [shown, setShown] = useState(asked);
+  // A question from elsewhere replaces the fields. WHY not a new element: it would take the focus away.
+  if (JSON.stringify(shown) !== JSON.stringify(asked)) {
+    setShown(asked);
+    setFields(asked);
+  }
   const isAsked = asked.for !== '' && asked.path !== '';
   const read = readQuestion(asked);
   const { question } = read;
@@ -198,7 +204,7 @@ function PolicyTable({ policies, action }: { readonly policies: readonly Conside
               <tr>
                 <th scope="col">Policy</th>
                 <th scope="col">Principal</th>
-                <th scope="col">Max TTL</th>
+                <th scope="col">Longest lease</th>
                 <th scope="col">Result</th>
               </tr>
             </thead>
