@@ -2,8 +2,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { ErrorPanel } from '../components/error-panel.tsx';
 import { PAGES } from '../pages.ts';
 import { signOut } from '../session/console-client.ts';
+import { useRole } from '../session/use-session.ts';
+import { PAGE_COMMANDS, pressOnPage } from './page-commands.ts';
 import { setPreference } from './preferences.ts';
 import { search } from './search.ts';
 
@@ -38,9 +41,13 @@ export function CommandPalette({ isOpen, onClose }: Props) {
 function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
   const listId = useId();
-  const commands = useCommands(text);
+  const { commands, isSearching, error, retry } = useCommands(text.trim());
   const current = Math.min(chosen, commands.length - 1);
+  useEffect(() => {
+    list.current?.children[current]?.scrollIntoView({ block: 'nearest' });
+  }, [current]);
   const run = (command: Command | undefined): void => {
     if (command === undefined) return;
     onClose();
@@ -71,7 +78,7 @@ function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div id={listId} role="listbox" aria-label="Results" className="palette-list">
+      <div ref={list} id={listId} role="listbox" aria-label="Results" className="palette-list">
         {commands.map((command, index) => (
           // The combobox above handles every key; the pointer is a second path to the same commands.
           <div
@@ -80,23 +87,44 @@ function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
             role="option"
             tabIndex={-1}
             aria-selected={index === current}
-            onPointerDown={() => run(command)}
+            // The focus stays in the combobox.
+            onMouseDown={(event) => event.preventDefault()}
+            onPointerUp={({ button }) => button === 0 && run(command)}
           >
             <span>{command.title}</span> <small>{command.description}</small>
           </div>
         ))}
       </div>
+      {error !== null && <ErrorPanel error={error} onRetry={retry} />}
       <p className="palette-count" role="status">
-        {commands.length === 0 ? 'Nothing has this name.' : `${commands.length} found`}
+        {countText(commands.length, isSearching, error !== null)}
       </p>
     </>
   );
 }
 
-function useCommands(text: string): readonly Command[] {
+function countText(count: number, isSearching: boolean, hasFailed: boolean): string {
+  if (isSearching) return 'Searching …';
+  if (hasFailed) return `${count} found without the vault, which could not be searched`;
+  return count === 0 ? 'Nothing has this name.' : `${count} found`;
+}
+
+interface Found {
+  readonly commands: readonly Command[];
+  readonly isSearching: boolean;
+  readonly error: unknown;
+  retry(): void;
+}
+
+function useCommands(query: string): Found {
   const [, navigate] = useLocation();
-  const query = text.trim();
-  const { data: found = [] } = useQuery({
+  const [isEditor, isAdmin] = [useRole('editor'), useRole('admin')];
+  const {
+    data: found = [],
+    error,
+    isFetching,
+    refetch,
+  } = useQuery({
     queryKey: ['search', query],
     queryFn: ({ signal }) => search(query, signal),
     enabled: query.length >= MIN_SEARCH_LENGTH,
@@ -107,21 +135,19 @@ function useCommands(text: string): readonly Command[] {
     description,
     run: () => navigate(path),
   }));
-  const actions: readonly Command[] = [
-    { key: 'light', title: 'Light theme', description: 'Appearance', run: () => setPreference('theme', 'light') },
-    { key: 'dark', title: 'Dark theme', description: 'Appearance', run: () => setPreference('theme', 'dark') },
-    {
-      key: 'system',
-      title: 'Theme of the system',
-      description: 'Appearance',
-      run: () => setPreference('theme', 'system'),
+  const ofPages = PAGE_COMMANDS.filter(
+    ({ role }) => role === null || (role === 'editor' && isEditor) || (role === 'admin' && isAdmin),
+  ).map(({ button, title, description, href }) => ({
+    key: `press:${button}`,
+    title,
+    description,
+    run: () => {
+      navigate(href);
+      pressOnPage(button);
     },
-    { key: 'utc', title: 'Times in UTC', description: 'Time zone', run: () => setPreference('zone', 'UTC') },
-    { key: 'local', title: 'Local times', description: 'Time zone', run: () => setPreference('zone', 'local') },
-    { key: 'out', title: 'Sign out', description: 'Session', run: () => void signOut().catch(() => undefined) },
-  ];
+  }));
   const wanted = query.toLowerCase();
-  const matching = [...pages, ...actions].filter(({ title, description }) =>
+  const matching = [...pages, ...ofPages, ...PREFERENCES].filter(({ title, description }) =>
     `${title} ${description}`.toLowerCase().includes(wanted),
   );
   const results = found.map(({ kind, name, description, href }) => ({
@@ -130,5 +156,21 @@ function useCommands(text: string): readonly Command[] {
     description: description === '' ? kind : `${kind}: ${description}`,
     run: () => navigate(href),
   }));
-  return [...matching, ...results];
+  return { commands: [...matching, ...results], isSearching: isFetching, error, retry: () => void refetch() };
 }
+
+const theme = (name: 'light' | 'dark' | 'system', title: string): Command => ({
+  key: name,
+  title,
+  description: 'Appearance',
+  run: () => setPreference('theme', name),
+});
+
+const PREFERENCES: readonly Command[] = [
+  theme('light', 'Light theme'),
+  theme('dark', 'Dark theme'),
+  theme('system', 'Theme of the system'),
+  { key: 'utc', title: 'Times in UTC', description: 'Time zone', run: () => setPreference('zone', 'UTC') },
+  { key: 'local', title: 'Local times', description: 'Time zone', run: () => setPreference('zone', 'local') },
+  { key: 'out', title: 'Sign out', description: 'Session', run: () => void signOut().catch(() => undefined) },
+];
