@@ -23,21 +23,27 @@ export function useFilters(fields: readonly FilterField[]): Readonly<Record<stri
   );
 }
 
-/** Sets or removes parameters of the URL. */
-export function useSetParameters(): (changes: Readonly<Record<string, string | null>>) => void {
+interface SetOptions {
+  /** For what is typed: Back leads to the page before, and not through each text. */
+  readonly isTyped?: boolean;
+}
+
+/** Sets or removes parameters of the URL. Back returns to the view before. */
+export function useSetParameters() {
   const [, setParameters] = useSearchParams();
-  return (changes) =>
-    setParameters(
-      (before) => {
-        const next = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === null || value === '') next.delete(name);
-          else next.set(name, value);
-        }
-        return next;
-      },
-      { replace: true },
-    );
+  return (changes: Readonly<Record<string, string | null>>, { isTyped = false }: SetOptions = {}): void => {
+    const options = { replace: isTyped };
+    setParameters((before) => {
+      const next = new URLSearchParams(before);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null || value === '') next.delete(name);
+        else next.set(name, value);
+      }
+      // The same address again would make Back seem to do nothing.
+      options.replace ||= next.toString() === before.toString();
+      return next;
+    }, options);
+  };
 }
 
 export function FilterBar({ fields, label }: { readonly fields: readonly FilterField[]; readonly label: string }) {
@@ -51,7 +57,7 @@ export function FilterBar({ fields, label }: { readonly fields: readonly FilterF
           key={field.name}
           field={field}
           value={values[field.name] ?? ''}
-          onChange={(value) => setParameters({ [field.name]: value })}
+          onChange={(value) => setParameters({ [field.name]: value }, { isTyped: field.options === undefined })}
         />
       ))}
       {Object.keys(values).length > 0 && (
