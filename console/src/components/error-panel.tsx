@@ -9,7 +9,11 @@ interface Props {
 
 /** What to do, by code; the message says what happened. */
 const ADVICE: Readonly<Record<string, string>> = {
-  ACCESS_DENIED: 'Your role does not include this. An administrator can change your roles under Settings.',
+  ACCESS_DENIED:
+    'Your roles, or the policies that limit what you may change, do not include this. An administrator can change roles under Settings and policies under Access.',
+  ALREADY_EXISTS: 'Choose another name, or open the one that exists and change it.',
+  PRECONDITION_FAILED:
+    'It was changed in the meantime. Reload the page and look at the change before you repeat yours.',
   UNAUTHENTICATED: 'Sign in again.',
   APPROVAL_PENDING: 'Nothing was refused: an operator has to approve it under Approvals. Then try again.',
   VAULT_LOCKED: 'Unlock the vault on the machine of the service: leasehold unlock.',
@@ -22,18 +26,30 @@ const ADVICE: Readonly<Record<string, string>> = {
   INTERNAL_ERROR: 'Give the request id to the operator of the service; its log has the cause.',
   INVALID_RESPONSE: 'The console and the service may have different versions. Reload the page.',
 };
+const UNKNOWN = 'Reload the page; a new version may have been installed. If it happens again, report the cause.';
+
+/** Of an error that neither the service nor its client made. */
+const causeOf = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 
 export function ErrorPanel({ error, onRetry }: Props) {
   const known = error instanceof LeaseholdError ? error : null;
-  const message = known?.message ?? 'The page could not be shown. Reload it; a new version may have been installed.';
-  const advice = known === null ? undefined : ADVICE[known.code];
+  const message = known?.message ?? 'The console could not do this.';
+  const advice = known === null ? UNKNOWN : ADVICE[known.code];
   return (
     <section className="notice danger error-panel" role="alert">
       <p>
         <strong>{message}</strong>
       </p>
       {advice !== undefined && <p>{advice}</p>}
-      {known !== null && (
+      {known === null ? (
+        <dl className="error-facts">
+          <dt>Cause</dt>
+          <dd>
+            <code>{causeOf(error)}</code>
+          </dd>
+        </dl>
+      ) : (
         <dl className="error-facts">
           <dt>Code</dt>
           <dd>

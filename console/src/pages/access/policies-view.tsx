@@ -10,15 +10,16 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
-import { useSetParameters } from '../../components/filter-bar.tsx';
+import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
-import { usePagedRows } from '../../components/paged-rows.ts';
+import { PageActions } from '../../components/page-actions.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { forgetDecisions, PolicyEditor } from './policy-editor.tsx';
+import { MAX_FILTERED, usePolicyRows } from './policy-rows.ts';
 import { durationText, sentenceOf } from './policy-sentence.ts';
 
 const COLUMNS: readonly TableColumn<PolicyText>[] = [
@@ -26,11 +27,14 @@ const COLUMNS: readonly TableColumn<PolicyText>[] = [
   { title: 'Principal', width: 'minmax(9rem, 1fr)', cell: ({ principal }) => principal },
   { title: 'Actions', width: 'minmax(7rem, 1fr)', cell: ({ actions }) => actions.join(', ') },
   { title: 'Resources', width: 'minmax(9rem, 2fr)', cell: ({ resources }) => resources.join(', ') },
-  { title: 'Max TTL', width: '6.5rem', cell: ({ max_ttl }) => durationText(max_ttl) },
+  { title: 'Longest lease', width: '7rem', cell: ({ max_ttl }) => durationText(max_ttl) },
   { title: 'Limits', width: 'minmax(6rem, 1fr)', cell: (policy) => limitTexts(toPolicy(policy)).join(', ') },
   { title: 'Approval', width: 'minmax(6rem, 1fr)', cell: (policy) => approvalTexts(toPolicy(policy)).join(', ') },
   { title: 'Created', width: '11rem', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
+const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
+const keyOf = ({ name }: PolicyText): string => name;
+const countOf = (total: number): string => `${total.toLocaleString('en')} ${total === 1 ? 'policy' : 'policies'}`;
 const NOT_AN_EDITOR = 'Your role does not include policies; an editor can write them.';
 
 export function PoliciesView() {
@@ -39,10 +43,8 @@ export function PoliciesView() {
   const isEditor = useRole('editor');
   const [isCreating, setCreating] = useState(false);
   const open = parameters.get('policy');
-  const rows = usePagedRows<PolicyText>({
-    queryKey: ['policies'],
-    read: (page, signal) => client.policies.list(page, { signal }),
-  });
+  const { q } = useFilters(FIELDS);
+  const { rows, isCut } = usePolicyRows(q);
   const creation = (
     <button
       type="button"
@@ -56,27 +58,26 @@ export function PoliciesView() {
   );
   return (
     <>
-      <div className="page-actions">
+      <FilterBar fields={FIELDS} label="Find policies" />
+      <PageActions>
         {creation}
-        {!rows.isPending && <span className="count">{`${rows.total.toLocaleString('en')} policies`}</span>}
-      </div>
+        {!rows.isPending && rows.error === null && <span className="count">{countOf(rows.total)}</span>}
+      </PageActions>
+      {isCut && (
+        <p className="hint">
+          The first {MAX_FILTERED.toLocaleString('en')} policies were read. The search (/) finds others by name.
+        </p>
+      )}
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
       <div className="split">
         <DataTable
           label="Policies by name"
           columns={COLUMNS}
           rows={rows}
-          keyOf={({ name }) => name}
+          keyOf={keyOf}
           openKey={open}
           onOpen={({ name }) => setParameters({ view: 'policies', policy: name })}
-          empty={
-            <EmptyState
-              title="No policy exists, so every agent is denied everything"
-              command="leasehold policy put ci-reads-demo --principal agent:ci-runner --resource 'demo/*' --action retrieve"
-            >
-              A policy names an agent, actions and paths. Create the first one with the button or this command.
-            </EmptyState>
-          }
+          empty={<NoPolicies isFiltered={q !== undefined} />}
         />
         {open !== null && (
           <PolicyPanel key={open} name={open} isEditor={isEditor} onClose={() => setParameters({ policy: null })} />
@@ -93,6 +94,25 @@ export function PoliciesView() {
         />
       )}
     </>
+  );
+}
+
+function NoPolicies({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <EmptyState title="No policy has this in its name, principal or resources">
+        Clear the filter to see all. Patterns are compared as they are written; the simulator finds the policies that
+        match a path.
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState
+      title="No policy exists, so every agent is denied everything"
+      command="leasehold policy put ci-reads-demo --principal agent:ci-runner --resource 'demo/*' --action retrieve"
+    >
+      A policy names an agent, actions and paths. Create the first one with the button or this command.
+    </EmptyState>
   );
 }
 
@@ -124,13 +144,13 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
           <p>{sentenceOf(policy)}</p>
           <Facts
             rows={[
-              ['principal', data.principal],
-              ['actions', data.actions.join(', ')],
-              ['resources', <List key="resources" texts={data.resources} />],
-              ['max_ttl', `${data.max_ttl} s`],
-              ['limits', limitTexts(policy).join(', ') || null],
-              ['approval', approvalTexts(policy).join(', ') || null],
-              ['created', <Time key="created" at={data.created_at} />],
+              ['Principal', data.principal],
+              ['Actions', data.actions.join(', ')],
+              ['Resources', <List key="resources" texts={data.resources} />],
+              ['Longest lease', durationText(data.max_ttl)],
+              ['Limits', limitTexts(policy).join(', ') || null],
+              ['Approval', approvalTexts(policy).join(', ') || null],
+              ['Created', <Time key="created" at={data.created_at} />],
             ]}
           />
           {isEditor ? (

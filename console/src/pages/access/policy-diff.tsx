@@ -9,6 +9,9 @@ interface Props {
   readonly after: PolicyDraft;
 }
 
+/** Fields of the interface whose names are not words. */
+const LABELS: Readonly<Record<string, string>> = { max_ttl: 'longest lease, in seconds' };
+
 const toTexts = (value: FieldChange['from']): readonly string[] => [value].flat().map(String);
 
 /** A new policy grants more by every field. */
@@ -47,7 +50,7 @@ export function PolicyDiff({ before, after }: Props) {
           return (
             <tr key={field}>
               <th scope="row">
-                {field} {isWider && <Badge text="wider" tone="warning" />}
+                {LABELS[field] ?? field} {isWider && <Badge text="wider" tone="warning" />}
               </th>
               <td>
                 <Lines old={old} now={now} />

@@ -11,6 +11,7 @@ import { queries } from '../../session/queries.ts';
 import { PolicyDiff } from './policy-diff.tsx';
 import { check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
 import { sentenceOf } from './policy-sentence.ts';
+import { useTouched } from './use-touched.ts';
 
 interface Props {
   /** Null for a new policy. */
@@ -45,11 +46,19 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const { draft, problems } = check(fields);
-  const set = (changes: Partial<FormFields>): void => setFields({ ...fields, ...changes });
+  const { draft, problems: found } = check(fields);
+  const { problems, touch, leave, touchAll } = useTouched(found);
+  const set = (part: FormPart, changes: Partial<FormFields>): void => {
+    setFields({ ...fields, ...changes });
+    touch(part);
+  };
   const save = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (draft === null || isSaving) return;
+    if (draft === null) {
+      touchAll(dialog.current);
+      return;
+    }
+    if (isSaving) return;
     setSaving(true);
     setError(null);
     try {
@@ -71,7 +80,8 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
           disabled={isDisabled}
           autoComplete="off"
           spellCheck={false}
-          onChange={({ target }) => set({ [name]: target.value })}
+          onChange={({ target }) => set(part, { [name]: target.value })}
+          onBlur={leave(part)}
         />
       )}
     </Field>
@@ -93,7 +103,7 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
                   type="checkbox"
                   checked={fields.actions.includes(action)}
                   onChange={({ target }) =>
-                    set({
+                    set('actions', {
                       actions: target.checked
                         ? [...fields.actions, action]
                         : fields.actions.filter((each) => each !== action),
@@ -112,7 +122,8 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
                   {...described}
                   value={fields.resources}
                   spellCheck={false}
-                  onChange={({ target }) => set({ resources: target.value })}
+                  onChange={({ target }) => set('resources', { resources: target.value })}
+                  onBlur={leave('resources')}
                 />
               )}
             </Field>
@@ -123,7 +134,10 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
           <Problem text={problems.limits} />
           <label className="field">
             <span>Approval by operators</span>
-            <select value={fields.approval_for} onChange={({ target }) => set({ approval_for: target.value })}>
+            <select
+              value={fields.approval_for}
+              onChange={({ target }) => set('approval', { approval_for: target.value })}
+            >
               <option value="">Not needed</option>
               {APPROVED_ACTIONS.map((action) => (
                 <option key={action} value={action}>{`To ${action}`}</option>
@@ -134,7 +148,7 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
             <>
               <label className="field">
                 <span>One approval covers each</span>
-                <select value={fields.each} onChange={({ target }) => set({ each: target.value })}>
+                <select value={fields.each} onChange={({ target }) => set('approval', { each: target.value })}>
                   {APPROVAL_EXTENTS.map((extent) => (
                     <option key={extent}>{extent}</option>
                   ))}
@@ -147,7 +161,7 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
             </>
           )}
         </div>
-        <Problem text={problems.policy} />
+        <Problem text={found.policy} />
         <section aria-label="What is saved" className="confirm-text">
           {draft !== null && (
             <>
@@ -161,7 +175,7 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" className="primary" disabled={draft === null || isSaving}>
+          <button type="submit" className="primary" disabled={isSaving}>
             {before === null ? 'Create the policy' : 'Save the policy'}
           </button>
         </div>
