@@ -300,6 +300,28 @@ test('the history tells the outcomes apart', async (t) => {
   await page.getByText('It was taken back, or its policies').waitFor();
 });
 
+test('a link to a request that does not exist says so, whatever it has in place of an id', async (t) => {
+  for (const id of ['100%25', 'absent', '0190d6a5-6a0e-7b3f-8c54-2f2f6d7e9a10']) {
+    const opened = await browser.open(t, at(`/approvals/${id}`));
+    const { page } = opened;
+    await signIn(opened, alice.token);
+    await page.getByRole('alert').getByText('NOT_FOUND').waitFor();
+    assert.deepEqual(await violationsOf(page), []);
+    // The browser reports the status.
+    assert.ok(
+      opened.reports.every((line) => / 404 /.test(line)),
+      opened.reports.join('\n'),
+    );
+    opened.reports.length = 0;
+  }
+});
+
+interface Line {
+  readonly y: number;
+  readonly height: number;
+}
+const isInLine = (a: Line, b: Line): boolean => Math.abs(a.y + a.height / 2 - b.y - b.height / 2) < b.height / 2;
+
 test('a viewer sees that a request waits, and why it cannot answer', async (t) => {
   const viewer = await addOperator(service, 'eve', ['viewer']);
   await call(await agentWith('seen', { for: 'use' }), '/v1/seen', '{"private":true}');
@@ -313,6 +335,14 @@ test('a viewer sees that a request waits, and why it cannot answer', async (t) =
   assert.deepEqual(await violationsOf(page), []);
   await page.setViewportSize({ width: 360, height: 740 });
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+  // The number of those that wait is next to its label.
+  const [label, mark] = await Promise.all(
+    [page.getByRole('link', { name: /^Approvals \d/ }), page.locator('.waiting-count')].map((each) =>
+      each.boundingBox(),
+    ),
+  );
+  assert.ok(label != null && mark != null && isInLine(label, mark), 'the number is on another line');
+  assert.deepEqual(await violationsOf(page), []);
 });
 
 test('a request that may be read no more is not asked for again', async (t) => {

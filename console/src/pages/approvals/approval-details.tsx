@@ -20,11 +20,19 @@ import { useCards } from './use-cards.ts';
 
 const INTERVAL_MS = 1000;
 
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The service rejects an address that has no id in it as an invalid field, which a person did not fill in. */
+async function readApproval(id: string, signal: AbortSignal): Promise<Approval> {
+  if (!ID.test(id)) throw new LeaseholdError('NOT_FOUND', 'No request has this id. The link may be incomplete.');
+  return client.approvals.read(id, { signal });
+}
+
 export function ApprovalDetails({ id }: { readonly id: string }) {
   const mayRead = useRole('approver');
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['approvals', 'one', id],
-    queryFn: ({ signal }) => client.approvals.read(id, { signal }),
+    queryFn: ({ signal }) => readApproval(id, signal),
     enabled: mayRead,
     refetchInterval: ({ state }) =>
       state.data?.status === 'pending' && !isForbidden(state.error) ? INTERVAL_MS : false,

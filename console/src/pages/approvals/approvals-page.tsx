@@ -14,6 +14,7 @@ const VIEWS = [
 export function ApprovalsPage() {
   const [location] = useLocation();
   const [parameters] = useSearchParams();
+  // The router has decoded it.
   const [, , id = ''] = location.split('/');
   const current = parameters.get('view');
   return (
@@ -30,7 +31,7 @@ export function ApprovalsPage() {
           </Link>
         ))}
       </nav>
-      {id !== '' ? <ApprovalDetails id={decodeURIComponent(id)} /> : <View view={current} />}
+      {id !== '' ? <ApprovalDetails id={id} /> : <View view={current} />}
     </>
   );
 }
