@@ -34,7 +34,8 @@ export function attentionLink({ kind, subject }: AttentionItem): { readonly href
       return { href: `/agents?agent=${nameOf(subject)}`, text: 'Show the agent' };
     case 'checkpoint_late':
     case 'anchor_late':
+      return { href: '/settings?section=about', text: 'Show the evidence of the log' };
     case 'backup_late':
-      return { href: '/settings', text: 'Show the settings' };
+      return { href: '/settings?section=backups', text: 'Show the backups' };
   }
 }

@@ -1,10 +1,11 @@
-/** The nodes of the service, its version, and where it is described. */
+/** The nodes of the service, the evidence of its log, its version, and where it is described. */
 import { useQuery } from '@tanstack/react-query';
 import { Badge } from '../../components/badge.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
+import { EvidenceSection } from './evidence-section.tsx';
 
 const INTERVAL_MS = 5000;
 
@@ -44,6 +45,7 @@ export function AboutSection() {
           ))}
         </ul>
       </section>
+      <EvidenceSection />
       <section className="setting" aria-label="About">
         <h2>About</h2>
         <p>Leasehold {version ?? ''}. The documentation is in the directory docs of the installation.</p>
