@@ -5,13 +5,9 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, memo, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { PagedRows } from './paged-rows.ts';
+import { minWidthOf, type TableColumn, useFittingColumns } from './table-columns.ts';
 
-export interface TableColumn<T> {
-  readonly title: string;
-  /** A CSS grid track, such as `10rem` or `minmax(8rem, 2fr)`. */
-  readonly width: string;
-  readonly cell: (row: T) => ReactNode;
-}
+export type { TableColumn } from './table-columns.ts';
 
 interface Props<T> {
   readonly label: string;
@@ -29,15 +25,19 @@ const ROW_PX = 34;
 const OVERSCAN_ROWS = 12;
 /** A taller element is cut by browsers. */
 const MAX_ROWS = 900_000;
+/** A pointer that moved further while its button was down did not click. */
+const CLICK_PX = 5;
 
-export function DataTable<T>({ label, columns, rows, keyOf, openKey = null, onOpen, empty }: Props<T>) {
-  const scroller = useRef<HTMLDivElement>(null);
+export function DataTable<T>({ label, columns: allColumns, rows, keyOf, openKey = null, onOpen, empty }: Props<T>) {
+  // As state, because an empty table has no element.
+  const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
+  const columns = useFittingColumns(scroller, allColumns, openKey !== null);
   const [current, setCurrent] = useState(0);
   const id = useId();
   const count = Math.min(rows.total, MAX_ROWS);
   const virtual = useVirtualizer({
     count,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scroller,
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN_ROWS,
     useFlushSync: false,
@@ -54,7 +54,7 @@ export function DataTable<T>({ label, columns, rows, keyOf, openKey = null, onOp
     virtual.scrollToIndex(next);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const pageRows = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_PX) - 2);
+    const pageRows = Math.max(1, Math.floor((scroller?.clientHeight ?? 0) / ROW_PX) - 2);
     const targets: Readonly<Record<string, number>> = {
       ArrowDown: current + 1,
       ArrowUp: current - 1,
@@ -73,10 +73,10 @@ export function DataTable<T>({ label, columns, rows, keyOf, openKey = null, onOp
   if (rows.total === 0 && !rows.isPending && rows.error === null) return empty;
   const tracks = columns.map(({ width }) => width).join(' ');
   // Header and rows are separate grids: with the same width they have the same columns.
-  const minWidth = `calc(${columns.map(({ width }) => /^minmax\(([^,]+),/.exec(width)?.[1] ?? width).join(' + ')})`;
+  const minWidth = `calc(${columns.map(minWidthOf).join(' + ')})`;
   return (
     <div
-      ref={scroller}
+      ref={setScroller}
       className="table"
       role="grid"
       aria-label={label}
@@ -135,6 +135,7 @@ interface RowProps {
 /** Drawn again only when its content changes: the function that opens it is equal for the same row. */
 const Row = memo(
   function Row({ id, index, start, row, columns, tracks, isCurrent, isOpen, onOpen }: RowProps) {
+    const pressed = useRef<{ readonly x: number; readonly y: number } | null>(null);
     return (
       // The grid has the focus and handles the keys; the pointer is a second path.
       <div
@@ -145,7 +146,15 @@ const Row = memo(
         aria-selected={isOpen}
         className={`table-row${isCurrent ? ' current' : ''}`}
         style={{ gridTemplateColumns: tracks, transform: `translateY(${start}px)` }}
-        onPointerUp={(event) => event.button === 0 && onOpen()}
+        onPointerDown={({ clientX, clientY }) => {
+          pressed.current = { x: clientX, y: clientY };
+        }}
+        onPointerUp={({ button, clientX, clientY }) => {
+          const { x, y } = pressed.current ?? { x: Number.NaN, y: Number.NaN };
+          pressed.current = null;
+          // A drag selects text.
+          if (button === 0 && Math.hypot(clientX - x, clientY - y) <= CLICK_PX) onOpen();
+        }}
       >
         {columns.map(({ title, cell }) => (
           <div key={title} role="gridcell">

@@ -1,6 +1,7 @@
 /** A bar of filters whose state is in the URL, so that a link shows the same rows. */
 import { useId, useState } from 'react';
 import { useSearchParams } from 'wouter';
+import { TimeFilter } from './time-filter.tsx';
 
 export interface FilterField {
   /** The name of the parameter in the URL. */
@@ -10,6 +11,8 @@ export interface FilterField {
   /** A closed set of values becomes a select; other values are suggestions. */
   readonly options?: readonly string[];
   readonly suggestions?: readonly string[];
+  /** A time in ISO 8601. */
+  readonly isTime?: boolean;
 }
 
 /** The values of the fields that are set. */
@@ -75,7 +78,7 @@ interface FilterProps {
   readonly onChange: (value: string) => void;
 }
 
-function Filter({ field: { label, placeholder, options, suggestions }, value, onChange }: FilterProps) {
+function Filter({ field: { label, placeholder, options, suggestions, isTime }, value, onChange }: FilterProps) {
   const [text, setText] = useState(value);
   const [shownValue, setShownValue] = useState(value);
   // A value that was set elsewhere replaces the text. WHY not a new element: it would take the focus away.
@@ -84,6 +87,7 @@ function Filter({ field: { label, placeholder, options, suggestions }, value, on
     setText(value);
   }
   const listId = useId();
+  if (isTime === true) return <TimeFilter label={label} value={value} onChange={onChange} />;
   if (options !== undefined) {
     return (
       <label className="field">

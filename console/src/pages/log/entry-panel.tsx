@@ -17,10 +17,19 @@ async function readEntry(seq: number, signal: AbortSignal): Promise<AuditEntry |
 
 const COPIED: ReadonlySet<string> = new Set(['id', 'request_id', 'lease_id', 'hmac']);
 
+/** `event_type` is shown as `event type`. */
+const labelOf = (name: string): string =>
+  name
+    .replaceAll('_', ' ')
+    .replace(/\b(?:id|hmac|ip)\b/g, (word) => word.toUpperCase())
+    .replace(/^seq$/, 'number');
+
 function toFact([name, value]: readonly [string, string | number | null]) {
-  if (value === null) return [name, null] as const;
-  if (name === 'timestamp') return [name, <Time key={name} at={String(value)} isPrecise />] as const;
-  return [name, COPIED.has(name) ? <Copyable key={name} text={String(value)} what={name} /> : String(value)] as const;
+  const label = labelOf(name);
+  if (value === null) return [label, null] as const;
+  if (name === 'timestamp') return ['time', <Time key={name} at={String(value)} isPrecise />] as const;
+  if (COPIED.has(name)) return [label, <Copyable key={name} text={String(value)} what={`the ${label}`} />] as const;
+  return [label, String(value)] as const;
 }
 
 export function EntryPanel({ seq, onClose }: { readonly seq: string; readonly onClose: () => void }) {

@@ -10,10 +10,17 @@ const PAGE_ROWS = 1000;
 const NAME = 'leasehold-audit.ndjson';
 const TYPE = 'application/x-ndjson';
 
-type OnRows = (rows: number) => void;
+/** What was read, such as `1,000 entries`. */
+type OnProgress = (text: string) => void;
+const MIB = 1024 * 1024;
 
 /** Oldest first, up to the entry that is the newest when it begins. */
-async function writeFiltered(filter: AuditFilter, sink: SavedFile, signal: AbortSignal, onRows: OnRows): Promise<void> {
+async function writeFiltered(
+  filter: AuditFilter,
+  sink: SavedFile,
+  signal: AbortSignal,
+  onProgress: OnProgress,
+): Promise<void> {
   const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
   let after = 0;
   for (let rows = 0; ; ) {
@@ -21,7 +28,7 @@ async function writeFiltered(filter: AuditFilter, sink: SavedFile, signal: Abort
     const { data } = await client.audit.list({ ...filter, ...range }, { signal });
     if (data.length > 0) await sink.write(`${data.map((entry) => JSON.stringify(entry)).join('\n')}\n`);
     rows += data.length;
-    onRows(rows);
+    onProgress(`${rows.toLocaleString('en')} entries`);
     const last = data.at(-1);
     if (last === undefined || data.length < PAGE_ROWS) return;
     after = last.seq;
@@ -29,13 +36,18 @@ async function writeFiltered(filter: AuditFilter, sink: SavedFile, signal: Abort
 }
 
 /** Everything: the stream of the service, which is complete and has the state of rows. */
-async function writeWhole(sink: SavedFile, signal: AbortSignal): Promise<void> {
+async function writeWhole(sink: SavedFile, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
   const { bytes } = await client.audit.export({ signal });
-  for await (const part of bytes) await sink.write(new Uint8Array(part));
+  let size = 0;
+  for await (const part of bytes) {
+    await sink.write(new Uint8Array(part));
+    size += part.length;
+    onProgress(`${(size / MIB).toFixed(1)} MiB`);
+  }
 }
 
 export function ExportButton({ filter }: { readonly filter: AuditFilter }) {
-  const [rows, setRows] = useState<number | null>(null);
+  const [progress, setProgress] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
   const running = useRef<AbortController | null>(null);
   const run = async (): Promise<void> => {
@@ -48,23 +60,24 @@ export function ExportButton({ filter }: { readonly filter: AuditFilter }) {
     try {
       sink = await openFile(NAME, TYPE);
       if (sink === null) return;
-      setRows(0);
-      if (Object.keys(filter).length === 0) await writeWhole(sink, signal);
-      else await writeFiltered(filter, sink, signal, setRows);
+      setProgress('nothing');
+      if (Object.keys(filter).length === 0) await writeWhole(sink, signal, setProgress);
+      else await writeFiltered(filter, sink, signal, setProgress);
       await sink.close();
       announce('The export is saved.');
     } catch (failure) {
-      await sink?.abort();
       if (!signal.aborted) setError(failure);
+      // The first error is the cause; a file that cannot be removed adds nothing to it.
+      await sink?.abort().catch(() => undefined);
     } finally {
       running.current = null;
-      setRows(null);
+      setProgress(null);
     }
   };
   return (
     <>
       <button type="button" onClick={() => void run()}>
-        {rows === null ? 'Export' : `Cancel the export (${rows.toLocaleString('en')} read)`}
+        {progress === null ? 'Export' : `Cancel the export (${progress} read)`}
       </button>
       {error !== null && <ErrorPanel error={error} />}
     </>

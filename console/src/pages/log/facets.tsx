@@ -10,16 +10,21 @@ const SHOWN = 6;
 
 type Facet = AuditFacets['result'];
 
-/** Repeated while the service has not counted every entry. */
-export function useFacets(filter: AuditFilter): AuditFacets | null {
-  const { data = null } = useQuery({
-    queryKey: ['audit-facets', filter],
-    staleTime: STALE_MS,
+/** Repeated while entries are added to the list below, and while the service has not counted every entry. */
+export function useFacets(filter: AuditFilter, generation: number, isLive: boolean): AuditFacets | null {
+  const { data = null } = useQuery<AuditFacets>({
+    queryKey: ['audit-facets', filter, generation],
+    staleTime: isLive ? 0 : STALE_MS,
+    // The numbers stay until the next ones are read; those of another filter would be wrong.
+    placeholderData: (before, query) => (isSameFilter(query?.queryKey[1], filter) ? before : undefined),
     queryFn: ({ signal }) => client.audit.facets(filter, { signal }),
-    refetchInterval: ({ state }) => (state.data?.complete === false ? AGAIN_MS : false),
+    refetchInterval: ({ state }) => (isLive || state.data?.complete === false ? AGAIN_MS : false),
   });
   return data;
 }
+
+const isSameFilter = (before: unknown, filter: AuditFilter): boolean =>
+  JSON.stringify(before) === JSON.stringify(filter);
 
 interface GroupProps {
   readonly label: string;

@@ -22,11 +22,11 @@ import { VerifyDialog } from './verify-dialog.tsx';
 const TONES: Readonly<Record<string, Tone>> = { allowed: 'good', denied: 'danger', error: 'warning' };
 
 const COLUMNS: readonly TableColumn<AuditEntry>[] = [
-  { title: 'No.', width: '5.5rem', cell: ({ seq }) => seq },
+  { title: 'No.', width: '5.5rem', leaves: 1, cell: ({ seq }) => seq },
   { title: 'Time', width: '13rem', cell: ({ timestamp }) => <Time at={timestamp} isPrecise /> },
   { title: 'Event', width: 'minmax(9rem, 1fr)', cell: ({ event_type }) => event_type },
-  { title: 'Agent', width: 'minmax(7rem, 1fr)', cell: ({ agent_name }) => agent_name },
-  { title: 'Resource', width: 'minmax(9rem, 2fr)', cell: ({ resource }) => resource },
+  { title: 'Agent', width: 'minmax(7rem, 1fr)', leaves: 2, cell: ({ agent_name }) => agent_name },
+  { title: 'Resource', width: 'minmax(9rem, 2fr)', leaves: 3, cell: ({ resource }) => resource },
   { title: 'Result', width: '6.5rem', cell: ({ result }) => <Badge text={result} tone={TONES[result] ?? 'neutral'} /> },
   { title: 'Reason', width: 'minmax(8rem, 2fr)', cell: ({ reason }) => reason ?? '' },
 ];
@@ -42,8 +42,8 @@ function fieldsOf(facets: AuditFacets | null): readonly FilterField[] {
     { name: 'resource', label: 'Resource', placeholder: 'prod/*' },
     { name: 'event_type', label: 'Event', suggestions: EVENT_TYPES },
     { name: 'result', label: 'Result', options: RESULTS },
-    { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
-    { name: 'until', label: 'Until', placeholder: '2026-02-01T00:00:00Z' },
+    { name: 'since', label: 'Since', isTime: true },
+    { name: 'until', label: 'Until', isTime: true },
   ];
 }
 
@@ -62,18 +62,18 @@ function useLogRows(filter: AuditFilter, isTail: boolean) {
   });
   const tail = useTail(filter, pages.isPending ? null : source.newest, isTail);
   const rows = useJoined(tail.rows, pages);
-  return { rows, tail, refresh: () => setGeneration((before) => before + 1) };
+  return { rows, tail, generation, refresh: () => setGeneration((before) => before + 1) };
 }
 
 export function LogPage() {
   const filter: AuditFilter = useFilters(NAMES);
-  const facets = useFacets(filter);
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
   const [isVerifying, setVerifying] = useState(false);
   const isTail = parameters.get('tail') === 'on';
   const open = parameters.get('entry');
-  const { rows, tail, refresh } = useLogRows(filter, isTail);
+  const { rows, tail, generation, refresh } = useLogRows(filter, isTail);
+  const facets = useFacets(filter, generation, isTail);
   const { total, isPending, error } = rows;
   const isCounted = !isPending && error === null;
   useEffect(() => {

@@ -1,0 +1,131 @@
+// The log page while entries are added, with times in the chosen zone, with details next to it, and while it is exported.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { signIn, startBrowser, untilSeen, untilTrue } from '../kit/browser.ts';
+import { until } from '../kit/processes.ts';
+import { startTestService } from '../kit/service.ts';
+import { violationsOf } from './accessibility.ts';
+
+const service = await startTestService({ after });
+const { admin } = service;
+const browser = await startBrowser({ after });
+const at = (query: string): string => `${service.address}/console/log${query}`;
+
+const store = (path: string): Promise<unknown> => admin.post('/api/v1/credentials', { path, value: 'secret-value' });
+
+test('a filter by time takes the time as the table shows it, in local time and in UTC', async (t) => {
+  const opened = await browser.open(t, at(''), { timezoneId: 'Asia/Tokyo' });
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.getByLabel('Since (local time)').fill('2026-01-31T09:00:00');
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('since') === '2026-01-31T00:00:00Z');
+  await page
+    .getByText(/^\d+ entr(y|ies)$/)
+    .first()
+    .waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await page.getByLabel('Time zone').selectOption('UTC');
+  const until = page.getByLabel('Until (UTC)');
+  assert.match(await page.getByLabel('Since (UTC)').inputValue(), /^2026-01-31T00:00(?::00)?$/);
+  await until.fill('2026-02-01T12:30:15');
+  await page.getByLabel('Since (UTC)').focus();
+  await page.waitForURL((url) => url.searchParams.get('until') === '2026-02-01T12:30:15Z');
+  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await untilTrue(page, `document.querySelector('input[type="datetime-local"]').value === ''`);
+  assert.equal(new URL(page.url()).search, '');
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('the numbers of the facets follow the live log', async (t) => {
+  await store('live/first');
+  const opened = await browser.open(t, at('?event_type=credential.store&tail=on'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const count = (number: number) =>
+    page.getByRole('group', { name: 'Event' }).getByRole('button', { name: `credential.store ${number}`, exact: true });
+  await count(1).waitFor();
+  await store('live/second');
+  await store('live/third');
+  await page.getByText('3 entries', { exact: true }).first().waitFor();
+  await count(3).waitFor();
+  await page.getByLabel('Live').uncheck();
+  await store('live/fourth');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await count(4).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
+
+test('a drag selects text and opens nothing, and details leave the result and the reason in sight', async (t) => {
+  await store('drag/one');
+  await store('drag/two');
+  const agent = await service.agent('prying');
+  await agent.get('/api/v1/credentials/drag/one');
+  const opened = await browser.open(t, at('?resource=drag/*'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const grid = page.getByRole('grid');
+  const cell = grid.getByRole('gridcell', { name: 'drag/two' });
+  await cell.waitFor();
+  const { x = 0, y = 0, height = 0 } = (await cell.boundingBox()) ?? {};
+  await page.mouse.move(x + 9, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + 60, y + height / 2, { steps: 5 });
+  await page.mouse.up();
+  await untilTrue(page, `getSelection().toString() !== ''`);
+  await grid.getByRole('row').filter({ hasText: 'denied' }).click();
+  const panel = page.getByRole('complementary');
+  await panel.getByText('event type', { exact: true }).waitFor();
+  assert.equal(await panel.getByText('event_type').count(), 0);
+  for (const title of ['Time', 'Event', 'Result', 'Reason']) {
+    const header = grid.getByRole('columnheader', { name: title });
+    const isInTable = async (): Promise<boolean> => {
+      const [head, table] = [await header.boundingBox(), await grid.boundingBox()];
+      return head !== null && table !== null && head.x + head.width <= table.x + table.width;
+    };
+    await until(isInTable, 120_000, () => `${title} is out of sight`);
+  }
+  await untilSeen(grid.getByRole('columnheader', { name: 'Reason' }));
+  assert.deepEqual(await violationsOf(page), []);
+  // The drag was no step: Back closes the only panel that was opened.
+  await page.goBack();
+  await panel.waitFor({ state: 'detached' });
+  await grid.getByRole('columnheader', { name: 'Resource' }).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get('entry'), null);
+});
+
+/** The file that the person chooses. `write` and `close` are functions of a script. */
+const chosenFile = (write: string, close: string): string => `window.showSaveFilePicker = async () => ({
+  createWritable: async () => ({
+    write: ${write},
+    close: ${close},
+    abort: () => Promise.reject(new TypeError('the abort failed')),
+  }),
+})`;
+
+test('an export of everything says how much it has read, and why it failed', async (t) => {
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  await page.evaluate(chosenFile('async () => undefined', '() => new Promise(() => undefined)'));
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('button', { name: /^Cancel the export \(\d+\.\d MiB read\)$/ }).waitFor();
+  await page.reload();
+  await page.evaluate(
+    chosenFile(
+      `() => Promise.reject(new DOMException('The disk is full.', 'QuotaExceededError'))`,
+      'async () => undefined',
+    ),
+  );
+  await page.getByRole('button', { name: 'Export' }).click();
+  const alert = page.getByRole('alert');
+  await alert.getByText('QuotaExceededError: The disk is full.').waitFor();
+  await alert.getByText(/^Reload the page/).waitFor();
+  await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+});
