@@ -97,12 +97,13 @@ test('a request appears without a reload, with its scope and its exact body, and
 
 test('requests of one agent to one endpoint are one card, and one denial is for all of them', async (t) => {
   const agent = await agentWith('batch', { for: 'use' });
-  await Promise.all([1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`)));
+  await Promise.all([1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`, `report ${number}`)));
   const opened = await browser.open(t, at('/approvals'));
   await signIn(opened, alice.token);
   const shown = card(opened, /\/v1\/batch$/);
   await shown.getByText('3 requests', { exact: true }).waitFor();
   assert.equal(await shown.getByLabel('Body of the request').count(), 3);
+  for (const number of [1, 2, 3]) await shown.getByText(`report ${number}`, { exact: true }).waitFor();
   const { page } = opened;
   for (const [filter, cards] of [
     ['another', 0],
@@ -120,7 +121,9 @@ test('requests of one agent to one endpoint are one card, and one denial is for 
   await deliberate(opened);
   await deny.click();
   await shown.waitFor({ state: 'detached' });
-  const answers = await Promise.all([1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`)));
+  const answers = await Promise.all(
+    [1, 2, 3].map((number) => call(agent, '/v1/batch', `{"n":${number}}`, `report ${number}`)),
+  );
   assert.deepEqual(
     answers.map(({ body }) => body.error.code),
     Array.from({ length: 3 }, () => 'APPROVAL_DENIED'),

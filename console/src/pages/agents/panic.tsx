@@ -61,6 +61,7 @@ function WhatEnds({ agent }: { readonly agent: string | undefined }) {
         <li>
           <strong>{countText(streams, 'running use')}</strong> on the node that responds, and those on other nodes
         </li>
+        <li>requests that wait for approvals, and approvals that were given</li>
       </ul>
       {agent !== undefined && (
         <p>

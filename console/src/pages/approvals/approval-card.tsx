@@ -89,7 +89,7 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
         <strong>An approval allows:</strong> {first.covers}
         {requests.length > 1 && ` For each of the ${requests.length} requests.`}
       </p>
-      <About approval={first} />
+      <About requests={requests} />
       {!mayAnswer && (
         <p className="notice warning">
           You see that it waits, and not the request: that and an answer need the role approver, which an administrator
@@ -154,8 +154,11 @@ function useHasApproved({ approvals }: ListedApproval): boolean {
   return approvals.some(({ operator }) => operator === `operator:${session.person.name}`);
 }
 
-function About({ approval: first }: { readonly approval: ListedApproval }) {
+/** What the requests have in common, and every purpose that the agent gave for one of them. */
+function About({ requests }: { readonly requests: CardRequests }) {
+  const [{ listed: first }] = requests;
   const { approvals, quorum } = first;
+  const purposes = [...new Set(requests.flatMap(({ listed }) => listed.purpose ?? []))];
   const names = approvals.map(({ operator }) => nameOf(operator)).join(', ');
   return (
     <Facts
@@ -173,13 +176,22 @@ function About({ approval: first }: { readonly approval: ListedApproval }) {
           </Link>,
         ],
         // An agent's own words, which nothing has checked.
-        ['It says', first.purpose === null ? null : <q key="says">{showInvisible(first.purpose)}</q>],
+        ['It says', purposes.length === 0 ? null : <Purposes key="says" purposes={purposes} />],
         ['Demanded by', first.policy_names.join(', ')],
         ['Approvals', `${approvals.length} of ${quorum}${names === '' ? '' : `: ${names}`}`],
         ['Asked', <Time key="asked" at={first.requested_at} />],
       ]}
     />
   );
+}
+
+function Purposes({ purposes }: { readonly purposes: readonly string[] }) {
+  return purposes.map((purpose, place) => (
+    <span key={purpose}>
+      {place > 0 && ', '}
+      <q>{showInvisible(purpose)}</q>
+    </span>
+  ));
 }
 
 function Requests({ approvals }: { readonly approvals: readonly Approval[] }) {

@@ -15,12 +15,12 @@ export const OUTCOMES: Readonly<Record<ListedApproval['status'], Outcome>> = {
   timed_out: {
     label: 'Timed out',
     tone: 'neutral',
-    meaning: 'No operator answered in time. Nothing was sent, and this is not a refusal.',
+    meaning: 'Too few operators answered in time. Nothing was sent, and this is not a refusal.',
   },
   withdrawn: {
     label: 'Withdrawn',
     tone: 'neutral',
-    meaning: 'It was taken back, or its policies, its targets or the agent’s key changed.',
+    meaning: 'It was taken back, or what it relied on changed.',
   },
 };
 /** The fifth outcome has no approval: the request is rejected without waiting, and only the log has it. */
