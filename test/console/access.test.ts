@@ -117,6 +117,7 @@ test('a use that no target has is explained, and fixed by a target; a policy may
   await page.keyboard.press('Enter');
   const fix = page.getByRole('region', { name: 'How to allow it' });
   await fix.getByText('+ https://api.example.com /v1/jobs (POST)').waitFor();
+  await page.getByRole('region', { name: 'Decision' }).getByText('the targets of the credential').waitFor();
   assert.equal(page.url().includes('confidential'), false);
   await fix.getByRole('button', { name: 'Apply this change' }).click();
   await page.getByRole('region', { name: 'Decision' }).getByText('allowed').waitFor();

@@ -345,6 +345,10 @@ test('a viewer sees that a request waits, and why it cannot answer', async (t) =
     ),
   );
   assert.ok(label != null && mark != null && isInLine(label, mark), 'the number is on another line');
+  await page.goto(at('/settings'));
+  await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  await page.locator('.waiting-count').waitFor({ state: 'attached' });
+  await untilSeen(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Settings' }));
   assert.deepEqual(await violationsOf(page), []);
 });
 

@@ -28,6 +28,8 @@ test('a filter by time takes the time as the table shows it, in local time and i
   assert.equal(await page.getByRole('alert').count(), 0);
   await page.getByLabel('Time zone').selectOption('UTC');
   const until = page.getByLabel('Until (UTC)');
+  const { width = 0 } = (await page.getByLabel('Since (UTC)').boundingBox()) ?? {};
+  assert.ok(width > 200, `${width} px hide a part of the time`);
   assert.match(await page.getByLabel('Since (UTC)').inputValue(), /^2026-01-31T00:00(?::00)?$/);
   await until.fill('2026-02-01T12:30:15');
   await page.getByLabel('Since (UTC)').focus();

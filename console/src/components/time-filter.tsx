@@ -35,7 +35,7 @@ export function TimeFilter({ label, value, onChange }: Props) {
     if (!isIncomplete && text !== field) onChange(toIso(text, zone));
   };
   return (
-    <label className="field">
+    <label className="field time-field">
       <span>{`${label} (${zone === 'UTC' ? 'UTC' : 'local time'})`}</span>
       <input
         type="datetime-local"

@@ -37,9 +37,14 @@ function Navigation() {
   const navigation = useRef<HTMLElement>(null);
   const [, page = ''] = location.split('/');
   useEffect(() => {
-    // In a narrow window the pages are one line, which scrolls.
-    if (page !== '')
-      navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    const { current } = navigation;
+    if (page === '' || current === null) return undefined;
+    // In a narrow window the pages are one line, which scrolls. A number that appears in it moves the others.
+    const show = (): void =>
+      current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    const observer = new ResizeObserver(show);
+    for (const item of current.querySelectorAll('li')) observer.observe(item);
+    return () => observer.disconnect();
   }, [page]);
   return (
     <nav ref={navigation} className="side" aria-label="Pages">

@@ -171,7 +171,7 @@ function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
         <p>{reason}</p>
         <Facts
           rows={[
-            [isGranted ? 'granted by' : 'decided by', policy_name ?? (isGranted ? null : 'no policy grants it')],
+            [isGranted ? 'granted by' : 'decided by', policy_name ?? (isGranted ? null : deniedBy(policies))],
             ['lease', lease_ttl === null ? null : `up to ${durationText(lease_ttl)}`],
             ['approval', approval === null ? 'not needed' : approvalText(approval)],
             ...(isRegistered ? [] : [['denied, because', `${agent} is not registered`] as const]),
@@ -189,6 +189,10 @@ function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
     </>
   );
 }
+
+/** If a policy grants it, its request is what the targets do not have. */
+const deniedBy = (policies: readonly Considered[] | null): string =>
+  policies?.some(({ failed }) => failed === null) === true ? 'the targets of the credential' : 'no policy grants it';
 
 /** Policies of other agents are counted only. */
 function PolicyTable({ policies, action }: { readonly policies: readonly Considered[]; readonly action: string }) {

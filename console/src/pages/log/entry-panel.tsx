@@ -22,7 +22,8 @@ const labelOf = (name: string): string =>
   name
     .replaceAll('_', ' ')
     .replace(/\b(?:id|hmac|ip)\b/g, (word) => word.toUpperCase())
-    .replace(/^seq$/, 'number');
+    .replace(/^seq$/, 'number')
+    .replace(/ addr$/, ' address');
 
 function toFact([name, value]: readonly [string, string | number | null]) {
   const label = labelOf(name);
