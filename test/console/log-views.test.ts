@@ -1,4 +1,4 @@
-// The log page while entries are added, with times in the chosen zone, with details next to it, and while it is exported.
+// The log page: times in the chosen zone, the live log, details next to the table, and exports.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

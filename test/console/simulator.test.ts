@@ -1,4 +1,4 @@
-// The simulator of the page Access in a real browser: its verdict is that of the service, and its fix does what it shows.
+// The simulator in a real browser: its verdict is that of the service, and its fix does what it shows.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -34,7 +34,7 @@ test('what a policy grants is still denied without targets, a credential or an a
   await page.goto(at('?view=simulator&for=bare-user&action=use&path=bare/key'));
   await page.getByRole('link', { name: 'set them with the placement of its value' }).click();
   await page.getByRole('complementary', { name: 'bare/key' }).waitFor();
-  // A pattern of principals reaches names that nobody has.
+  // A pattern of principals reaches names that are not registered.
   const pattern = { name: 'every-bare', principal: 'agent:bare-*', resources: ['bare/*'], actions: ['retrieve'] };
   assert.equal((await admin.post('/api/v1/policies', pattern)).status, 201);
   for (const [path, name, link] of [

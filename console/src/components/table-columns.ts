@@ -14,8 +14,8 @@ export const minWidthOf = ({ width }: { readonly width: string }): string =>
   /^minmax\(([^,]+),/.exec(width)?.[1] ?? width;
 
 /**
- * All columns, or while details are open next to the table those that fit, because nobody sees that a table goes on to
- * the side. The details have what is left out.
+ * All columns, or while details are open next to the table those that fit, because a cut table does not show that it
+ * goes on to the side. The details have what is left out.
  */
 export function useFittingColumns<T>(
   table: HTMLElement | null,

@@ -52,7 +52,7 @@ export function readQuestion({ for: agent, action, path, method, url }: Question
   };
 }
 
-export type Finding = 'no credential at this path' | 'the credential has no targets';
+export type UseObstacle = 'no credential at this path' | 'the credential has no targets';
 
 export interface SimulatedAccess {
   readonly question: AccessQuery;
@@ -64,7 +64,7 @@ export interface SimulatedAccess {
   /** The current targets, where one more would allow the request; null otherwise. */
   readonly targets: CredentialTargets | null;
   /** What the policies do not decide, and what denies a use in any case. */
-  readonly finding: Finding | null;
+  readonly finding: UseObstacle | null;
   /** Whether the agent or operator exists. Policies can name one that does not, which is denied everything. */
   readonly isRegistered: boolean;
 }
@@ -97,7 +97,7 @@ async function isKnown(name: PrincipalName, signal: AbortSignal): Promise<boolea
   return agents[0]?.name === name;
 }
 
-async function findObstacle(path: string, signal: AbortSignal): Promise<Finding | null> {
+async function findObstacle(path: string, signal: AbortSignal): Promise<UseObstacle | null> {
   const { paths } = await client.overview.matrix({ prefix: path, path_limit: 1, agent_limit: 1 }, { signal });
   if (paths[0] !== path) return 'no credential at this path';
   return (await readTargets(path, signal)) === null ? 'the credential has no targets' : null;

@@ -10,7 +10,7 @@ import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { forgetCredentials } from '../credentials/credential-queries.ts';
-import type { Finding, SimulatedAccess } from './access-question.ts';
+import type { SimulatedAccess, UseObstacle } from './access-question.ts';
 import { PolicyDiff } from './policy-diff.tsx';
 import { forgetDecisions, savePolicy } from './policy-editor.tsx';
 import { sentenceOf } from './policy-sentence.ts';
@@ -27,7 +27,7 @@ interface FixCardProps {
 export function FixCard({ answer, onApplied }: FixCardProps) {
   const { question, explanation, policies, targets, finding, isRegistered } = answer;
   const { grant, target } = explanation;
-  // A policy for a name that nobody has would grant nothing now, and everything in it to the next one of this name.
+  // A policy for such a name grants nothing now, and everything in it to a later agent of this name.
   if (!isRegistered) return <RegistrationFix name={question.agent} />;
   const missing = finding === null ? null : <MissingFix path={question.path} finding={finding} />;
   if (target !== null && missing === null) {
@@ -49,7 +49,7 @@ function RegistrationFix({ name }: { readonly name: PrincipalName }) {
     <section className="card" aria-label="How to allow it">
       <h2>How to allow it</h2>
       <p>
-        Nobody has this name, so every access under it is denied, whatever the policies say.{' '}
+        This name is not registered, so every access under it is denied, whatever the policies say.{' '}
         <Link href={isOperator ? '/settings?section=operators' : '/agents'}>
           {isOperator ? 'Add the operator' : 'Register the agent'}
         </Link>
@@ -59,7 +59,7 @@ function RegistrationFix({ name }: { readonly name: PrincipalName }) {
   );
 }
 
-function MissingFix({ path, finding }: { readonly path: string; readonly finding: Finding }) {
+function MissingFix({ path, finding }: { readonly path: string; readonly finding: UseObstacle }) {
   const isStored = finding === 'the credential has no targets';
   return (
     <section className="card" aria-label="What a use needs">
