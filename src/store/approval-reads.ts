@@ -15,12 +15,12 @@ import { StateReads } from './state-reads.ts';
 export abstract class ApprovalReads extends StateReads {
   /** Newest first, those before the id; at most `limit` rows, at least 1. */
   listApprovals(query: ApprovalQuery, beforeId: string, limit: number) {
-    return this.run(listApprovals(query, beforeId, limit));
+    return this.run(listApprovals(this.dialect, query, beforeId, limit));
   }
 
   /** Counts those before the id, and stops after `atMost`, which is at least 1. */
   countApprovals(query: ApprovalQuery, beforeId: string, atMost: number) {
-    return this.run(countApprovals(query, beforeId, atMost));
+    return this.run(countApprovals(this.dialect, query, beforeId, atMost));
   }
 
   /** At most `limit` requests whose time has ended without an answer. */
@@ -28,14 +28,14 @@ export abstract class ApprovalReads extends StateReads {
     return this.run(findTimedOut(now, limit));
   }
 
-  /** At most `limit` requests that wait, and grants that may still be used, after the id. */
+  /** A step: at most `limit` requests that wait, and grants that may still be used, after the id. */
   findLiveApprovals(now: number, afterId: string, limit: number) {
-    return this.run(findLiveApprovals(now, afterId, limit));
+    return this.run(findLiveApprovals(this.dialect, now, afterId, limit));
   }
 
-  /** Those of the approvals, at least one, that do not wait any more. */
+  /** Those of the approvals that do not wait any more. */
   findAnswered(ids: readonly ApprovalId[]) {
-    return this.run(findAnswered(ids), true);
+    return this.run(findAnswered(this.dialect, ids), true);
   }
 
   /** With the path of its credential; null if it does not exist. */

@@ -2,7 +2,7 @@
 import type { CountedCredential } from '../core/credential.ts';
 import type { SealedSource } from './reseals.ts';
 import { CREDENTIALS } from './schema.ts';
-import type { Procedure, Row, Statement } from './statement.ts';
+import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 
 /** Sequence numbers from `from` up to, not including, `before`, and where the next chunk ends: null at the end. */
 export interface LeaseChunk {
@@ -24,6 +24,13 @@ export interface Dialect {
   matchesGlob(glob: string): Statement;
   /** The condition that the column contains the text, which is in lower case, in any case. */
   contains(column: string, text: string): Statement;
+  /** The condition that the column is one of the texts. Its text is the same for any number of them. */
+  isOneOf(column: string, texts: readonly string[]): Statement;
+  /**
+   * The first rows of all the reads together, in the order of a column that each read finds by an index; at least one
+   * read. Each read returns at most `limit` rows.
+   */
+  merge(reads: readonly Statement[], order: string, limit: number): Statement;
   /** Selects the `name` of each connected program; null if only this one can be. */
   readonly connectedPrograms: Statement | null;
   /**
@@ -43,3 +50,10 @@ export function toCounted(row: Row, accessCount: number): CountedCredential {
   const { mac: _, ...credential } = CREDENTIALS.decode(row);
   return { ...credential, accessCount };
 }
+
+/** All rows of the reads, at least one. */
+export const unionAll = (reads: readonly Statement[]): Statement =>
+  reads.reduce((all, read) => sql`${all} UNION ALL ${read}`);
+
+export const ordered = (read: Statement, order: string, limit: number): Statement =>
+  sql`${read} ORDER BY ${raw(order)} LIMIT ${limit}`;

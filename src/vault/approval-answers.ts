@@ -16,7 +16,7 @@ import { sha256Base64 } from '../crypto/digest.ts';
 import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
 import { NEWEST_APPROVAL } from '../store/queries.ts';
 import type { ShownCall } from './held-requests.ts';
-import { type Listing, type PageRequest, readListing } from './paging.ts';
+import { type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface ApprovalFilter {
@@ -32,8 +32,13 @@ export async function listApprovals(
   page: PageRequest | null,
 ): Promise<Listing<Approval> & { now: number }> {
   const { store, keys, ledger } = vault;
-  const { agentId, now } = await ledger.submit(list(context));
-  const query = { ...filter, agentId, now };
+  const { agent, now } = await ledger.submit(list(context));
+  // An id has one name, so that no index is needed for both.
+  if (agent !== null && filter.agentName !== null && filter.agentName !== agent.name) {
+    return { ...sliceListing<Approval>([], page), now };
+  }
+  const whose = agent === null ? { agentId: null } : { agentId: agent.id, agentName: null };
+  const query = { ...filter, ...whose, now };
   const listing = await readListing(page, {
     start: NEWEST_APPROVAL,
     async list(beforeId, limit) {

@@ -8,6 +8,7 @@ import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { StoredChange } from '../store/store.ts';
+import { yieldToEventLoop } from './paging.ts';
 
 const SETTLE_INTERVAL_MS = 1000;
 const SETTLE_ROWS = 64;
@@ -73,14 +74,16 @@ export class ApprovalSettlement {
   /** Withdraws what relied on something that changed. */
   async #review(): Promise<void> {
     const { store, clock, ledger } = this.#parts;
-    let after = '';
-    for (;;) {
-      const places = await store.findLiveApprovals(clock.now(), after, SETTLE_ROWS);
+    for (let after: string | null = ''; after !== null; ) {
+      await yieldToEventLoop();
+      const step: Awaited<ReturnType<typeof store.findLiveApprovals>> = await store.findLiveApprovals(
+        clock.now(),
+        after,
+        SETTLE_ROWS,
+      );
       if (this.#isStopped) return;
-      await Promise.all(places.map((place) => ledger.submit(settleApproval(place, sha256Base64))));
-      const last = places.at(-1);
-      if (last === undefined || places.length < SETTLE_ROWS) return;
-      after = last.id;
+      await Promise.all(step.rows.map((place) => ledger.submit(settleApproval(place, sha256Base64))));
+      after = step.next;
     }
   }
 

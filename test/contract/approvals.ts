@@ -102,10 +102,19 @@ export function approvalContract({ name, newVault }: Subject): void {
       }
     }
     const ofAgent = { ...ALL, agentId: 'agent-1' as AgentId, agentName: 'ci-1' };
-    assert.deepEqual(
-      await listIn(store, ofAgent, 2),
-      expect(({ agentId }) => agentId === 'agent-1'),
-    );
+    for (const query of [ofAgent, { ...ofAgent, agentId: null }, { ...ofAgent, agentName: null }]) {
+      assert.deepEqual(
+        await listIn(store, query, 2),
+        expect(({ agentId }) => agentId === 'agent-1'),
+      );
+      assert.deepEqual(
+        await listIn(store, { ...query, status: 'timed_out', now: T0 + 6 }, 2),
+        expect(
+          ({ agentId, status, answerBy }) =>
+            agentId === 'agent-1' && (status === 'timed_out' || (status === 'pending' && answerBy <= T0 + 6)),
+        ),
+      );
+    }
     assert.deepEqual(await listIn(store, { ...ofAgent, agentName: 'ci-0' }, 2), []);
     assert.equal((await store.countApprovals(ALL, NEWEST_APPROVAL, 5)).count, 5);
   });
@@ -123,10 +132,38 @@ export function approvalContract({ name, newVault }: Subject): void {
     });
     assert.deepEqual(idsOf(await store.findTimedOut(T0 + 5, 9)), [idOf(1)]);
     assert.deepEqual(idsOf(await store.findTimedOut(T0 + 6, 1)), [idOf(1)]);
-    assert.deepEqual(idsOf(await store.findLiveApprovals(T0 + 5, '', 9)), [1, 2, 3].map(idOf));
-    assert.deepEqual(idsOf(await store.findLiveApprovals(T0 + 5, idOf(1), 1)), [idOf(2)]);
+    assert.deepEqual(idsOf((await store.findLiveApprovals(T0 + 5, '', 9)).rows), [1, 2, 3].map(idOf));
+    assert.deepEqual(await store.findLiveApprovals(T0 + 5, idOf(1), 1), {
+      rows: [{ id: idOf(2), path: asPath('prod/key') }],
+      next: idOf(2),
+    });
     assert.deepEqual([...(await store.findAnswered(numbers(6).map(idOf)))].sort(), [3, 4, 5].map(idOf));
     assert.deepEqual(await store.findAnswered([idOf(6)]), []);
+    assert.deepEqual(await store.findAnswered([]), []);
+    assert.deepEqual([...(await store.findAnswered(numbers(3000).map(idOf)))].sort(), [3, 4, 5].map(idOf));
+  });
+
+  test(`${name}: the steps through approvals that may still count pass over spent grants`, async (t) => {
+    const store = await newVault(t);
+    const isLive = (n: number): boolean => n % 300 === 7;
+    const approvals = numbers(1000).map((n) =>
+      anApproval(n, n === 607 ? {} : { status: 'approved', grantEndsAt: isLive(n) ? T0 + 6 : T0 + 5 }),
+    );
+    await commit(store, { changes: approvals.map(put) });
+    for (const limit of [1, 2, 64]) {
+      const ids: ApprovalId[] = [];
+      for (let after: string | null = ''; after !== null; ) {
+        const { rows, next }: Awaited<ReturnType<Store['findLiveApprovals']>> = await store.findLiveApprovals(
+          T0 + 5,
+          after,
+          limit,
+        );
+        assert.ok(rows.length <= limit);
+        ids.push(...idsOf(rows));
+        after = next;
+      }
+      assert.deepEqual(ids, numbers(1000).filter(isLive).map(idOf));
+    }
   });
 
   test(`${name}: an approval and its request are deleted a week after they could count, and not earlier`, async (t) => {

@@ -4,11 +4,20 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { APPROVAL_STATUSES, type ApprovalId } from '../../src/core/approval.ts';
+import type { ActorName, AgentId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
+import {
+  countApprovals,
+  findAnswered,
+  findLiveApprovals,
+  findTimedOut,
+  listApprovals,
+} from '../../src/store/approval-lists.ts';
 import { findSeqAt, readHead } from '../../src/store/audit-log.ts';
 import { countCredentials, listCredentials } from '../../src/store/credential-lists.ts';
 import { countLeases, countRevokedBy, listLeases } from '../../src/store/lease-lists.ts';
-import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { AccessCounts } from '../../src/store/sqlite/access-counts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { sqliteDialect } from '../../src/store/sqlite/dialect.ts';
@@ -43,7 +52,7 @@ async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; p
 }
 
 /** Scans of a subquery with bounded rows, or of a table with one row. */
-const HARMLESS = /^SCAN (\(subquery|chunk|counted|oldest|one|head|last|vault|audit_head|CONSTANT)/;
+const HARMLESS = /^SCAN (\(subquery|chunk|counted|json_each|oldest|one|head|last|vault|audit_head|CONSTANT)/;
 /** The last row of a table. */
 const LAST_ROW = /ORDER BY seq DESC LIMIT 1(\)|$)/;
 
@@ -61,6 +70,22 @@ const { agentId, agentName, path, credentialId } = aLease(1);
 function run(database: DatabaseSync, ...procedures: readonly Procedure<unknown>[]): void {
   const statements = new Statements(database);
   for (const procedure of procedures) statements.run(procedure);
+}
+
+const EVERY_APPROVAL: ApprovalQuery = { agentId: null, agentName: null, status: null, now: T0 };
+const OF_AGENT: readonly (readonly [column: string, filter: Partial<ApprovalQuery>])[] = [
+  ['agent_id', { agentId: 'agent-1' as AgentId }],
+  ['agent_name', { agentName: 'ci-1' as ActorName }],
+];
+
+function readApprovals(database: DatabaseSync, filter: Partial<ApprovalQuery>): void {
+  const every = { ...EVERY_APPROVAL, ...filter };
+  const dialect = sqliteDialect(new AccessCounts(database));
+  run(
+    database,
+    listApprovals(dialect, every, NEWEST_APPROVAL, 10),
+    countApprovals(dialect, every, NEWEST_APPROVAL, 10),
+  );
 }
 
 const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) => void])[] = [
@@ -103,6 +128,22 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
       );
     },
   ],
+  [
+    'the list of approvals, however it is filtered',
+    (database) => {
+      for (const status of [null, ...APPROVAL_STATUSES]) {
+        for (const filter of [{}, ...OF_AGENT.map(([, each]) => each)]) readApprovals(database, { ...filter, status });
+      }
+    },
+  ],
+  [
+    'the approvals that are settled or were answered',
+    (database) => {
+      const dialect = sqliteDialect(new AccessCounts(database));
+      const ids = ['one', 'two'] as readonly string[] as ApprovalId[];
+      run(database, findTimedOut(T0, 10), findLiveApprovals(dialect, T0, '', 10), findAnswered(dialect, ids));
+    },
+  ],
   ['sweeping', (database) => void new Sweeper(database).sweep(T0, 10)],
   [
     'the log',
@@ -122,6 +163,36 @@ for (const [what, look] of LOOKS) {
     for (const sql of statements) assert.deepEqual(scansOf(database, sql), [], sql);
   });
 }
+
+for (const [column, filter] of OF_AGENT) {
+  test(`approvals by ${column} are found by an index of it and the status, in the order of the list`, async (t) => {
+    for (const status of [null, ...APPROVAL_STATUSES]) {
+      const { database, prepared } = await newRecording(t);
+      readApprovals(database, { ...filter, status });
+      const statements = [...prepared].filter((text) => text.includes('approvals'));
+      assert.equal(statements.length, 2);
+      for (const sql of statements) {
+        const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+        const searches = plan.map(({ detail }) => String(detail)).filter((detail) => detail.startsWith('SEARCH'));
+        assert.notDeepEqual(searches, []);
+        for (const search of searches)
+          assert.match(search, new RegExp(`\\(${column}=\\? AND status=\\? AND id<\\?\\)$`));
+      }
+    }
+  });
+}
+
+test('one statement finds the answered of any number of approvals', async (t) => {
+  const { database, prepared } = await newRecording(t);
+  const dialect = sqliteDialect(new AccessCounts(database));
+  prepared.clear();
+  const statements = new Statements(database);
+  for (const count of [0, 1, 2, 3, 1000]) {
+    const ids = Array.from({ length: count }, (_, number) => `id-${number}` as ApprovalId);
+    statements.run(findAnswered(dialect, ids));
+  }
+  assert.equal(prepared.size, 1);
+});
 
 test('the check of query plans detects a scan', async (t) => {
   const { database } = await newRecording(t);

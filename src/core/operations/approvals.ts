@@ -1,9 +1,9 @@
 /** Answers, withdraws, reads and ends approvals. SOURCE: docs/approvals.md. */
-import { actorId, actorName } from '../agent.ts';
+import { type Agent, actorId, actorName } from '../agent.ts';
 import { type Approval, approvalStatus, countsToken, isOwnRequest, votesOf } from '../approval.ts';
 import type { EntryDraft, EventType } from '../audit.ts';
 import type { Change } from '../change.ts';
-import { type AgentId, SERVICE } from '../names.ts';
+import { SERVICE } from '../names.ts';
 import {
   type Context,
   type Operation,
@@ -157,13 +157,13 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
   );
 }
 
-/** Whose approvals the caller may list; null for all. */
-export function listApprovals(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
+/** The agent whose approvals the caller may list; null for all. */
+export function listApprovals(context: Context): Operation<{ agent: Agent | null; now: number }> {
   return operation(
     { context, event: 'approval.list', resource: '*', requiredRole: 'authenticated' },
     ({ caller, moment }) => {
-      const agentId = caller.kind === 'agent' || caller.kind === 'lease' ? actorId(caller) : null;
-      return succeeded({ agentId, now: moment.now }, null);
+      const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
+      return succeeded({ agent, now: moment.now }, null);
     },
   );
 }

@@ -1,7 +1,8 @@
 /** The SQL that only PostgreSQL needs. */
-import { type Dialect, numberIn, toCounted } from '../dialect.ts';
+import { type Dialect, numberIn, ordered, toCounted, unionAll } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
 import { raw, sql } from '../statement.ts';
+import { textArray } from './array-literals.ts';
 
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
@@ -28,6 +29,12 @@ export const POSTGRES_DIALECT: Dialect = {
   newestValues: null,
   matchesGlob: (glob) => sql`resource LIKE ${toLike(glob)}`,
   contains: (column, text) => sql`strpos(lower(${raw(column)}), ${text}) > 0`,
+  isOneOf: (column, texts) => sql`${raw(column)} = ANY(${textArray(texts)}::text[])`,
+  merge(reads, order, limit) {
+    // WHY each has a limit: PostgreSQL sorts all rows of reads without one.
+    const limited = reads.map((read) => sql`(${ordered(read, order, limit)})`);
+    return ordered(unionAll(reads.length === 1 ? reads : limited), order, limit);
+  },
   // WHY this role only: the server shows no other's names.
   connectedPrograms: sql`SELECT DISTINCT application_name AS name FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user AND application_name LIKE 'leasehold %'`,

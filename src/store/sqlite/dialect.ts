@@ -1,5 +1,5 @@
 /** The SQL that only SQLite needs. */
-import { type Dialect, numberIn, toCounted } from '../dialect.ts';
+import { type Dialect, numberIn, ordered, toCounted, unionAll } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
 import { raw, sql } from '../statement.ts';
 import type { AccessCounts } from './access-counts.ts';
@@ -24,6 +24,9 @@ export const sqliteDialect = (counts: AccessCounts): Dialect => ({
       WHERE id >= ${from} AND id <= ${through} AND newest_sealed IS NOT NULL`,
   matchesGlob: (glob) => sql`glob_matches(${glob}, resource)`,
   contains: (column, text) => sql`instr(lower(${raw(column)}), ${text}) > 0`,
+  isOneOf: (column, texts) => sql`${raw(column)} IN (SELECT value FROM json_each(${JSON.stringify(texts)}))`,
+  // SQLite merges ordered reads row by row.
+  merge: (reads, order, limit) => ordered(unionAll(reads), order, limit),
   connectedPrograms: null,
   *selectCredentials(where, limit) {
     const rows =

@@ -33,7 +33,8 @@ CREATE TABLE approvals (
 CREATE INDEX approvals_by_key ON approvals (key, id);
 CREATE INDEX approvals_by_expiry ON approvals (expires_at);
 CREATE INDEX approvals_by_status ON approvals (status, id);
-CREATE INDEX approvals_by_agent ON approvals (agent_id, id);
+CREATE INDEX approvals_by_agent ON approvals (agent_id, status, id);
+CREATE INDEX approvals_by_agent_name ON approvals (agent_name, status, id);
 -- What each approval is about, sealed.
 CREATE TABLE approval_requests (
   id         TEXT PRIMARY KEY,
