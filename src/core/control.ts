@@ -1,11 +1,12 @@
 /** The control state: agents, operators and policies, held in memory and compiled for deciding. */
 import type { Agent } from './agent.ts';
+import { AgentList } from './agent-list.ts';
 import type { Change } from './change.ts';
 import { type IdentityClaims, isBoundTo, isNamedBy } from './identity.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
 import { hasRole, type Operator } from './operator.ts';
 import type { PasskeyId } from './passkey.ts';
-import type { Policy } from './policy.ts';
+import { isOfOperators, type Policy, type Principal, principalMatches } from './policy.ts';
 import { PolicyIndex } from './policy-index.ts';
 
 export class ControlState {
@@ -17,8 +18,10 @@ export class ControlState {
   /** By the name in lower case, as agents. */
   readonly #operators = new Map<string, Operator>();
 
+  readonly #agents = new AgentList(() => this.#agentsById.values());
+
   constructor(agents: Iterable<Agent>, policies: Iterable<Policy>, operators: Iterable<Operator> = []) {
-    for (const agent of agents) this.#putAgent(agent);
+    for (const agent of agents) this.#mapAgent(agent);
     for (const operator of operators) this.#operators.set(operator.name.toLowerCase(), operator);
     for (const policy of policies) this.policies.put(policy);
   }
@@ -37,13 +40,23 @@ export class ControlState {
     return this.#agentsByName.has(name.toLowerCase());
   }
 
-  /** All agents, by name. */
   get agentCount(): number {
     return this.#agentsById.size;
   }
 
-  agents(): Agent[] {
-    return [...this.#agentsById.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** All agents, by name. A change leaves a list that was returned as it is. */
+  agents(): readonly Agent[] {
+    return this.#agents.all();
+  }
+
+  /** Whether an agent or operator exists that the principal names. */
+  hasNamed(principal: Principal): boolean {
+    if (isOfOperators(principal)) {
+      return this.#operators.values().some(({ name }) => principalMatches(principal, name));
+    }
+    const name = principal.slice('agent:'.length);
+    if (name.endsWith('*')) return this.#agents.hasPrefix(name.slice(0, -1));
+    return this.agentByName(name as AgentName) !== null;
   }
 
   /** There are few operators. */
@@ -92,10 +105,7 @@ export class ControlState {
 
   apply(change: Change): void {
     if (change.kind === 'putAgent') this.#putAgent(change.agent);
-    if (change.kind === 'removeAgent') {
-      this.#agentsById.delete(change.id);
-      this.#agentsByName.delete(change.name.toLowerCase());
-    }
+    if (change.kind === 'removeAgent') this.#removeAgent(change);
     if (change.kind === 'putOperator') this.#operators.set(change.operator.name.toLowerCase(), change.operator);
     if (change.kind === 'removeOperator') this.#operators.delete(change.name.toLowerCase());
     if (change.kind === 'putPolicy') this.policies.put(change.policy);
@@ -103,10 +113,25 @@ export class ControlState {
   }
 
   #putAgent(agent: Agent): void {
+    for (const former of this.#mapAgent(agent)) this.#agents.remove(former.name);
+    this.#agents.put(agent);
+  }
+
+  #removeAgent({ id, name }: { readonly id: AgentId; readonly name: AgentName }): void {
+    const agent = this.#agentsById.get(id);
+    if (agent !== undefined) this.#agents.remove(agent.name);
+    this.#agentsById.delete(id);
+    this.#agentsByName.delete(name.toLowerCase());
+  }
+
+  /** Returns the agents that it replaces. */
+  #mapAgent(agent: Agent): Agent[] {
     // An agent that had this name was deregistered, even if this node missed its removal.
-    const former = this.#agentsByName.get(agent.name.toLowerCase());
-    if (former !== undefined) this.#agentsById.delete(former.id);
+    const named = this.#agentsByName.get(agent.name.toLowerCase());
+    const replaced = [named, this.#agentsById.get(agent.id)].filter((each) => each !== undefined);
+    if (named !== undefined) this.#agentsById.delete(named.id);
     this.#agentsById.set(agent.id, agent);
     this.#agentsByName.set(agent.name.toLowerCase(), agent);
+    return replaced;
   }
 }

@@ -2,7 +2,7 @@
 import type { AttentionItem } from '../../core/attention.ts';
 import { type ActorName, actorResource } from '../../core/names.ts';
 import { toRanges } from '../../core/pattern.ts';
-import { type Policy, principalMatches } from '../../core/policy.ts';
+import type { Policy } from '../../core/policy.ts';
 import { FIRST_CREDENTIAL } from '../../store/queries.ts';
 import { countFrom, yieldToEventLoop } from '../paging.ts';
 import { type AttentionPart, type AttentionVault, MAX_ITEMS, startTimer } from './part.ts';
@@ -84,10 +84,7 @@ export async function examinePolicies(vault: AttentionVault): Promise<AttentionP
 /** Why the policy grants nothing now; null if it grants something. */
 async function lackOf({ ledger, store }: AttentionVault, policy: Policy): Promise<string | null> {
   await yieldToEventLoop();
-  const { control } = ledger.memory;
-  const isNamed = ({ name }: { readonly name: Parameters<typeof principalMatches>[1] }): boolean =>
-    principalMatches(policy.principal, name);
-  if (!control.agents().some(isNamed) && !control.operators().some(isNamed)) {
+  if (!ledger.memory.control.hasNamed(policy.principal)) {
     return `It names ${policy.principal}, which does not exist. Register the agent, or delete the policy.`;
   }
   // A new credential can be stored anywhere.
