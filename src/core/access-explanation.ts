@@ -2,9 +2,9 @@
  * Explains a decision of the service policy by policy, with the functions that decide; and what would grant a denied
  * access, and nothing else.
  */
-import { nearestPattern } from './decision.ts';
 import { ruleBroken } from './errors.ts';
 import type { PrincipalName } from './names.ts';
+import { nearestPattern } from './nearest-pattern.ts';
 import type { CredentialPath } from './path.ts';
 import { matches, type Pattern } from './pattern.ts';
 import { type Action, type Policy, type PolicyDraft, parsePolicy, principalMatches, principalOf } from './policy.ts';

@@ -6,8 +6,8 @@
 import { combineRules, describeLimit } from './approval-rule.ts';
 import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { matches, type Pattern } from './pattern.ts';
-import { ACTIONS, type Action, isAction, type TtlSeconds } from './policy.ts';
+import { matches } from './pattern.ts';
+import { ACTIONS, isAction, type TtlSeconds } from './policy.ts';
 import type { PolicyIndex } from './policy-index.ts';
 
 export type Decision =
@@ -47,14 +47,8 @@ interface Question {
   readonly path: CredentialPath;
 }
 
-/** Explains the decision in a sentence. Scans all patterns of the agent, so a retrieval never calls it. */
+/** Explains the decision in a sentence. */
 export function explain(decision: Decision, question: Question): string {
-  const { policies, agent, action, path } = question;
-  return explainWith(decision, question, () => nearestPattern(policies.grantedPatterns(agent, action as Action), path));
-}
-
-/** The same with another search for the nearest pattern. */
-export function explainWith(decision: Decision, question: Question, findNearest: () => Pattern | null): string {
   const { policies, agent, isRegistered, action, path } = question;
   const unregistered = isOperatorName(agent) ? ' The operator does not exist.' : ' The agent is not registered.';
   const unregisteredNote = isRegistered ? '' : unregistered;
@@ -63,10 +57,22 @@ export function explainWith(decision: Decision, question: Question, findNearest:
     const matchedPattern = policy?.resources.find((pattern) => matches(pattern, path));
     return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; it is the most restrictive policy that matches.${approvalNote(question)}${unregisteredNote}`;
   }
-  const nearest = decision.denial === 'no_path' ? findNearest() : null;
+  const nearest =
+    decision.denial === 'no_path' && isAction(action) ? policies.nearestPattern(agent, action, path) : null;
   const near = nearest === null ? '' : `; the nearest pattern is ${nearest}`;
-  const sentence = `${denialReason(decision.denial, agent)}${near}.`;
-  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${unregisteredNote}`;
+  return `${denialSentence(decision.denial, agent, near)}${unregisteredNote}`;
+}
+
+/** Without the pattern and the approval, which may be long. */
+export function explainBriefly(decision: Decision, { agent, action }: Pick<Question, 'agent' | 'action'>): string {
+  return decision.allowed
+    ? `Policy ${decision.policyName} grants ${action}.`
+    : denialSentence(decision.denial, agent, '');
+}
+
+function denialSentence(denial: Denial, agent: PrincipalName, addition: string): string {
+  const sentence = `${denialReason(denial, agent)}${addition}.`;
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
 }
 
 /** Empty if no approval is needed. */
@@ -78,17 +84,4 @@ function approvalNote({ policies, agent, action, path }: Parameters<typeof expla
   const names = terms.policyNames.length === 1 ? 'policy' : 'policies';
   const operators = terms.quorum === 1 ? '1 operator' : `${terms.quorum} operators`;
   return ` An approval is needed: ${names} ${terms.policyNames.join(', ')}, ${describeLimit(terms)}, by ${operators}.`;
-}
-
-/** The pattern with the longest common prefix with the path; among equals the first in code-point order. */
-export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
-  let nearest: Pattern | null = null;
-  let longest = -1;
-  for (const pattern of patterns) {
-    let common = 0;
-    while (common < pattern.length && pattern[common] === path[common]) common++;
-    const isFirst = common === longest && nearest !== null && pattern < nearest;
-    if (common > longest || isFirst) [nearest, longest] = [pattern, common];
-  }
-  return nearest;
 }

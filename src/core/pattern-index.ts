@@ -3,6 +3,7 @@
  * segments, plus one.
  */
 import type { PolicyName } from './names.ts';
+import { nearestOf } from './nearest-pattern.ts';
 import type { CredentialPath } from './path.ts';
 import { matchingPatterns, type PathRange, type Pattern, toRanges } from './pattern.ts';
 import type { Policy } from './policy.ts';
@@ -44,6 +45,10 @@ export class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
+  /** In code-point order, without the patterns that were added since, and with those that were removed. */
+  #sorted: readonly Pattern[] = [];
+  readonly #added = new Set<Pattern>();
+  #isSorted = true;
   /** The merged ranges of all patterns; null after a change. */
   #ranges: readonly PathRange[] | null = null;
 
@@ -51,13 +56,30 @@ export class PatternIndex {
     return this.#byPattern.size === 0;
   }
 
-  patterns(): Iterable<Pattern> {
-    return this.#byPattern.keys();
+  ranges(): readonly PathRange[] {
+    this.#ranges ??= toRanges(this.#patterns());
+    return this.#ranges;
   }
 
-  ranges(): readonly PathRange[] {
-    this.#ranges ??= toRanges(this.#byPattern.keys());
-    return this.#ranges;
+  /** As `nearestPattern` of all patterns. */
+  nearest(path: CredentialPath): Pattern | null {
+    return nearestOf(this.#patterns(), path);
+  }
+
+  /** In code-point order. */
+  #patterns(): readonly Pattern[] {
+    if (this.#isSorted) return this.#sorted;
+    const kept = this.#sorted.filter((pattern) => this.#byPattern.has(pattern) && !this.#added.has(pattern));
+    // Two runs in order are merged in linear time.
+    this.#sorted = kept.concat([...this.#added].sort()).sort();
+    this.#added.clear();
+    this.#isSorted = true;
+    return this.#sorted;
+  }
+
+  #changed(): void {
+    this.#isSorted = false;
+    this.#ranges = null;
   }
 
   put(pattern: Pattern, policy: Policy): void {
@@ -65,7 +87,8 @@ export class PatternIndex {
     const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
     policies.splice(next === -1 ? policies.length : next, 0, policy);
     if (policies.length > 1) return;
-    this.#ranges = null;
+    this.#changed();
+    this.#added.add(pattern);
     this.#byPattern.set(pattern, policies);
     this.#lengths.add(pattern.length);
   }
@@ -78,7 +101,8 @@ export class PatternIndex {
       this.#byPattern.set(pattern, rest);
       return;
     }
-    this.#ranges = null;
+    this.#changed();
+    this.#added.delete(pattern);
     this.#byPattern.delete(pattern);
     this.#lengths.remove(pattern.length);
   }
@@ -90,5 +114,10 @@ export class PatternIndex {
       found = stricterOf(found, this.#byPattern.get(pattern)?.[0] ?? null);
     }
     return found;
+  }
+
+  /** Every policy that matches the path; one with several matching patterns as often. */
+  matching(path: CredentialPath): Policy[] {
+    return matchingPatterns(path, this.#lengths).flatMap((pattern) => this.#byPattern.get(pattern) ?? []);
   }
 }

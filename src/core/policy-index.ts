@@ -4,22 +4,18 @@
  * policies.
  */
 import type { PolicyName, PrincipalName } from './names.ts';
+import { nearestPattern } from './nearest-pattern.ts';
 import type { CredentialPath } from './path.ts';
-import { matches, type PathRange, type Pattern, unionOf } from './pattern.ts';
-import { LengthMultiset, PatternIndex, stricterOf } from './pattern-index.ts';
-import { type Action, type Policy, type Principal, principalMatches, principalOf } from './policy.ts';
-
-const MAX_CACHED_NAMES = 10_000;
+import { type PathRange, type Pattern, unionOf } from './pattern.ts';
+import { stricterOf } from './pattern-index.ts';
+import type { Action, Policy } from './policy.ts';
+import { PrincipalIndex } from './principal-index.ts';
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
-  readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
-  /** Those with a rule about approvals. */
-  readonly #withApproval = new Map<PolicyName, Policy>();
-  /** The lengths of the principals with `*`, without it. */
-  readonly #prefixLengths = new LengthMultiset();
-  /** Caches `#findGrants`. It is cleared when a principal is added or removed. */
-  readonly #grantsByName = new Map<PrincipalName, readonly Map<Action, PatternIndex>[]>();
+  readonly #grants = new PrincipalIndex();
+  /** Those with a rule about approvals, for the action of the rule. */
+  readonly #approvals = new PrincipalIndex();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -38,57 +34,37 @@ export class PolicyIndex {
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
-    if (policy.approval != null) this.#withApproval.set(policy.name, policy);
-    const actions = this.#principal(policy.principal);
-    for (const action of policy.actions) {
-      const grants = actions.get(action) ?? new PatternIndex();
-      actions.set(action, grants);
-      for (const pattern of policy.resources) grants.put(pattern, policy);
-    }
+    this.#grants.put(policy, policy.actions);
+    if (policy.approval != null) this.#approvals.put(policy, [policy.approval.for]);
   }
 
   remove(name: PolicyName): void {
     const policy = this.#byName.get(name);
     if (policy === undefined) return;
     this.#byName.delete(name);
-    this.#withApproval.delete(name);
-    const actions = this.#byPrincipal.get(policy.principal);
-    if (actions === undefined) return;
-    for (const action of policy.actions) {
-      const grants = actions.get(action);
-      for (const pattern of policy.resources) grants?.remove(pattern, name);
-      if (grants?.isEmpty) actions.delete(action);
-    }
-    if (actions.size === 0) this.#dropPrincipal(policy.principal);
+    this.#grants.remove(policy, policy.actions);
+    if (policy.approval != null) this.#approvals.remove(policy, [policy.approval.for]);
   }
 
   /** The most restrictive policy that matches the name, the action and the path, or null. */
   findDecidingPolicy(name: PrincipalName, action: Action, path: CredentialPath): Policy | null {
     let found: Policy | null = null;
-    for (const actions of this.#grantsFor(name)) {
-      found = stricterOf(found, actions.get(action)?.mostRestrictive(path) ?? null);
+    for (const grants of this.#grants.get(name)) {
+      found = stricterOf(found, grants.get(action)?.mostRestrictive(path) ?? null);
     }
     return found;
   }
 
-  /** Every policy that grants the action and demands an approval for it. */
+  /** Every policy that grants the action and demands an approval for it, each once. */
   findApprovalPolicies(name: PrincipalName, action: Action, path: CredentialPath): readonly Policy[] {
-    if (this.#withApproval.size === 0) return [];
-    return [...this.#withApproval.values()].filter(
-      ({ approval, principal, resources }) =>
-        approval?.for === action &&
-        principalMatches(principal, name) &&
-        resources.some((pattern) => matches(pattern, path)),
-    );
+    const found = this.#approvals.get(name).flatMap((grants) => grants.get(action)?.matching(path) ?? []);
+    return found.length > 1 ? [...new Set(found)] : found;
   }
 
-  /** Every pattern that some policy grants the agent or operator for the action. */
-  grantedPatterns(name: PrincipalName, action: Action): Set<Pattern> {
-    const patterns = new Set<Pattern>();
-    for (const actions of this.#grantsFor(name)) {
-      for (const pattern of actions.get(action)?.patterns() ?? []) patterns.add(pattern);
-    }
-    return patterns;
+  /** Of the patterns that some policy grants the agent or operator for the action; null if none does. */
+  nearestPattern(name: PrincipalName, action: Action, path: CredentialPath): Pattern | null {
+    const found = this.#grants.get(name).flatMap((grants) => grants.get(action)?.nearest(path) ?? []);
+    return nearestPattern(found, path);
   }
 
   /**
@@ -96,59 +72,16 @@ export class PolicyIndex {
    * cached.
    */
   grantedRanges(name: PrincipalName, action: Action): readonly PathRange[] {
-    return unionOf(this.#grantsFor(name).map((actions) => actions.get(action)?.ranges() ?? []));
+    return unionOf(this.#grants.get(name).map((grants) => grants.get(action)?.ranges() ?? []));
   }
 
   /** Whether any policy names the agent or operator. */
   hasAnyPolicy(name: PrincipalName): boolean {
-    return this.#grantsFor(name).length > 0;
+    return this.#grants.get(name).length > 0;
   }
 
   /** Whether any policy grants the agent or operator the action somewhere. */
   hasAction(name: PrincipalName, action: Action): boolean {
-    return this.#grantsFor(name).some((actions) => actions.has(action));
+    return this.#grants.get(name).some((grants) => grants.has(action));
   }
-
-  #grantsFor(name: PrincipalName): readonly Map<Action, PatternIndex>[] {
-    const known = this.#grantsByName.get(name);
-    if (known !== undefined) return known;
-    const found = this.#findGrants(name);
-    // A simulation may ask for any name, so the cache needs a limit.
-    if (this.#grantsByName.size >= MAX_CACHED_NAMES) this.#grantsByName.clear();
-    this.#grantsByName.set(name, found);
-    return found;
-  }
-
-  #findGrants(name: PrincipalName): Map<Action, PatternIndex>[] {
-    const found: Map<Action, PatternIndex>[] = [];
-    const principal = principalOf(name);
-    const exact = this.#byPrincipal.get(principal);
-    if (exact !== undefined) found.push(exact);
-    for (const length of this.#prefixLengths.lengths()) {
-      if (length > principal.length) continue;
-      const actions = this.#byPrincipal.get(`${principal.slice(0, length)}*` as Principal);
-      if (actions !== undefined) found.push(actions);
-    }
-    return found;
-  }
-
-  #principal(principal: Principal): Map<Action, PatternIndex> {
-    const known = this.#byPrincipal.get(principal);
-    if (known !== undefined) return known;
-    const actions = new Map<Action, PatternIndex>();
-    this.#byPrincipal.set(principal, actions);
-    this.#grantsByName.clear();
-    if (principal.endsWith('*')) this.#prefixLengths.add(prefixLength(principal));
-    return actions;
-  }
-
-  #dropPrincipal(principal: Principal): void {
-    this.#byPrincipal.delete(principal);
-    this.#grantsByName.clear();
-    if (principal.endsWith('*')) this.#prefixLengths.remove(prefixLength(principal));
-  }
-}
-
-function prefixLength(principal: Principal): number {
-  return principal.length - '*'.length;
 }

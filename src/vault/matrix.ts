@@ -1,17 +1,19 @@
 /** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
-import { AccessReasons } from '../core/access-reasons.ts';
-import { decide } from '../core/decision.ts';
+import { decide, explain, explainBriefly } from '../core/decision.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readMatrix as authorize } from '../core/operations/overview.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { ACTIONS } from '../core/policy.ts';
+import type { PolicyIndex } from '../core/policy-index.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { type PageRequest, readListing, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 const SLICE_MS = 2;
+/** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
+const MAX_REASONS_LENGTH = 1024 * 1024;
 
 export interface MatrixRequest {
   readonly agents: PageRequest;
@@ -41,11 +43,12 @@ export interface AccessMatrix {
 
 export async function readMatrix(vault: Vault, context: Context, request: MatrixRequest): Promise<AccessMatrix> {
   await vault.ledger.submit(authorize(context));
-  const names = vault.ledger.memory.control.agents().map(({ name }) => name);
-  const all = names.filter((name) => name.startsWith(request.agentPrefix));
-  const agents = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
+  const { memory } = vault.ledger;
+  const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
+  const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
+  const agents = page.map(({ name }) => name);
   const { paths, total } = await readPaths(vault, request);
-  const { decisions, cells } = await decideCells(vault, agents, paths);
+  const { decisions, cells } = await decideCells(() => memory.control.policies, agents, paths);
   return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
 }
 
@@ -62,34 +65,42 @@ async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixReques
   return { paths, total: listing.meta?.total ?? paths.length };
 }
 
-/** In slices, so that other requests are served between them. */
-async function decideCells({ ledger }: Vault, agents: readonly AgentName[], paths: readonly CredentialPath[]) {
+/** In slices, so that other requests are served between them. The policies are those of the time of each agent. */
+export async function decideCells(
+  readPolicies: () => PolicyIndex,
+  agents: readonly AgentName[],
+  paths: readonly CredentialPath[],
+): Promise<Pick<AccessMatrix, 'decisions' | 'cells'>> {
   const decisions: MatrixDecision[] = [];
   const indexes = new Map<string, number>();
+  let reasonsLength = 0;
   const toIndex = (allowed: boolean, policyName: string | null, reason: string): number => {
     // The reason of a permission names its policy.
     const known = indexes.get(reason);
     if (known !== undefined) return known;
+    reasonsLength += reason.length;
     indexes.set(reason, decisions.length);
     return decisions.push({ allowed, policyName, reason }) - 1;
   };
   const cells: number[][][] = [];
   let sliceEndsAt = performance.now() + SLICE_MS;
   for (const agent of agents) {
-    const { policies } = ledger.memory.control;
-    const reasons = new AccessReasons(policies, agent);
+    const policies = readPolicies();
     const row: number[][] = [];
     for (const path of paths) {
-      row.push(
-        ACTIONS.map((action) => {
-          const decision = decide(policies, agent, action, path);
-          const reason = reasons.explain(decision, action, path);
-          return toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason);
-        }),
-      );
-      if (performance.now() < sliceEndsAt) continue;
-      await yieldToEventLoop();
-      sliceEndsAt = performance.now() + SLICE_MS;
+      const cell: number[] = [];
+      for (const action of ACTIONS) {
+        const decision = decide(policies, agent, action, path);
+        const question = { policies, agent, isRegistered: true, action, path };
+        const reason =
+          reasonsLength < MAX_REASONS_LENGTH ? explain(decision, question) : explainBriefly(decision, question);
+        cell.push(toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason));
+        // After each action: where many policies apply, one takes a millisecond.
+        if (performance.now() < sliceEndsAt) continue;
+        await yieldToEventLoop();
+        sliceEndsAt = performance.now() + SLICE_MS;
+      }
+      row.push(cell);
     }
     cells.push(row);
   }

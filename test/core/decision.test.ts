@@ -4,8 +4,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decide } from '../../src/core/decision.ts';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
+import { nearestPattern } from '../../src/core/nearest-pattern.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { matchingPatterns } from '../../src/core/pattern.ts';
+import { matchingPatterns, toRanges } from '../../src/core/pattern.ts';
 import { ACTIONS, type Policy, parsePolicy } from '../../src/core/policy.ts';
 import { PolicyIndex } from '../../src/core/policy-index.ts';
 import { runs } from '../kit/property.ts';
@@ -112,8 +113,11 @@ test('after any puts, replacements and removals the index has exactly the conten
           const granting = list.filter(
             (policy) => principalNames(policy.principal, agent) && policy.actions.includes(action),
           );
-          const granted = new Set(granting.flatMap(({ resources }) => resources));
-          assert.deepEqual(index.grantedPatterns(agent, action), granted);
+          const granted = granting.flatMap(({ resources }) => resources);
+          assert.deepEqual(index.grantedRanges(agent, action), toRanges(granted));
+          for (const path of PATHS) {
+            assert.equal(index.nearestPattern(agent, action, path), nearestPattern(granted, path));
+          }
         }
       }
     }),

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nearestOf } from '../../src/core/access-reasons.ts';
-import { nearestPattern } from '../../src/core/decision.ts';
+import { nearestOf, nearestPattern } from '../../src/core/nearest-pattern.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import { runs } from '../kit/property.ts';
