@@ -8,12 +8,15 @@ import type { EntryKind } from '../store/log-columns.ts';
 import type { AuditFilter } from '../store/queries.ts';
 import { type EntryBounds, findRange, type SeqRange } from './audit.ts';
 import type { VisitEntry } from './log-columns.ts';
+import { Slice } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 const COUNT_TIMEOUT_MS = 225;
 /** For what is in memory, after the time for reading was used up. */
 const MIN_VISIT_MS = 50;
 const MAX_FACET_VALUES = 50;
+/** Kinds or values between two checks of the clock: less than a millisecond. */
+const SUMMED_KINDS = 1000;
 
 interface FacetCount {
   readonly value: string;
@@ -32,27 +35,50 @@ export interface Facets {
 export async function countFacets(vault: Vault, context: Context, query: AuditFilter & EntryBounds): Promise<Facets> {
   await vault.ledger.submit(listAudit(context));
   const range = await findRange(vault, query);
-  const numbers: (number | undefined)[] = [];
-  const count: VisitEntry = (kind) => {
-    numbers[kind] = (numbers[kind] ?? 0) + 1;
+  const seen: CountedKind[] = [];
+  const byNumber: (CountedKind | undefined)[] = [];
+  const count: VisitEntry = (number) => {
+    const known = byNumber[number];
+    if (known !== undefined) {
+      known.times += 1;
+      return;
+    }
+    const kind = vault.logColumns.kind(number);
+    if (kind === null) return;
+    const counted = { kind, times: 1 };
+    byNumber[number] = counted;
+    seen.push(counted);
   };
   const countedFrom = range === null ? null : await visitNewest(vault, range, query, count);
+  return { isComplete: range === null || countedFrom === range.from, ...(await sumKinds(seen, new Slice())) };
+}
+
+export interface CountedKind {
+  readonly kind: EntryKind;
+  times: number;
+}
+
+/** Pauses often, because a log may have as many kinds as memory holds. */
+export async function sumKinds(
+  kinds: readonly CountedKind[],
+  slice: Pick<Slice, 'pause'>,
+): Promise<Omit<Facets, 'isComplete'>> {
   const facets = { eventType: new Map(), result: new Map(), agentName: new Map() } as const;
   let counted = 0;
-  for (const [number, times] of numbers.entries()) {
-    const kind = times === undefined ? null : vault.logColumns.kind(number);
-    if (kind === null) continue;
-    counted += times ?? 0;
-    addTo(facets.eventType, kind.eventType, times ?? 0);
-    addTo(facets.result, kind.result, times ?? 0);
-    addTo(facets.agentName, kind.agentName, times ?? 0);
+  for (let first = 0; first < kinds.length; first += SUMMED_KINDS) {
+    for (const { kind, times } of kinds.slice(first, first + SUMMED_KINDS)) {
+      counted += times;
+      addTo(facets.eventType, kind.eventType, times);
+      addTo(facets.result, kind.result, times);
+      addTo(facets.agentName, kind.agentName, times);
+    }
+    await slice.pause();
   }
   return {
     counted,
-    isComplete: range === null || countedFrom === range.from,
-    eventTypes: mostFrequent(facets.eventType),
-    results: mostFrequent(facets.result),
-    agentNames: mostFrequent(facets.agentName),
+    eventTypes: await mostFrequent(facets.eventType, slice),
+    results: await mostFrequent(facets.result, slice),
+    agentNames: await mostFrequent(facets.agentName, slice),
   };
 }
 
@@ -60,12 +86,21 @@ function addTo(counts: Map<string, number>, value: string, times: number): void 
   counts.set(value, (counts.get(value) ?? 0) + times);
 }
 
-function mostFrequent(counts: ReadonlyMap<string, number>): FacetCount[] {
-  return [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
-    .slice(0, MAX_FACET_VALUES);
+async function mostFrequent(counts: ReadonlyMap<string, number>, slice: Pick<Slice, 'pause'>): Promise<FacetCount[]> {
+  let most: FacetCount[] = [];
+  let group: FacetCount[] = [];
+  for (const [value, count] of counts) {
+    group.push({ value, count });
+    if (group.length < SUMMED_KINDS) continue;
+    most = first([...most, ...group]);
+    group = [];
+    await slice.pause();
+  }
+  return first([...most, ...group]);
 }
+
+const first = (facets: FacetCount[]): FacetCount[] =>
+  facets.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1)).slice(0, MAX_FACET_VALUES);
 
 export interface CountsQuery extends AuditFilter {
   /** Milliseconds since 1970. */
@@ -114,8 +149,9 @@ export async function countOverTime(vault: Vault, context: Context, query: Count
     }
     if (column !== null) bucket[column] += 1;
   };
+  // Of the entries of the oldest millisecond some may not be counted.
   const isComplete = (await visitNewest(vault, range, query, count)) === range.from;
-  return { isComplete, countedFrom: isComplete ? since : oldestAt, buckets };
+  return { isComplete, countedFrom: isComplete ? since : oldestAt + 1, buckets };
 }
 
 type CountedColumn = 'retrievals' | 'uses' | 'denials' | 'errors';

@@ -113,3 +113,21 @@ function resumeNext(ticks: number): void {
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(resumeNext, TICKS_BETWEEN_STEPS);
 }
+
+/** Less than a batch takes. */
+const SLICE_MS = 2;
+
+/** Yields to the event loop when a slice of work has lasted long enough. */
+export class Slice {
+  #endsAt = performance.now() + SLICE_MS;
+
+  get isOver(): boolean {
+    return performance.now() >= this.#endsAt;
+  }
+
+  async pause(): Promise<void> {
+    if (!this.isOver) return;
+    await yieldToEventLoop();
+    this.#endsAt = performance.now() + SLICE_MS;
+  }
+}

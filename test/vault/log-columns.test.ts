@@ -2,60 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EntryColumns } from '../../src/store/log-columns.ts';
-import type { AuditFilter } from '../../src/store/queries.ts';
 import { visitMatches } from '../../src/vault/audit.ts';
-import { LogColumns, MAX_ENTRIES } from '../../src/vault/log-columns.ts';
-
-const KIND = { eventType: 'credential.retrieve', action: 'retrieve', agentName: 'ci', result: 'allowed' };
-const ALL = { agentName: null, resource: null, action: null, eventType: null, result: null };
-const FOREVER = Number.POSITIVE_INFINITY;
-
-const isoOf = (seq: number): string => new Date(seq).toISOString();
-
-/** A log without a database: each entry's time is its number. It counts the entries that were read. */
-interface Texts {
-  readonly toTimestamp?: (seq: number) => string;
-  readonly toResource?: (seq: number) => string;
-  readonly toAgent?: (seq: number) => string;
-}
-
-function startLog(stepRows: number, { toTimestamp = isoOf, toResource = () => 'a', toAgent = () => 'ci' }: Texts = {}) {
-  let [read, matched] = [0, 0];
-  const store: ConstructorParameters<typeof LogColumns>[0] = {
-    async matchEntries({ resource }, from, to) {
-      const seqs = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-      matched += seqs.length;
-      return { seqs: seqs.filter((seq) => toResource(seq) === resource), next: null };
-    },
-    async readColumns(from, to, order) {
-      const [low, high] =
-        order === 'asc' ? [from, Math.min(to, from + stepRows - 1)] : [Math.max(from, to - stepRows + 1), to];
-      const rows: EntryColumns[] = [];
-      for (let seq = low; seq <= high; seq++) {
-        rows.push({
-          seq,
-          timestamp: toTimestamp(seq),
-          resource: toResource(seq),
-          kind: { ...KIND, agentName: toAgent(seq) },
-        });
-      }
-      read += rows.length;
-      const next = order === 'asc' ? high + 1 : low - 1;
-      return { rows, next: next > to || next < from ? null : next };
-    },
-  };
-  const columns = new LogColumns(store);
-  const visited = async (from: number, to: number, order: 'asc' | 'desc', filter: AuditFilter = ALL) => {
-    const seqs: number[] = [];
-    await columns.visit({ from, to, order }, filter, (_, at, seq) => {
-      if (at !== Date.parse(toTimestamp(seq))) assert.fail(`entry ${seq} has the time ${at}`);
-      seqs.push(seq);
-    });
-    return seqs;
-  };
-  return { store, columns, visited, read: () => read, matched: () => matched };
-}
+import { MAX_ENTRIES } from '../../src/vault/log-columns.ts';
+import { ALL, FOREVER, startLog } from './log-without-database.ts';
 
 test('each entry is read once, from the end, and new ones when they are needed', async () => {
   const { columns, visited, read, matched } = startLog(7);
@@ -122,24 +71,4 @@ test('a filtered list, oldest first, has every entry although memory drops some 
   });
   assert.equal(next, end + 1);
   assert.ok((await columns.cover(1, newest, FOREVER)) > 10_000 + 4096, 'memory has dropped entries');
-});
-
-test('resources beyond the limit are matched in the database, block by block', async () => {
-  const { columns, visited, matched } = startLog(10_000, { toResource: (seq) => `lease:${seq}` });
-  const length = 120_000;
-  assert.equal(await columns.cover(1, length, FOREVER), 1);
-  // The newest 100,000 are in memory, because they were read first.
-  assert.deepEqual(await visited(1, length, 'desc', { ...ALL, resource: `lease:${length - 1}` }), [length - 1]);
-  assert.deepEqual(await visited(1, length, 'asc', { ...ALL, resource: 'lease:5' }), [5]);
-  assert.deepEqual(await visited(5, 30_000, 'desc', { ...ALL, resource: 'lease:20000' }), [20_000]);
-  assert.ok(matched() > 0 && matched() <= 3 * (20_000 + 2 * 4096), String(matched()));
-});
-
-test('with too many different callers, only what was read before is in memory', async () => {
-  const { columns, visited } = startLog(10_000, { toAgent: (seq) => `agent-${seq}` });
-  const length = 250_000;
-  const low = await columns.cover(1, length, FOREVER);
-  assert.ok(low > 1 && low <= length - 200_000 + 1, String(low));
-  assert.deepEqual(await visited(low, length, 'asc', { ...ALL, agentName: `agent-${low}` }), [low]);
-  assert.equal(await columns.cover(1, length + 1, FOREVER), length + 2, 'later entries are not read either');
 });
