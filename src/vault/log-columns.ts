@@ -7,35 +7,31 @@
 import type { EntryColumns, EntryKind } from '../store/log-columns.ts';
 import type { AuditFilter } from '../store/queries.ts';
 import type { Store } from '../store/sql-store.ts';
-import { LogDictionary, OTHER_RESOURCE, type Selection } from './log-dictionary.ts';
-import { yieldToEventLoop } from './paging.ts';
+import { BLOCK_ENTRIES, LogBlock } from './log-block.ts';
+import { LogDictionary } from './log-dictionary.ts';
+import { Selection } from './log-selection.ts';
+import { Slice, yieldToEventLoop } from './paging.ts';
 
-const BLOCK_ENTRIES = 4096;
-/** 32 MiB. */
+/** 32 MiB for a log with few texts; 140 MiB measured with as many texts and ids as memory holds. */
 export const MAX_ENTRIES = 512 * BLOCK_ENTRIES;
-/** Less than a batch takes. */
-const SLICE_MS = 2;
-
-interface Block {
-  /** Numbers of kinds; 0 for an entry that does not exist. */
-  readonly kinds: Uint32Array;
-  /** Numbers of resources. */
-  readonly resources: Uint32Array;
-  hasOtherResources: boolean;
-  /** Milliseconds since 1970; NaN for an entry whose timestamp was altered. */
-  readonly times: Float64Array;
-}
 
 /** Called with the number of the kind, the time and the sequence number. */
 export type VisitEntry = (kind: number, at: number, seq: number) => void;
 
 const blockOf = (seq: number): number => Math.floor(seq / BLOCK_ENTRIES);
 
+interface VisitRange {
+  readonly from: number;
+  readonly to: number;
+  readonly order: 'asc' | 'desc';
+}
+
+type Matches = Awaited<ReturnType<Store['matchEntries']>>;
 type ColumnStore = Pick<Store, 'readColumns' | 'matchEntries'>;
 
 export class LogColumns {
   readonly #store: ColumnStore;
-  readonly #blocks = new Map<number, Block>();
+  readonly #blocks = new Map<number, LogBlock>();
   readonly #dictionary = new LogDictionary();
   /** The entries in memory; none if `#high` < `#low`. */
   #low = 1;
@@ -43,6 +39,8 @@ export class LogColumns {
   #step: Promise<void> | null = null;
   #reading: Promise<unknown> = Promise.resolve();
   #isStopped = false;
+  /** Visits that go on. */
+  #visits = 0;
 
   constructor(store: ColumnStore) {
     this.#store = store;
@@ -66,7 +64,8 @@ export class LogColumns {
       const floor = Math.max(from, this.#lowestKept(to));
       const isDone = floor > to || this.#lowestBefore(to) <= floor;
       const reached = Math.min(to + 1, Math.max(floor, this.#lowestBefore(to)));
-      if (isDone || this.#isStopped || this.#dictionary.isFull) return reached;
+      const isBlocked = to <= this.#high && !this.#dictionary.hasRoom;
+      if (isDone || isBlocked || this.#isStopped) return reached;
       if (performance.now() >= endsAt) {
         this.#readOn(floor, to);
         return reached;
@@ -77,74 +76,59 @@ export class LogColumns {
 
   /**
    * Visits the selected entries of a range that is in memory, in slices, until the time is up. Returns the number
-   * of the last entry up to which all were visited.
+   * of the last entry up to which all were visited. A number of a kind means the same until the visit has ended.
    */
-  async visit(
-    { from, to, order }: { readonly from: number; readonly to: number; readonly order: 'asc' | 'desc' },
-    filter: AuditFilter,
-    visit: VisitEntry,
-    endsAt = Number.POSITIVE_INFINITY,
-  ): Promise<number> {
-    const selection = this.#dictionary.select(filter);
+  async visit(range: VisitRange, filter: AuditFilter, visit: VisitEntry, endsAt = Number.POSITIVE_INFINITY) {
+    this.#visits += 1;
+    try {
+      return await this.#visitBlocks(range, new Selection(filter, this.#dictionary), visit, endsAt);
+    } finally {
+      this.#visits -= 1;
+    }
+  }
+
+  async #visitBlocks({ from, to, order }: VisitRange, selection: Selection, visit: VisitEntry, endsAt: number) {
     // WHY all blocks first: while the event loop runs, the oldest may be dropped.
-    const blocks: { readonly first: number; readonly block: Block }[] = [];
+    const blocks: LogBlock[] = [];
     for (let number = blockOf(from); number <= blockOf(to); number++) {
       const block = this.#blocks.get(number);
-      if (block !== undefined) blocks.push({ first: number * BLOCK_ENTRIES, block });
+      if (block !== undefined) blocks.push(block);
     }
-    const slice = new Slice();
-    for (const { first, block } of order === 'asc' ? blocks : blocks.reverse()) {
+    const [slice, step] = [new Slice(), order === 'asc' ? 1 : -1];
+    const isUp = (): boolean => performance.now() >= endsAt;
+    for (const block of order === 'asc' ? blocks : blocks.reverse()) {
+      const { first, kinds, resources, times } = block;
       const [low, high] = [Math.max(from, first), Math.min(to, first + BLOCK_ENTRIES - 1)];
-      if (performance.now() >= endsAt) return order === 'asc' ? low - 1 : high + 1;
-      const seqs = await this.#selectResources(block, first, low, high, selection, slice);
-      const visitOne = (seq: number): void => {
+      const start = order === 'asc' ? low : high;
+      if (isUp()) return start - step;
+      const seqs = block.hasOtherResources ? await this.#matchInStore(low, high, selection.glob, isUp) : null;
+      if (seqs === 'late') return start - step;
+      for (let seq = start; seq >= low && seq <= high; seq += step) {
         const index = seq - first;
-        const kind = block.kinds[index] ?? 0;
-        if (selection.kinds[kind] !== 1) return;
-        const isSelected =
-          seqs?.has(seq) ?? (selection.glob === null || selection.hasResource(block.resources[index] ?? 0));
-        if (isSelected) visit(kind, block.times[index] ?? Number.NaN, seq);
-      };
-      if (order === 'asc') for (let seq = low; seq <= high; seq++) visitOne(seq);
-      else for (let seq = high; seq >= low; seq--) visitOne(seq);
+        const kind = kinds[index] ?? 0;
+        if (!selection.hasKind(kind)) continue;
+        const { matchedGlobs } = selection;
+        if (seqs?.has(seq) ?? selection.hasResource(block, resources[index] ?? 0)) {
+          visit(kind, times[index] ?? Number.NaN, seq);
+        }
+        if (selection.matchedGlobs === matchedGlobs || !slice.isOver) continue;
+        await slice.pause();
+        if (isUp()) return seq;
+      }
       await slice.pause();
     }
     return order === 'asc' ? to : from;
   }
 
-  /**
-   * Tests the resources of the range. Returns the entries with a selected one, if the texts of some are not in memory;
-   * otherwise null.
-   */
-  async #selectResources(
-    { kinds, resources, hasOtherResources }: Block,
-    first: number,
-    low: number,
-    high: number,
-    selection: Selection,
-    slice: Slice,
-  ): Promise<ReadonlySet<number> | null> {
-    const { glob } = selection;
+  /** The entries whose resource matches, if the time suffices; null if every resource does. */
+  async #matchInStore(low: number, high: number, glob: string | null, isUp: () => boolean) {
     if (glob === null) return null;
-    if (!hasOtherResources) {
-      for (let index = low - first; index <= high - first; index++) {
-        const number = resources[index] ?? 0;
-        if (selection.kinds[kinds[index] ?? 0] !== 1 || selection.isTested(number)) continue;
-        selection.test(number);
-        await slice.pause();
-      }
-      return null;
-    }
     const seqs = new Set<number>();
     const filter = { agentName: null, resource: glob, action: null, eventType: null, result: null };
     for (let place: number | null = low; place !== null; ) {
       await yieldToEventLoop();
-      const step: Awaited<ReturnType<Store['matchEntries']>> = await this.#store.matchEntries(
-        filter,
-        place,
-        high,
-        'asc',
-      );
+      if (isUp()) return 'late';
+      const step: Matches = await this.#store.matchEntries(filter, place, high, 'asc');
       for (const seq of step.seqs) seqs.add(seq);
       place = step.next;
     }
@@ -156,7 +140,7 @@ export class LogColumns {
     return this.#dictionary.kind(number);
   }
 
-  /** The kinds of all entries that were read. */
+  /** The kinds of all entries in memory. */
   kinds(): readonly EntryKind[] {
     return this.#dictionary.kinds();
   }
@@ -187,53 +171,49 @@ export class LogColumns {
   async #read(from: number, to: number): Promise<void> {
     await yieldToEventLoop();
     if (this.#high < this.#low || to - this.#high > MAX_ENTRIES) {
-      this.#blocks.clear();
       [this.#low, this.#high] = [to + 1, to];
+      await this.#dropBelow(blockOf(this.#low) + 1);
     }
     const isUp = to > this.#high;
     const [low, high] = isUp ? [this.#high + 1, to] : [Math.min(from, this.#low - 1), this.#low - 1];
     const { rows, next } = await this.#store.readColumns(low, high, isUp ? 'asc' : 'desc');
+    if (this.#visits === 0) this.#dictionary.reuseNumbers();
     for (const row of rows) this.#put(row);
     if (isUp) this.#high = next === null ? high : next - 1;
     else this.#low = next === null ? low : next + 1;
-    this.#dropOldest();
+    await this.#dropOldest();
   }
 
-  #put({ seq, timestamp, kind, resource }: EntryColumns): void {
-    const number = blockOf(seq);
+  #put(row: EntryColumns): void {
+    const number = blockOf(row.seq);
     let block = this.#blocks.get(number);
     if (block === undefined) {
-      block = {
-        kinds: new Uint32Array(BLOCK_ENTRIES),
-        resources: new Uint32Array(BLOCK_ENTRIES),
-        times: new Float64Array(BLOCK_ENTRIES),
-        hasOtherResources: false,
-      };
+      block = new LogBlock(number);
       this.#blocks.set(number, block);
     }
-    const index = seq - number * BLOCK_ENTRIES;
-    const resourceNumber = this.#dictionary.numberOfResource(resource);
-    block.kinds[index] = this.#dictionary.numberOfKind(kind);
-    block.resources[index] = resourceNumber;
-    block.times[index] = Date.parse(timestamp);
-    if (resourceNumber === OTHER_RESOURCE) block.hasOtherResources = true;
+    block.put(row, this.#dictionary);
   }
 
-  #dropOldest(): void {
+  async #dropOldest(): Promise<void> {
     const lowest = this.#lowestKept(this.#high);
-    if (this.#low >= lowest) return;
-    for (let number = blockOf(this.#low); number < blockOf(lowest); number++) this.#blocks.delete(number);
-    this.#low = lowest;
+    if (this.#low < lowest) {
+      this.#low = lowest;
+      await this.#dropBelow(blockOf(lowest));
+    }
+    while (this.#dictionary.isFull && blockOf(this.#low) < blockOf(this.#high)) {
+      this.#low = (blockOf(this.#low) + 1) * BLOCK_ENTRIES;
+      await this.#dropBelow(blockOf(this.#low));
+    }
   }
-}
 
-/** Yields to the event loop when a slice of work has lasted long enough. */
-class Slice {
-  #endsAt = performance.now() + SLICE_MS;
-
-  async pause(): Promise<void> {
-    if (performance.now() < this.#endsAt) return;
-    await yieldToEventLoop();
-    this.#endsAt = performance.now() + SLICE_MS;
+  /** Drops the blocks with lower numbers. */
+  async #dropBelow(lowest: number): Promise<void> {
+    const slice = new Slice();
+    for (const [number, block] of this.#blocks) {
+      if (number >= lowest) continue;
+      this.#blocks.delete(number);
+      block.release(this.#dictionary);
+      await slice.pause();
+    }
   }
 }
