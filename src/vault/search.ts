@@ -1,6 +1,7 @@
 /** Searches the names of credentials, agents, policies and operators. */
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/overview.ts';
+import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
@@ -26,7 +27,7 @@ export async function search(vault: Vault, context: Context, text: string, limit
   await vault.ledger.submit(readOverview(context));
   const wanted = text.toLowerCase();
   const named = searchNames(vault, wanted);
-  const stored = await searchCredentials(vault, wanted);
+  const stored = await searchCredentials(vault, text, limit);
   const ranked = [...named.found, ...stored.found]
     .map((found) => ({ found, rank: rankOf(found.name.toLowerCase(), wanted) }))
     .sort((a, b) => a.rank - b.rank || compare(a.found.name, b.found.name));
@@ -65,7 +66,36 @@ function searchNames({ ledger }: Vault, wanted: string): Matches {
   return { found, isComplete };
 }
 
-async function searchCredentials({ store }: Vault, wanted: string): Promise<Matches> {
+/**
+ * WHY first those that begin with the text, by the index: the search for parts of paths stops before it has seen all.
+ * The index tells upper from lower case, so it finds the text as typed, and in lower case.
+ */
+async function searchCredentials(vault: Vault, text: string, limit: number): Promise<Matches> {
+  const byPath = new Map<string, Found>();
+  for (const beginning of new Set([text, text.toLowerCase()])) {
+    for (const found of await readBeginning(vault, beginning, limit)) byPath.set(found.name, found);
+  }
+  const { found, isComplete } = await searchPaths(vault, text.toLowerCase());
+  for (const each of found) byPath.set(each.name, each);
+  return { found: [...byPath.values()], isComplete };
+}
+
+async function readBeginning({ store }: Vault, beginning: string, limit: number): Promise<readonly Found[]> {
+  if (!/^[!-~]+$/.test(beginning)) return []; // No path has another character.
+  await yieldToEventLoop();
+  const query = { ranges: [{ from: beginning, to: `${beginning}\u007f` }], type: null };
+  const { rows } = await store.listCredentials(query, FIRST_CREDENTIAL, limit);
+  return rows.map(toFound);
+}
+
+const toFound = ({ path, description }: { readonly path: string; readonly description: string }): Found => ({
+  kind: 'credential',
+  name: path,
+  description,
+});
+
+/** Parts of paths, in order, until the time is up or there are enough. */
+async function searchPaths({ store }: Vault, wanted: string): Promise<Matches> {
   const endsAt = performance.now() + SEARCH_TIMEOUT_MS;
   const found: Found[] = [];
   // No path has U+0000, and PostgreSQL cannot receive it.
@@ -73,7 +103,7 @@ async function searchCredentials({ store }: Vault, wanted: string): Promise<Matc
   while (from !== null && found.length < MAX_MATCHES && performance.now() < endsAt) {
     await yieldToEventLoop();
     const step: Awaited<ReturnType<typeof store.searchCredentials>> = await store.searchCredentials(wanted, from);
-    for (const { path, description } of step.rows) found.push({ kind: 'credential', name: path, description });
+    found.push(...step.rows.map(toFound));
     from = step.next;
   }
   return { found, isComplete: from === null };
