@@ -4,7 +4,7 @@ import type { CountedCredential } from '../../core/credential.ts';
 import { ALL_PATHS } from '../../core/pattern.ts';
 import { FIRST_EXPOSURE } from '../../store/exposures.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL, NEWEST_LEASE } from '../../store/queries.ts';
-import { STEP_ROWS, yieldToEventLoop } from '../paging.ts';
+import { Slice, STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import { type AttentionPart, type AttentionVault, MAX_ITEMS, startTimer } from './part.ts';
 
 const MINUTE_MS = 60_000;
@@ -59,7 +59,7 @@ const count = (number: number): string => (number === 1 ? 'a minute' : `${number
 /** Nothing is called unused if some leases were not examined. */
 async function findUnused({ store, clock }: AttentionVault, usedIds: ReadonlySet<string>, hasSeenLeases: boolean) {
   const items: AttentionItem[] = [];
-  const timer = startTimer();
+  const [timer, slice] = [startTimer(), new Slice()];
   const now = clock.now();
   const createdBy = now - UNUSED_DAYS * DAY_MS;
   const isCandidate = ({ createdAt, accessCount, id }: CountedCredential): boolean =>
@@ -70,6 +70,7 @@ async function findUnused({ store, clock }: AttentionVault, usedIds: ReadonlySet
     const query = { ranges: ALL_PATHS, type: null };
     const step: Awaited<ReturnType<typeof store.listCredentials>> = await store.listCredentials(query, from, STEP_ROWS);
     for (const credential of step.rows.filter(isCandidate)) {
+      await slice.pause();
       if (items.length >= MAX_ITEMS || timer.isUp()) break;
       if (await wasUsed(store, credential)) continue;
       const days = Math.floor((now - credential.createdAt) / DAY_MS);
