@@ -1,24 +1,29 @@
 /** What the filtered entries are: the most frequent events, results and agents with their numbers, each a filter. */
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { AuditFacets, AuditFilter } from '../../../../src/client/types.ts';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { client } from '../../session/console-client.ts';
+import { type ReadFacets, withInterval } from './facet-interval.ts';
 
+const LIVE_INTERVAL_MS = 1000;
 const STALE_MS = 60_000;
-const AGAIN_MS = 1000;
 const SHOWN = 6;
 
 type Facet = AuditFacets['result'];
 
 /** Repeated while entries are added to the list below, and while the service has not counted every entry. */
 export function useFacets(filter: AuditFilter, generation: number, isLive: boolean): AuditFacets | null {
-  const { data = null } = useQuery<AuditFacets>({
+  const queries = useQueryClient();
+  const { data = null } = useQuery<ReadFacets>({
     queryKey: ['audit-facets', filter, generation],
     staleTime: isLive ? 0 : STALE_MS,
     // The numbers stay until the next ones are read; those of another filter would be wrong.
     placeholderData: (before, query) => (isSameFilter(query?.queryKey[1], filter) ? before : undefined),
-    queryFn: ({ signal }) => client.audit.facets(filter, { signal }),
-    refetchInterval: ({ state }) => (isLive || state.data?.complete === false ? AGAIN_MS : false),
+    queryFn: async ({ signal, queryKey }) => {
+      const facets = await client.audit.facets(filter, { signal });
+      return withInterval(facets, queries.getQueryData<ReadFacets>(queryKey));
+    },
+    refetchInterval: ({ state }) => state.data?.againMs || (isLive && LIVE_INTERVAL_MS),
   });
   return data;
 }
