@@ -51,6 +51,7 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/log-columns.test.ts': 'no store',
+  'test/vault/log-texts.test.ts': 'no store',
   'test/vault/login-throttle.test.ts': 'no store',
   'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
   'test/ledger/fair-queue.test.ts': 'no store',

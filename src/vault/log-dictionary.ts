@@ -2,7 +2,7 @@
 import type { EntryKind } from '../store/log-columns.ts';
 
 /** Distinct kinds: about 20 for each agent that calls. */
-export const MAX_KINDS = 200_000;
+const MAX_KINDS = 200_000;
 /** WHY lower: entries are read again where others were dropped because there were too many kinds. */
 const MAX_KINDS_OF_OLDER = MAX_KINDS - 20_000;
 /** Distinct resources without an id. */

@@ -12,7 +12,7 @@ export class Selection {
   readonly glob: string | null;
   readonly #filter: AuditFilter;
   readonly #dictionary: LogDictionary;
-  /** By number. WHY made at once: a number that is given later is not one of a selected range. */
+  /** By number. A number that is given later is not one of the visited range. */
   readonly #kinds: Uint8Array;
   readonly #resources: Uint8Array;
   /** By number of the prefix. */

@@ -24,10 +24,10 @@ test('resources with ids are in memory however many there are, and other globs d
     if (seq % 4 === 0) return `${seq % 8 === 0 ? 'lease' : 'approval'}:${uuidOf(seq)}`;
     return seq % 4 === 1 ? `lease:${uuidOf(seq).toUpperCase()}` : 'prod/key';
   };
-  const { columns, visited, matched } = startLog(10_000, { toResource });
-  const length = 250_000;
+  const length = 220_000;
+  const texts = Array.from({ length: length + 1 }, (_, seq) => toResource(seq));
+  const { columns, visited, matched } = startLog(10_000, { toResource: (seq) => texts[seq] ?? '' });
   assert.equal(await columns.cover(1, length, FOREVER), 1);
-  const all = Array.from({ length }, (_, index) => index + 1);
   const beginning = '019d2e93-1994-7e10-8a5c-0000001';
   for (const [resource, expected] of Object.entries<RegExp>({
     [`lease:${uuidOf(160_000)}`]: new RegExp(`^lease:${uuidOf(160_000)}$`),
@@ -42,8 +42,10 @@ test('resources with ids are in memory however many there are, and other globs d
     '*-8?5*44': /-8.5.*44$/,
   })) {
     const found = await visited(1, length, 'asc', { ...ALL, resource });
-    const wanted = all.filter((seq) => expected.test(toResource(seq)));
-    assert.deepEqual([resource, found.length, found], [resource, wanted.length, wanted]);
+    const wanted = [...texts.keys()].filter((seq) => seq > 0 && expected.test(texts[seq] ?? ''));
+    assert.equal(found.length, wanted.length, resource);
+    const different = found.findIndex((seq, index) => seq !== wanted[index]);
+    assert.equal(different, -1, resource);
   }
   assert.equal(matched(), 0, 'no entry is matched in the database');
 });
