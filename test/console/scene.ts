@@ -29,7 +29,9 @@ const CREDENTIALS = {
 
 export async function buildScene(scope: Scope): Promise<Scene> {
   const clock = startTestClock(scope);
-  await clock.moveTo(START);
+  // WHY not relative: each minute then begins at the same time, however long the requests of the last one took.
+  const moveTo = (minutes: number) => clock.moveTo(new Date(Date.parse(START) + minutes * MINUTE_MS).toISOString());
+  await moveTo(0);
   const upstream = await startUpstream(scope, (_, response) => response.end('{"models":[]}'));
   const service = await startTestService(scope);
   const { admin } = service;
@@ -59,7 +61,7 @@ export async function buildScene(scope: Scope): Promise<Scene> {
       url: `https://127.0.0.1:${upstream.port}${path}`,
     });
   for (let minute = 0; minute < MINUTES; minute++) {
-    await clock.move(MINUTE_MS);
+    await moveTo(minute + 1);
     for (let times = 0; times < (minute * 7) % 4; times++) await use('/v1/models');
     if (minute % 3 === 0) await deploy.get('/api/v1/credentials/prod/db/password');
     if (minute % 10 === 4) await intern.get('/api/v1/credentials/prod/db/password');
@@ -70,9 +72,9 @@ export async function buildScene(scope: Scope): Promise<Scene> {
   void billing
     .post('/api/v1/use', { ...charge, body: 'charge=ch_42', purpose: 'refund order 42' })
     .catch(() => undefined);
-  while ((await admin.get('/api/v1/approvals?status=pending&limit=1')).body.meta.total === 0) await clock.move(0);
+  while ((await admin.get('/api/v1/approvals?status=pending&limit=1')).body.meta.total === 0) await moveTo(MINUTES);
   await admin.get('/api/v1/audit/checkpoint');
-  const now = new Date(Date.now() + MINUTE_MS);
-  await clock.moveTo(now.toISOString());
+  await moveTo(MINUTES + 1);
+  const now = new Date();
   return { service, token: await ana.enter(), now };
 }

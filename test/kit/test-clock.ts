@@ -10,8 +10,9 @@ import { prepareDatabases } from './stores.ts';
 
 export interface TestClock {
   /**
-   * Sets the clock forward, or back with a negative number. A service in this process sees it immediately; with a
-   * database it sees it in its next batch.
+   * Sets the clock forward, or back with a negative number, from the time that it would show if it had advanced since
+   * it was last set, as the clocks of a vault and of a database do. A service in this process sees it immediately; with
+   * a database it sees it in its next batch.
    */
   move(milliseconds: number): Promise<void>;
   /** Sets it to the timestamp. */
@@ -51,7 +52,7 @@ export function startTestClock(scope: Scope): TestClock {
     await Promise.all(databases.map(tell));
   };
   return {
-    move: (milliseconds) => set(Date.now() + milliseconds),
+    move: (milliseconds) => set(now() + aheadMs + milliseconds),
     moveTo: (timestamp) => set(Date.parse(timestamp)),
   };
 }
