@@ -21,7 +21,7 @@ test('the provider signs an operator in, who returns to the page that was asked 
   const { page } = await browser.open(t, at('/agents?q=bot'));
   await page.getByRole('button', { name: 'Sign in with Example ID' }).click();
   await page.getByRole('banner').getByText('ana', { exact: true }).waitFor();
-  assert.match(page.url(), /\/console\/agents\?q=bot$/);
+  await page.waitForURL(/\/console\/agents\?q=bot$/);
   const kept = await page.evaluate<string>('JSON.stringify({ ...sessionStorage })');
   assert.equal(kept, '{}');
 });
@@ -51,27 +51,21 @@ test('a code from the command signs in once, and is in the address no longer', a
   await page.getByRole('banner').getByText('bea', { exact: true }).waitFor();
   assert.equal(page.url().includes(code), false);
   const second = await browser.open(t, at(`/#handoff=${code}`));
+  // The browser reports the status of the used code.
+  const isReported = second.expectReport(/^console: .* 401 /);
   await second.page.getByRole('button', accept).click();
   await second.page.getByRole('alert').getByText('AUTH_FAILED').waitFor();
-  // The browser reports the status of the used code.
-  assert.ok(
-    second.reports.every((line) => / 401 /.test(line)),
-    second.reports.join('\n'),
-  );
-  second.reports.length = 0;
+  await isReported();
 });
 
 test('the token of an agent opens no session of a browser', async (t) => {
   const agent = await service.agent('bot');
   const opened = await browser.open(t, at('/'));
+  const isReported = opened.expectReport(/^console: .* 403 /);
   await opened.page.getByLabel('Token').fill(agent.token);
   await opened.page.keyboard.press('Enter');
   await opened.page.getByRole('alert').getByText('ACCESS_DENIED').waitFor();
-  assert.ok(
-    opened.reports.every((line) => / 403 /.test(line)),
-    opened.reports.join('\n'),
-  );
-  opened.reports.length = 0;
+  await isReported();
   await signIn(opened, service.adminToken);
 });
 

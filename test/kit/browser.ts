@@ -6,7 +6,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+  type Request,
+} from 'playwright-core';
 import { type Scope, temporaryDirectory } from './directory.ts';
 import { until } from './processes.ts';
 
@@ -31,8 +38,13 @@ export interface TestBrowser {
 
 export interface TestPage {
   readonly page: Page;
-  /** What the page reported since it was opened. A test that expects a report removes it. */
-  readonly reports: string[];
+  /** What the page reported since it was opened, without what was expected. */
+  readonly reports: readonly string[];
+  /**
+   * From now on a report that matches is expected. The result waits for the first one; the browser may report after the
+   * page shows the consequence, so that a test calls it before the action.
+   */
+  expectReport(pattern: RegExp): () => Promise<void>;
 }
 
 export async function startBrowser(scope: Scope): Promise<TestBrowser> {
@@ -124,23 +136,39 @@ async function openPage(
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options });
   scope.after(() => context.close());
   const reports: string[] = [];
-  await context.exposeFunction('reportViolation', (text: string) => void reports.push(text));
+  const expected: { readonly pattern: RegExp; count: number }[] = [];
+  const report = (text: string): void => {
+    const match = expected.find(({ pattern }) => pattern.test(text));
+    if (match === undefined) reports.push(text);
+    else match.count += 1;
+  };
+  await context.exposeFunction('reportViolation', report);
   await context.addInitScript({ content: REPORT_VIOLATIONS });
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);
   page.on('console', (message) => {
     const { url } = message.location();
     if (/status of 404/.test(message.text()) && OPTIONAL_ROUTES.test(url)) return;
-    if (['error', 'warning'].includes(message.type())) reports.push(`console: ${message.text()} ${url}`);
+    if (['error', 'warning'].includes(message.type())) report(`console: ${message.text()} ${url}`);
   });
-  page.on('pageerror', (error) => void reports.push(`uncaught: ${error.message}`));
+  page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
   scope.after(() => assert.deepEqual(reports, []));
   await page.goto(address);
-  return { page, reports };
+  const expectReport = (pattern: RegExp) => {
+    const own = { pattern, count: 0 };
+    expected.push(own);
+    return () =>
+      until(
+        () => own.count > 0,
+        TIMEOUT_MS,
+        () => `no report matches ${pattern}: ${reports.join('\n')}`,
+      );
+  };
+  return { page, reports, expectReport };
 }
 
 /** Signs in with a token on the sign-in page, and waits for the navigation. */
-export async function signIn({ page }: TestPage, token: string): Promise<void> {
+export async function signIn({ page }: Pick<TestPage, 'page'>, token: string): Promise<void> {
   await page.getByLabel('Token').fill(token);
   await page.keyboard.press('Enter');
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
@@ -174,4 +202,29 @@ export async function untilSeen(text: Locator): Promise<void> {
     TIMEOUT_MS,
     () => 'the text is not in sight',
   );
+}
+
+/** The page's requests whose address matches. */
+export function watchRequests(page: Page, pattern: RegExp) {
+  const underWay = new Set<Request>();
+  let started = 0;
+  page.on('request', (request) => {
+    if (!pattern.test(request.url())) return;
+    started += 1;
+    underWay.add(request);
+  });
+  for (const name of ['requestfinished', 'requestfailed'] as const) {
+    page.on(name as 'requestfinished', (request) => void underWay.delete(request));
+  }
+  return {
+    /** Since the watch began. */
+    started: (): number => started,
+    /** Waits until none is under way. */
+    idle: (): Promise<void> =>
+      until(
+        () => underWay.size === 0,
+        TIMEOUT_MS,
+        () => `under way: ${[...underWay].map((request) => request.url()).join(' ')}`,
+      ),
+  };
 }
