@@ -4,6 +4,12 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
+/** Until the page has read what it shows. */
+export async function settle(page: Page): Promise<void> {
+  const unread = page.locator('.loading, [aria-busy="true"], .placeholder').first();
+  await unread.waitFor({ state: 'detached' });
+}
+
 /** The rules that the page violates, each with its elements. */
 export async function violationsOf(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);

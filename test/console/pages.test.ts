@@ -6,7 +6,7 @@ import { after, type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signIn, startBrowser } from '../kit/browser.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { violationsOf } from './accessibility.ts';
+import { settle, violationsOf } from './accessibility.ts';
 import { takePicture } from './pictures.ts';
 import { buildScene } from './scene.ts';
 
@@ -21,14 +21,10 @@ const TOO_WIDE = `(() => {
   const scrolls = [document.documentElement, document.querySelector('main')].some((each) => each.scrollWidth > innerWidth);
   const beyond = (element) => element !== null && element.getBoundingClientRect().right > innerWidth;
   const found = [...document.querySelectorAll('body *')].filter((each) => beyond(each) && !beyond(each.parentElement));
-  return scrolls ? found.map(({ tagName, className }) => tagName + '.' + className) : [];
+  if (!scrolls) return [];
+  // What scrolls without an element beyond the edge, such as an overflow, has no name.
+  return found.length === 0 ? ['scrolls'] : found.map(({ tagName, className }) => tagName + '.' + className);
 })()`;
-
-/** Until the page has read what it shows. */
-async function settle(page: Page): Promise<void> {
-  const unread = page.locator('.loading, [aria-busy="true"], .placeholder').first();
-  await unread.waitFor({ state: 'detached' });
-}
 
 interface Place {
   /** Of the heading of the page. */

@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signIn, startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
-import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
-import { violationsOf } from './accessibility.ts';
+import { settle, violationsOf } from './accessibility.ts';
 
 const service = await startTestService({ after });
 const browser = await startBrowser({ after });
@@ -37,15 +36,15 @@ test('a token signs in, stays out of storage and address, and its cookie ends wi
 });
 
 test('a wrong token is rejected with a code and a request id', async (t) => {
-  const { page, reports } = await browser.open(t, at('/'));
+  const { page, expectReport } = await browser.open(t, at('/'));
+  // The browser reports the status, too.
+  const isReported = expectReport(/^console: .* 401 /);
   await page.getByLabel('Token').fill('lha_wrong');
   await page.getByRole('button', { name: 'Sign in with the token' }).click();
   const alert = page.getByRole('alert');
   await alert.waitFor();
   assert.match(await alert.innerText(), /UNAUTHENTICATED[\s\S]*Request/);
-  // The browser reports the status, too.
-  assert.match(reports.join('\n'), /^console: .* 401 .*$/);
-  reports.length = 0;
+  await isReported();
 });
 
 test('everything is reached by the keyboard alone', async (t) => {
@@ -53,7 +52,7 @@ test('everything is reached by the keyboard alone', async (t) => {
   const { page } = opened;
   await signIn(opened, service.adminToken);
   await page.getByRole('heading', { name: 'Log' }).waitFor();
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Log');
+  await untilTrue(page, `document.activeElement.textContent === 'Log'`);
   const stops: string[] = [];
   while (stops.length < 30 && stops.at(-1) !== 'Skip to the content') {
     await page.keyboard.press('Shift+Tab');
@@ -61,14 +60,14 @@ test('everything is reached by the keyboard alone', async (t) => {
   }
   assert.ok(['Log', 'Now', 'Sign out'].every((name) => stops.includes(name)));
   await page.keyboard.press('Enter');
-  assert.equal(await page.evaluate('document.activeElement.id'), 'main');
+  await untilTrue(page, `document.activeElement.id === 'main'`);
   await page.keyboard.press('/');
   await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
   await page.keyboard.type('settings');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
-  assert.equal(new URL(page.url()).pathname, '/console/settings');
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Settings');
+  await page.waitForURL(({ pathname }) => pathname === '/console/settings');
+  await untilTrue(page, `document.activeElement.textContent === 'Settings'`);
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
   await page.keyboard.type('sign out');
@@ -79,29 +78,29 @@ test('everything is reached by the keyboard alone', async (t) => {
 test('an operator is named with its roles, and returns to the same page after its session has ended', async (t) => {
   const operator = await addOperator(service, 'ana', ['viewer', 'approver']);
   const opened = await browser.open(t, at('/log?result=denied'));
-  const { page, reports } = opened;
+  const { page, expectReport } = opened;
   await signIn(opened, operator.token);
   assert.match(await page.getByRole('banner').innerText(), /ana viewer, approver/);
   await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  const isReported = expectReport(/^console: .* 401 /);
   await operator.delete('/auth/session');
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('Your session has ended.').waitFor();
   await signIn(opened, await operator.enter());
   await page.getByRole('heading', { name: 'Log' }).waitFor();
-  assert.equal(new URL(page.url()).search, '?result=denied');
+  await page.waitForURL(({ search }) => search === '?result=denied');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
   // The browser reports the status of the ended session.
-  assert.ok(reports.length > 0 && reports.every((line) => / 401 /.test(line)));
-  reports.length = 0;
+  await isReported();
 });
 
 test('the policy stops markup from text, and the page reports it', async (t) => {
-  const { page, reports } = await browser.open(t, at('/'));
+  const { page, expectReport } = await browser.open(t, at('/'));
+  const isReported = expectReport(/^violation of require-trusted-types-for/);
+  expectReport(/^console: .*TrustedHTML/);
   await assert.rejects(page.evaluate(`document.body.innerHTML = '<b>text</b>'`), /TrustedHTML/);
-  const isReported = () => reports.some((line) => /violation of require-trusted-types-for/.test(line));
-  await until(isReported, 120_000, () => reports.join('\n'));
-  reports.length = 0;
+  await isReported();
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
@@ -114,6 +113,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Log', 'Settings']) {
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
       await page.getByRole('heading', { name, level: 1 }).waitFor();
+      await settle(page);
       assert.deepEqual(await violationsOf(page), [], name);
     }
     await page.keyboard.press('Control+k');

@@ -54,8 +54,10 @@ export function CredentialTree(props: Props) {
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
     const { currentTarget, target } = event;
     if (!(target instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const items = [...currentTarget.querySelectorAll<HTMLElement>('[role="treeitem"]')];
+    const items = [...currentTarget.querySelectorAll<HTMLElement>('[role="treeitem"][data-key]')];
     const index = items.indexOf(target);
+    // A button of an error has keys of its own.
+    if (index < 0 && target !== currentTarget) return;
     const next = targetOf(event.key, items, index);
     if (next === 'expand' || next === 'collapse') setExpanded(target.dataset['path'] ?? '', next === 'expand');
     else if (next === 'select') target.querySelector<HTMLElement>(':scope > .tree-label')?.click();
@@ -132,8 +134,18 @@ function Level({ prefix, level }: LevelProps) {
     getNextPageParam: ({ next }) => next,
   });
   if (tree === null) return null;
-  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
-  if (isPending) return <Loading what={prefix === '' ? 'the tree' : prefix} />;
+  if (error !== null || isPending) {
+    // WHY an item, which no key reaches: a tree may contain nothing else.
+    return (
+      <div role="treeitem" aria-level={level} aria-selected={false} aria-busy={isPending} tabIndex={-1}>
+        {isPending ? (
+          <Loading what={prefix === '' ? 'the tree' : prefix} />
+        ) : (
+          <ErrorPanel error={error} onRetry={() => void refetch()} />
+        )}
+      </div>
+    );
+  }
   const entries = data.pages.flatMap((page) => page.entries);
   const moreKey = `more:${prefix}`;
   return (
