@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { signIn, startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, watchRequests } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
@@ -98,6 +98,7 @@ test('a denial appears with its reason, and leads to the simulator with the same
   await row.waitFor();
   assert.match(await row.innerText(), /no policy/i);
   await row.getByRole('link', { name: 'Explain why curious-bot was denied prod/db' }).click();
+  await page.waitForURL(/\/access\?.*path=/);
   const { pathname, searchParams } = new URL(page.url());
   assert.deepEqual(
     [pathname, ...['for', 'action', 'path'].map((name) => searchParams.get(name))],
@@ -133,19 +134,16 @@ test('a hidden page reads nothing', async (t) => {
   const { page } = opened;
   await signIn(opened, service.adminToken);
   await page.getByRole('region', { name: 'Denials' }).waitFor();
-  let reads = 0;
-  page.on('request', (request) => {
-    if (request.url().includes('/api/')) reads += 1;
-  });
+  const reads = watchRequests(page, /\/api\//);
   const setVisibility = (state: string): Promise<unknown> =>
     page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
       document.dispatchEvent(new Event('visibilitychange'))`);
   await page.waitForRequest(/audit\?after=/);
   await setVisibility('hidden');
-  await page.waitForTimeout(200);
-  reads = 0;
+  await reads.idle();
+  const before = reads.started();
   await page.waitForTimeout(1500);
-  assert.equal(reads, 0);
+  assert.equal(reads.started(), before);
   await setVisibility('visible');
   await page.waitForRequest(/audit\?after=/);
 });
