@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { signIn, startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
@@ -62,12 +62,12 @@ test('a cell has its reasons on hover and focus, moves by arrows, and opens the 
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
-  assert.match(await page.evaluate('document.activeElement.textContent'), /^deployer on prod\/db/);
+  await untilTrue(page, `document.activeElement.textContent.startsWith('deployer on prod/db')`);
   await page.keyboard.press('Escape');
   await reasons.waitFor({ state: 'detached' });
   await page.keyboard.press('s');
   await page.getByRole('region', { name: 'Decision' }).getByText('denied').waitFor();
-  assert.match(page.url(), /for=deployer&path=prod%2Fdb&action=store/);
+  await page.waitForURL(/for=deployer&path=prod%2Fdb&action=store/);
   await page.getByLabel('Action').selectOption('use');
   await page.getByRole('button', { name: 'Simulate' }).click();
   await page.getByText('the credential has no targets', { exact: true }).waitFor();
@@ -149,7 +149,7 @@ test('the matrix of 100,000 paths and many agents has pages in the address, in t
   await page.getByText('agents 11–11 of 11').waitFor();
   await page.getByRole('button', { name: 'Next paths' }).click();
   await page.getByText('paths 51–100 of 100,000').waitFor();
-  assert.match(page.url(), /agents_from=10&paths_from=50/);
+  await page.waitForURL(/agents_from=10&paths_from=50/);
   await page.goto(at('?prefix=many&paths_from=99950'));
   await page.getByText('paths 99,951–100,000 of 100,000').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Next paths' }).isDisabled(), true);

@@ -48,7 +48,7 @@ test('a filter without entries teaches the next step, and an address with filter
   await page.keyboard.press('Enter');
   await page.getByText('1 entry', { exact: true }).first().waitFor();
   assert.equal(await page.evaluate('document.activeElement.value'), 'service.start', 'the focus stays in the filter');
-  assert.match(page.url(), /\?event_type=service\.start$/);
+  await page.waitForURL(/\?event_type=service\.start$/);
   const grid = page.getByRole('grid');
   await grid.getByRole('row').nth(1).waitFor();
   assert.equal(await grid.getByRole('row').count(), 2);
@@ -56,7 +56,7 @@ test('a filter without entries teaches the next step, and an address with filter
   await page.keyboard.press('Enter');
   const panel = page.getByRole('complementary');
   await panel.getByText('service.start').waitFor();
-  assert.match(page.url(), /entry=1\b/);
+  await page.waitForURL(/entry=1\b/);
   await panel.getByRole('button', { name: 'Make the receipt' }).click();
   await panel.getByRole('button', { name: 'Save the receipt' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
@@ -80,7 +80,7 @@ test('the live log shows a new entry, and an export has every entry of the filte
   await signIn(opened, service.adminToken);
   await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
   await page.getByLabel('Live').check();
-  assert.match(page.url(), /tail=on/);
+  await page.waitForURL(/tail=on/);
   await service.admin.post('/api/v1/credentials', { path: 'prod/new', value: 'secret-value' });
   await page.getByRole('grid').getByText('prod/new').waitFor();
   // Without File System Access the file is gathered and downloaded.
@@ -136,10 +136,10 @@ test('the numbers of the facets are filters, all of them in sight at 360 pixels'
   const group = page.getByRole('group', { name: 'Event' });
   const facet = group.getByRole('button', { name: /^service\.start 1$/ });
   await facet.click();
-  assert.match(page.url(), /event_type=service\.start/);
+  await page.waitForURL(/event_type=service\.start/);
   await page.getByText('1 entry').first().waitFor();
   await group.getByRole('button', { name: /^service\.start 1$/, pressed: true }).click();
-  assert.doesNotMatch(page.url(), /event_type/);
+  await page.waitForURL(({ href }) => !href.includes('event_type'));
   await page.setViewportSize({ width: 360, height: 740 });
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
   const widest = Math.max(...(await Promise.all((await page.locator('.facet').all()).map(rightEdgeOf))));
