@@ -175,7 +175,13 @@ test('repeated codes are throttled by address, and codes are charged to the budg
   assertRejected(await operator.post(`${AUTH}/handoff`), 'RATE_LIMITED');
   const redeem = () => own.anonymous.post(`${AUTH}/handoff/redeem`, { code });
   assert.equal((await redeem()).status, 200);
-  const answers = await Promise.all(Array.from({ length: 320 }, redeem));
-  assert.ok(answers.some(({ status }) => status === 429));
-  assert.ok(answers.filter(({ status }) => status === 401).length >= 300);
+  // More tries are allowed as time passes, so that the number before the first rejection depends on the machine.
+  const statuses: number[] = [];
+  const startedAt = performance.now();
+  while (!statuses.includes(429)) {
+    for (const { status } of await Promise.all(Array.from({ length: 80 }, redeem))) statuses.push(status);
+  }
+  assert.deepEqual([...new Set(statuses)].sort(), [401, 429]);
+  const tried = statuses.filter((status) => status === 401).length;
+  assert.ok(tried >= 300 && tried <= 301 + (performance.now() - startedAt) / 100, `${tried} tries`);
 });
