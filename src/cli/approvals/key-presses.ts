@@ -15,13 +15,14 @@ interface RawInput {
 export class KeyPresses implements Disposable {
   readonly #terminal: Terminal;
   readonly #input: RawInput;
+  readonly #quiet: () => Promise<unknown>;
   #chunks = 0;
   /** Called with a key that counts. */
   #press: ((key: string) => void) | null = null;
   readonly #interrupt = new AbortController();
 
-  /** @throws UsageError without a terminal */
-  constructor(terminal: Terminal) {
+  /** `quiet` is replaced by tests. @throws UsageError without a terminal */
+  constructor(terminal: Terminal, quiet: () => Promise<unknown> = () => sleep(QUIET_MS)) {
     const { stdin } = terminal;
     if (!isInteractive(terminal) || !('setRawMode' in stdin)) {
       throw new UsageError(
@@ -31,6 +32,7 @@ export class KeyPresses implements Disposable {
     }
     this.#terminal = terminal;
     this.#input = stdin as unknown as RawInput;
+    this.#quiet = quiet;
     this.#begin();
   }
 
@@ -81,7 +83,7 @@ export class KeyPresses implements Disposable {
     await this.#write(text);
     for (let seen = -1; seen !== this.#chunks; ) {
       seen = this.#chunks;
-      await sleep(QUIET_MS);
+      await this.#quiet();
       // WHY: after a stall the timer ends before the input of that time is read.
       await immediate();
     }
