@@ -12,7 +12,7 @@ import { createClient } from '../kit/client.ts';
 import { ENTRY_COLUMNS, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { violationsOf } from './accessibility.ts';
+import { settle, violationsOf } from './accessibility.ts';
 
 const ROWS = 100_000;
 const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>';
@@ -72,6 +72,31 @@ test('verification of an intact log shows its chain', async (t) => {
   await page.getByText('The chain is intact').waitFor();
   await page.getByRole('img', { name: /without a break/ }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
+});
+
+test('verification shows its progress until it ends', async (t) => {
+  const opened = await browser.open(t, at(''));
+  const { page } = opened;
+  const { promise: isShown, resolve: release } = Promise.withResolvers<void>();
+  await page.route(/\/audit\/verify$/, (route) => isShown.then(() => route.continue()));
+  let checked = 12_345;
+  await page.route(/\/audit\/verify\/progress$/, (route) => {
+    const data = { running: true, entries_checked: checked, entries_total: 9_000_000, started_at: null };
+    return route.fulfill({ json: { data } });
+  });
+  await signIn(opened, service.adminToken);
+  await page.getByRole('button', { name: 'Verify', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('12,345 of 9,000,000 entries').waitFor();
+  const bar = dialog.getByRole('progressbar', { name: 'Progress of the verification' });
+  assert.equal(await bar.getAttribute('max'), '9000000');
+  assert.deepEqual(await violationsOf(page), []);
+  // Read again as long as the verification runs.
+  checked = 37_035;
+  await dialog.getByText('37,035 of 9,000,000 entries').waitFor();
+  release();
+  await dialog.getByText('The chain is intact').waitFor();
+  assert.equal(await bar.count(), 0);
 });
 
 test('the live log shows a new entry, and an export has every entry of the filter', async (t) => {
@@ -226,6 +251,22 @@ test('100,000 rows scroll to their end, draw only those in sight, and hostile na
   const frames = await page.evaluate<number>(SCROLL);
   t.diagnostic(`${frames.toFixed(1)} frames/s`);
   assert.deepEqual(await violationsOf(page), []);
+});
+
+test('with 100,000 entries the page Now has the newest ones, and hostile names are text', async (t) => {
+  const opened = await browser.open(t, `${service.address}/console/now`);
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const rowsOf = (name: string) => page.getByRole('region', { name }).getByRole('listitem');
+  await rowsOf('Denials').first().getByText(HOSTILE).waitFor();
+  await rowsOf('Uses and retrievals').nth(7).waitFor();
+  assert.deepEqual([await rowsOf('Uses and retrievals').count(), await rowsOf('Denials').count()], [8, 8]);
+  assert.match(await rowsOf('Uses and retrievals').first().innerText(), /agent-9 retrieved prod\/key99999/);
+  assert.equal(await page.locator('img:not([role]), script:not([src])').count(), 0);
+  await settle(page);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });
 
 /** Scrolls for two seconds through a large part of the list; the value is the frames of one second. */

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { startTestService } from '../kit/service.ts';
-import { violationsOf } from './accessibility.ts';
+import { settle, violationsOf } from './accessibility.ts';
 
 const ROWS = 100_000;
 const HOSTILE = '<b>\u202e</b>'.repeat(40);
@@ -29,6 +29,14 @@ async function serveRows(page: Page, path: string, total: number, rowOf: (index:
     },
   );
 }
+
+const { body } = await service.admin.post('/api/v1/policies', {
+  name: 'model',
+  principal: 'agent:*',
+  resources: Array.from({ length: 30 }, (_, index) => `${String(index).repeat(60)}/*`),
+  actions: ['retrieve'],
+});
+const policy: object = body.data;
 
 const approvalAt = (index: number, status: string) => ({
   approval_id: `019d2e93-1994-7e10-8a5c-${String(index).padStart(12, '0')}`,
@@ -64,6 +72,12 @@ const LISTS = [
     at: '/agents',
     rowOf: (index: number) => ({ name: `agent-${index}`, description: HOSTILE, public_key: KEY, registered_at: AT }),
     last: `agent-${ROWS - 1}`,
+  },
+  {
+    path: 'policies',
+    at: '/access?view=policies',
+    rowOf: (index: number) => ({ ...policy, name: `policy-${index}` }),
+    last: `policy-${ROWS - 1}`,
   },
   {
     path: 'operators',
@@ -121,4 +135,32 @@ test('of 1,000 requests that wait, the newest are cards, and each can be reached
   await cards.nth(39).waitFor();
   assert.equal(await page.locator('article b').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
+});
+
+test('with 100,000 leases and requests that wait, the page Now has their numbers and the newest of them', async (t) => {
+  const opened = await browser.open(t, `${service.address}/console/now`);
+  const { page } = opened;
+  await serveRows(page, 'approvals', ROWS, (index) => approvalAt(index, 'pending'));
+  await serveRows(page, 'leases', ROWS, (index) => ({
+    lease_id: `lease-${index}`,
+    agent_name: `agent-${index}`,
+    path: `prod/${'wide'.repeat(60)}${index}`,
+    version: 1,
+    policy_name: 'model',
+    issued_at: AT,
+    expires_at: '2099-01-01T00:00:00.000Z',
+    revoked_at: null,
+    status: 'active',
+  }));
+  await signIn(opened, service.adminToken);
+  for (const name of ['Waits for approval', 'Active leases']) {
+    const section = page.getByRole('region', { name });
+    await section.getByRole('heading', { name: `${name} (100,000)` }).waitFor();
+    const shown = await section.getByRole('listitem').count();
+    assert.ok(shown > 0 && shown <= 8, `${shown} rows of ${name}`);
+  }
+  await settle(page);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });

@@ -6,6 +6,7 @@ import { after, type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signIn, startBrowser } from '../kit/browser.ts';
 import { executeSql } from '../kit/direct-db.ts';
+import { invite, toLocalhost } from '../kit/sign-in.ts';
 import { settle, violationsOf } from './accessibility.ts';
 import { takePicture } from './pictures.ts';
 import { buildScene } from './scene.ts';
@@ -14,6 +15,7 @@ const { service, token, now } = await buildScene({ after });
 const browser = await startBrowser({ after });
 const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 800 };
+const LOOK = { timezoneId: 'UTC', viewport: WIDE, reducedMotion: 'reduce' } as const;
 const ALTERED = 168;
 
 /** What makes the window or its main part scroll sideways: the outermost elements that reach beyond it. */
@@ -32,7 +34,7 @@ interface Place {
   readonly address: string;
   readonly picture?: string;
   /** The button that opens a dialog. */
-  readonly button?: string;
+  readonly button?: string | RegExp;
 }
 
 const DENIED = 'view=simulator&for=intern-bot&action=retrieve&path=prod/db/password';
@@ -42,18 +44,29 @@ const PLACES: readonly Place[] = [
   { title: 'Access', address: '/access', picture: 'access' },
   { title: 'Access', address: `/access?${DENIED}`, picture: 'simulator' },
   { title: 'Access', address: '/access?view=policies', button: 'New policy' },
+  { title: 'Access', address: '/access?view=policies&policy=billing-asks' },
+  { title: 'Approvals', address: '/approvals?view=history' },
+  { title: 'Approvals', address: '/approvals?view=grants' },
   { title: 'Credentials', address: '/credentials?path=prod/db/password', picture: 'credentials' },
   { title: 'Credentials', address: '/credentials', button: 'Store a credential' },
+  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: 'Reveal …' },
+  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete …$/ },
+  { title: 'Credentials', address: '/credentials?path=stripe/key', button: 'Edit targets …' },
   { title: 'Agents', address: '/agents?agent=deploy-bot', picture: 'agents' },
   { title: 'Agents', address: '/agents', button: 'Register an agent' },
+  { title: 'Agents', address: '/agents', button: 'Panic: end everything' },
+  { title: 'Agents', address: '/agents?agent=deploy-bot', button: /^Panic$/ },
   { title: 'Log', address: '/log?entry=40', picture: 'log' },
   { title: 'Settings', address: '/settings', picture: 'settings' },
+  { title: 'Settings', address: '/settings?section=sign-in' },
+  { title: 'Settings', address: '/settings?section=keys' },
+  { title: 'Settings', address: '/settings?section=backups' },
+  { title: 'Settings', address: '/settings?section=about' },
 ];
 const SCHEMES = ['light', 'dark'] as const;
 
 async function openSignedIn(t: TestContext): Promise<Page> {
-  const options = { timezoneId: 'UTC', viewport: WIDE, reducedMotion: 'reduce' } as const;
-  const opened = await browser.open(t, `${service.address}/console/`, options);
+  const opened = await browser.open(t, `${service.address}/console/`, LOOK);
   await opened.page.clock.setFixedTime(now);
   await signIn(opened, token);
   return opened.page;
@@ -87,6 +100,20 @@ test('every page and dialog with data, in both themes and in a narrow window', a
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
   await examine(page, 'palette');
+});
+
+test('the pages before a session, in both themes and in a narrow window', async (t) => {
+  const address = toLocalhost(service.address);
+  const code = await invite(service, 'newcomer');
+  const { page } = await browser.open(t, `${address}/console/enrol#${code}`, LOOK);
+  await page.getByLabel('Name of this passkey').waitFor();
+  await examine(page, 'enrol');
+  await page.goto(`${address}/console/enrol`);
+  await page.getByText('The address has no code').waitFor();
+  await examine(page, 'enrol without a code');
+  await page.goto(`${address}/console/callback?code=unknown&state=unknown`);
+  await page.getByRole('alert').waitFor();
+  await examine(page, 'callback');
 });
 
 test('the verification of an altered log', async (t) => {
