@@ -244,6 +244,9 @@ test('the tree is accessible while a level is read and when that fails, and Ente
   const isReported = expectReport(/^console: .* 500 .*\/tree\?/);
   await signIn(opened, service.adminToken);
   const tree = page.getByRole('tree');
+  // The item has its name before its text appears.
+  await tree.getByRole('treeitem', { name: 'Loading the tree' }).waitFor({ state: 'attached' });
+  assert.deepEqual(await violationsOf(page), []);
   await tree.getByText('Loading the tree').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   fail();

@@ -135,14 +135,18 @@ function Level({ prefix, level }: LevelProps) {
   });
   if (tree === null) return null;
   if (error !== null || isPending) {
-    // WHY an item, which no key reaches: a tree may contain nothing else.
+    const what = prefix === '' ? 'the tree' : prefix;
+    // WHY an item, which no key reaches: a tree may contain nothing else. WHY a label: the text appears after a moment.
     return (
-      <div role="treeitem" aria-level={level} aria-selected={false} aria-busy={isPending} tabIndex={-1}>
-        {isPending ? (
-          <Loading what={prefix === '' ? 'the tree' : prefix} />
-        ) : (
-          <ErrorPanel error={error} onRetry={() => void refetch()} />
-        )}
+      <div
+        role="treeitem"
+        aria-level={level}
+        aria-selected={false}
+        aria-busy={isPending}
+        aria-label={isPending ? `Loading ${what}` : undefined}
+        tabIndex={-1}
+      >
+        {isPending ? <Loading what={what} /> : <ErrorPanel error={error} onRetry={() => void refetch()} />}
       </div>
     );
   }
