@@ -1,7 +1,7 @@
 /**
  * Posts what becomes of approvals to a webhook, signed and one at a time. It never delays a request: a receiver that
- * does not respond is tried again with longer pauses, and the queue is bounded. A message that fails goes behind those of
- * other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
+ * does not respond is tried again with longer pauses, and the queue is bounded. A message that fails goes behind those
+ * of other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalId } from '../core/approval.ts';

@@ -175,7 +175,8 @@ function digestOf(call: UseCall, bodySha256: string): string {
 
 /**
  * What a retry sends with other values, and what does not change what a request does: the client, what it accepts,
- * caches, traces and the ids of tries. `Sec-WebSocket-Protocol` is not among them: it may choose what a connection does.
+ * caches, traces and the ids of tries. `Sec-WebSocket-Protocol` is not among them: it may choose what a connection
+ * does.
  */
 const VOLATILE =
   /^(?:user-agent|accept|accept-(?:charset|encoding|language)|cache-control|pragma|date|dnt|priority|origin|referer|sec-(?:ch-ua.*|fetch-(?:dest|mode|site|user)|gpc|websocket-(?:key|version))|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;

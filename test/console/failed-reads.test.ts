@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
 import { signIn, startBrowser, type TestPage } from '../kit/browser.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
@@ -12,26 +11,23 @@ const browser = await startBrowser({ after });
 const at = (path: string): string => `${service.address}/console/${path}`;
 const FAILURE = { error: { code: 'INTERNAL_ERROR', message: 'The service failed.' } };
 
-async function fail(page: Page, address: RegExp): Promise<void> {
+/** The result waits until the browser has reported a failed request. */
+async function fail({ page, expectReport }: TestPage, address: RegExp): Promise<() => Promise<void>> {
+  const isReported = expectReport(/ 500 /);
   await page.route(address, (route) => route.fulfill({ status: 500, json: FAILURE }));
-}
-
-/** The browser reports each failed request. */
-function expectFailures({ reports }: TestPage, pattern: RegExp): void {
-  assert.ok(reports.length > 0 && reports.every((line) => pattern.test(line)), reports.join('\n'));
-  reports.length = 0;
+  return isReported;
 }
 
 test('a failed search for what needs attention is not an all-clear', async (t) => {
   const opened = await browser.open(t, at('now'));
   const { page } = opened;
-  await fail(page, /\/api\/v1\/attention$/);
+  const isReported = await fail(opened, /\/api\/v1\/attention$/);
   await signIn(opened, service.adminToken);
   const section = page.getByRole('region', { name: 'Needs attention' });
   await section.getByRole('alert').getByText('The service failed.').waitFor();
   assert.equal(await page.getByText('Nothing needs attention.').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
-  expectFailures(opened, / 500 /);
+  await isReported();
 });
 
 test('an all-clear ends when a later read fails', async (t) => {
@@ -40,10 +36,10 @@ test('an all-clear ends when a later read fails', async (t) => {
   await signIn(opened, service.adminToken);
   const section = page.getByRole('region', { name: 'Denials' });
   await section.getByText('Nothing was denied.').waitFor();
-  await fail(page, /\/api\/v1\/audit\?/);
+  const isReported = await fail(opened, /\/api\/v1\/audit\?/);
   await section.getByRole('alert').waitFor();
   assert.equal(await section.getByText('Nothing was denied.').count(), 0);
-  expectFailures(opened, / 500 /);
+  await isReported();
 });
 
 for (const { page: name, address, read, count } of [
@@ -54,12 +50,12 @@ for (const { page: name, address, read, count } of [
   test(`a ${name} that cannot be read has no count`, async (t) => {
     const opened = await browser.open(t, at(address));
     const { page } = opened;
-    await fail(page, read);
+    const isReported = await fail(opened, read);
     await signIn(opened, service.adminToken);
     await page.getByRole('alert').getByText('The service failed.').waitFor();
     assert.equal(await page.getByText(count).count(), 0);
     assert.deepEqual(await violationsOf(page), []);
-    expectFailures(opened, / 500 /);
+    await isReported();
   });
 }
 
@@ -68,6 +64,7 @@ test('a service that does not answer has one message', async (t) => {
   const { page } = opened;
   await signIn(opened, service.adminToken);
   await page.getByText('Nothing was denied.').waitFor();
+  const isReported = opened.expectReport(/ERR_FAILED/);
   await page.route(/\/(?:api|auth)\/|\/health/, (route) => route.abort());
   await page.getByText('The service does not answer.').waitFor();
   for (const name of ['Waits for approval', 'Denials', 'Uses and retrievals', 'Active leases']) {
@@ -77,5 +74,5 @@ test('a service that does not answer has one message', async (t) => {
   assert.equal(await page.locator('.notice.danger').count(), 1);
   assert.equal(await page.getByText('Nothing was denied.').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
-  expectFailures(opened, /ERR_FAILED/);
+  await isReported();
 });

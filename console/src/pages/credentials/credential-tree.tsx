@@ -56,7 +56,7 @@ export function CredentialTree(props: Props) {
     if (!(target instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.altKey) return;
     const items = [...currentTarget.querySelectorAll<HTMLElement>('[role="treeitem"][data-key]')];
     const index = items.indexOf(target);
-    // A button of an error has keys of its own.
+    // A button of an error has separate keys.
     if (index < 0 && target !== currentTarget) return;
     const next = targetOf(event.key, items, index);
     if (next === 'expand' || next === 'collapse') setExpanded(target.dataset['path'] ?? '', next === 'expand');
