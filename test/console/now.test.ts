@@ -2,11 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-<<<<<<< HEAD
-import { signIn, startBrowser, watchRequests } from '../kit/browser.ts';
-=======
-import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
->>>>>>> 9f12204d (tests: ask the page whether it has read the first steps)
+import { signIn, startBrowser, untilTrue, watchRequests } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
