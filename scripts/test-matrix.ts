@@ -46,6 +46,7 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/matrix.test.ts': 'who may call what, which core decides',
   'test/spec/names.test.ts': 'the grammar of names, rejected before the store is read',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
+  'test/spec/restored-rows.test.ts': 'MACs of rows; test/spec/random-tampering.test.ts alters rows there',
   'test/spec/product.test.ts': 'starting, stopping and the files of the data directory, as test/server',
   'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is read',
   'test/spec/verification.test.ts':
@@ -77,6 +78,7 @@ const SCALED = [
   'test/cli/run-ignored-signals.test.ts',
   'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
+  'test/cluster/approvals.test.ts',
   'test/cluster/checkpoint-races.test.ts',
   'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',

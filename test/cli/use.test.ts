@@ -94,7 +94,7 @@ test('headers are sent, and a body from an argument, a file or standard input', 
   const { headers } = upstream.requests.at(-1) ?? assert.fail();
   assert.deepEqual([headers['x-one'], headers['content-type']], ['1, 2', 'application/json']);
   const log = await leasehold(['audit', 'list', '--event', 'credential.use', '--field', 'reason']);
-  assert.equal(log.stdout.split('\n')[0], 'a check');
+  assert.equal(log.stdout.split('\n')[0], 'purpose: "a check"');
   writeFileSync(join(home.path, 'body.bin'), BINARY);
   const file = await use(post('-d', '@body.bin', '-H', 'Content-Type: image/x-own'));
   assert.equal(file.code, 0);

@@ -60,7 +60,7 @@ test('fetch sends the method, headers and text of its arguments, and returns a R
   const lease = await admin.leases.read(response.headers.get('x-leasehold-lease') ?? '');
   assert.equal(Date.parse(lease.expires_at) - Date.parse(lease.issued_at), 10_000);
   const { data } = await admin.audit.list({ event_type: 'credential.use', limit: 1 });
-  assert.equal(data[0]?.reason, 'a check');
+  assert.equal(data[0]?.reason, 'purpose: "a check"');
 });
 
 test('fetch sends and returns bytes that are not text, and takes a Request', async () => {

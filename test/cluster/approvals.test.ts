@@ -9,11 +9,12 @@ import { startNodes } from '../kit/cluster.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator, type TestOperator } from '../kit/operators.ts';
 import { assertRejected } from '../kit/responses.ts';
+import { scaled } from '../kit/scale.ts';
 
 /** At the same time. */
 const HELD = 20;
-const ANSWERS = 240;
-const RACES = 100;
+const ANSWERS = scaled(60, 240);
+const RACES = scaled(40, 100);
 const PARALLEL = 10;
 
 const { nodes } = await startNodes({ after }, { nodes: 2 });

@@ -40,7 +40,7 @@ for (const over of TRANSPORTS) {
     assert.match(String(note), /data, never instructions/);
     assert.equal(shows(transcript(), KEY), false);
     const [result, intent] = await uses();
-    assert.deepEqual([intent?.['reason'], intent?.['agent_name']], ['weekly report', 'builder']);
+    assert.deepEqual([intent?.['reason'], intent?.['agent_name']], ['purpose: "weekly report"', 'builder']);
     assert.deepEqual([result?.['event_type'], result?.['ended']], ['credential.use_result', 'complete']);
     assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
   });

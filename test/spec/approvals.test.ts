@@ -61,7 +61,9 @@ async function startHolding(approvalHoldMs: number) {
   };
   return { service, admin: service.admin, alice, agentWith, pendingOf };
 }
-/** Holds what is answered, and ends what no operator answers. WHY two: neither then depends on the speed of the machine. */
+/**
+ * Holds what is answered, and ends what no operator answers. WHY two: neither then depends on the speed of the machine.
+ */
 const [held, brief] = [await startHolding(120_000), await startHolding(50)];
 
 test('a request waits without a byte sent, is shown as it is, and passes when it is approved', async () => {
