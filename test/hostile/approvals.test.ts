@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { demandApproval, findPending } from '../kit/held.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
-import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertInvalid, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { targetOf } from '../kit/use.ts';
 import { APPROVALS, type Sent, startApprovals } from './approval-scene.ts';
@@ -52,21 +51,6 @@ test('a request that differs from the approved one is held, and the approved one
   const statuses = (await Promise.all(same)).map(({ status }) => status);
   assert.deepEqual(statuses.toSorted(), [200, ...Array(7).fill(503)]);
   assert.equal(upstream.requests.length, before + 1);
-});
-
-test('an approved GET does not open a WebSocket, over which more would be sent than was shown', async () => {
-  const agent = await newAgent();
-  await assertHeld(send(agent, { method: 'GET' }));
-  await approve(agent.path);
-  const lines = [
-    `GET /use/${agent.path}/-/v1/pay HTTP/1.1`,
-    ...['Host: localhost', `Authorization: Bearer ${agent.token}`, 'Content-Type: text/plain'],
-    ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: YQ=='],
-  ];
-  const before = upstream.requests.length;
-  assert.equal((await sendRaw(address, rawRequest(lines), 3000)).status, 503);
-  assert.equal(upstream.requests.length, before);
-  assert.equal((await send(agent, { method: 'GET' })).status, 200);
 });
 
 test('a body of 1 MiB is approved as a whole, and one byte more is 413, in either framing', async () => {
