@@ -49,7 +49,7 @@ export class AgentList {
   }
 }
 
-/** Of the first name that is not before the text. */
+/** The index of the first name that is not before the text. */
 function indexOf(agents: readonly Agent[], text: string): number {
   let [low, high] = [0, agents.length];
   while (low < high) {

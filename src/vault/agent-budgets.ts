@@ -39,10 +39,16 @@ class HourlyBudget {
   }
 
   /**
-   * Runs the work and charges the amount, unless the work fails.
+   * Runs the work and charges the amount, unless the work fails or `isSpent` denies it.
    * @throws RATE_LIMITED with the seconds to wait
    */
-  async charge<T>(agent: PrincipalName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
+  async charge<T>(
+    agent: PrincipalName,
+    amount: number,
+    now: number,
+    work: () => Promise<T>,
+    isSpent: (result: T) => boolean = () => true,
+  ): Promise<T> {
     const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
       this.#rejections.add(this.#what);
@@ -51,7 +57,9 @@ class HourlyBudget {
     }
     bucket.tokens -= amount;
     try {
-      return await work();
+      const result = await work();
+      if (!isSpent(result)) bucket.tokens += amount;
+      return result;
     } catch (error) {
       bucket.tokens += amount;
       throw error;
@@ -80,7 +88,8 @@ export function withBudget<T>(
   amount: number,
   now: number,
   work: () => Promise<T>,
+  isSpent?: (result: T) => boolean,
 ): Promise<T> {
   if (authentication.kind === 'admin') return work();
-  return budget.charge(authentication.agentName, amount, now, work);
+  return budget.charge(authentication.agentName, amount, now, work, isSpent);
 }

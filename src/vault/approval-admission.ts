@@ -22,6 +22,14 @@ export interface ApprovalAdmissionParts {
   readonly budgets: AgentBudgets;
 }
 
+/** Work after which an approval with a sealed request of that size may have been added. */
+export interface AddingWork<R> {
+  readonly sealedBytes: number;
+  run(): Promise<R>;
+  /** Whether it was: another request of the agent may have added it before. */
+  hasAdded(result: R): boolean;
+}
+
 export class ApprovalAdmission {
   readonly #parts: ApprovalAdmissionParts;
   /** The end of the last work of each agent. */
@@ -32,13 +40,11 @@ export class ApprovalAdmission {
   }
 
   /**
-   * Runs work that adds an approval with a sealed request of that size. WHY one at a time for an agent: each has to see
-   * the rows of the ones before. @throws RATE_LIMITED; what the work throws, which then is not charged
+   * Runs work that may add an approval. WHY one at a time for an agent: each has to see the rows of the ones before.
+   * @throws RATE_LIMITED; what the work throws, which then is not charged
    */
-  async run<R>(context: Context, agentId: AgentId, sealedBytes: number, work: () => Promise<R>): Promise<R> {
-    const own = (this.#ended.get(agentId) ?? Promise.resolve()).then(() =>
-      this.#admit(context, agentId, sealedBytes, work),
-    );
+  async run<R>(context: Context, agentId: AgentId, work: AddingWork<R>): Promise<R> {
+    const own = (this.#ended.get(agentId) ?? Promise.resolve()).then(() => this.#admit(context, agentId, work));
     const ended = own.then(
       () => undefined,
       () => undefined,
@@ -51,7 +57,7 @@ export class ApprovalAdmission {
     }
   }
 
-  async #admit<R>(context: Context, agentId: AgentId, sealedBytes: number, work: () => Promise<R>): Promise<R> {
+  async #admit<R>(context: Context, agentId: AgentId, { sealedBytes, run, hasAdded }: AddingWork<R>): Promise<R> {
     const { store, clock, budgets } = this.#parts;
     const now = clock.now();
     const query = { agentId, agentName: null, status: 'pending' as const, now };
@@ -60,7 +66,7 @@ export class ApprovalAdmission {
       const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
       throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);
     }
-    const charged = () => withBudget(budgets.storedBytes, context, ROWS_BYTES + sealedBytes, now, work);
-    return withBudget(budgets.leases, context, 1, now, charged);
+    const stored = () => withBudget(budgets.storedBytes, context, ROWS_BYTES + sealedBytes, now, run, hasAdded);
+    return withBudget(budgets.leases, context, 1, now, stored, hasAdded);
   }
 }

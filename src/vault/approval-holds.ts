@@ -25,7 +25,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { StoredChange } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
-import { ApprovalAdmission } from './approval-admission.ts';
+import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
 
 /** What the operators are shown, and what the approval is bound to. */
@@ -101,11 +101,12 @@ export class ApprovalHolds {
     for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
       const { agentId }: NeededApproval = reply;
       const ask = this.#ask(reply, request, tries > 0);
-      const submit = () => ledger.submit(attempt(ask));
-      reply =
-        tries === 0
-          ? await submit()
-          : await this.#admission.run(context, agentId, ask.sealedRequest?.length ?? 0, submit);
+      const adding: AddingWork<R | Undecided> = {
+        sealedBytes: ask.sealedRequest?.length ?? 0,
+        run: () => ledger.submit(attempt(ask)),
+        hasAdded: (result) => isUndecided(result) && result.approval === 'pending' && result.id === ask.id,
+      };
+      reply = tries === 0 ? await adding.run() : await this.#admission.run(context, agentId, adding);
       while (isUndecided(reply) && reply.approval === 'pending') {
         const { id } = reply;
         if (!(await this.#wait(reply, endsAt, signal))) throw stillPending(id);

@@ -149,7 +149,7 @@ export async function countOverTime(vault: Vault, context: Context, query: Count
     }
     if (column !== null) bucket[column] += 1;
   };
-  // Of the entries of the oldest millisecond some may not be counted.
+  // Some entries of the oldest millisecond may not be counted.
   const isComplete = (await visitNewest(vault, range, query, count)) === range.from;
   return { isComplete, countedFrom: isComplete ? since : oldestAt + 1, buckets };
 }

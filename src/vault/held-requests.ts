@@ -193,8 +193,9 @@ function callerOf({ authentication }: Context): string {
   return authentication.kind === 'admin' ? '' : authentication.agentName;
 }
 
-function headerOf({ headers }: UseCall, wanted: string): string | null {
-  const values = headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+/** Of those that are sent. */
+function headerOf(call: UseCall, wanted: string): string | null {
+  const values = forwardedHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
   return values.length === 0 ? null : values.join(', ');
 }
 

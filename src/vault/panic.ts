@@ -21,7 +21,7 @@ export interface HeldCounts {
   readonly streams: number;
 }
 
-/** With how many of each were active. */
+/** The counts are of what was active. */
 export interface PanicResult extends HeldCounts {
   /** The versions that the agent, or any caller, has seen. */
   readonly rotate: readonly VersionExposure[];

@@ -42,9 +42,8 @@ interface Running {
   ended: Promise<void>;
 }
 
-/** Changes after which a use may have to be cut. */
+/** Changes after which any use may have to be cut. */
 const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
-  'revokeLease',
   'revokeMatching',
   'removeAgent',
   'putPolicy',
@@ -54,8 +53,7 @@ const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
   'putUsage',
   'removeUsage',
 ]);
-const isEnding = (change: StoredChange): boolean =>
-  ENDING.has(change.kind) || (change.kind === 'putApproval' && change.approval.status === 'withdrawn');
+
 /** Half of the second within which a change on another node cuts a use here. */
 const CHECK_INTERVAL_MS = 500;
 /** Bounds the work of one interval. */
@@ -123,13 +121,19 @@ export class Uses {
   /** Checks every running use after a commit that may have ended one. */
   committed(changes: readonly StoredChange[]): void {
     if (this.#running.size === 0) return;
-    const ending = changes.filter(isEnding);
-    if (ending.length === 0) return;
-    // WHY: the end of each use of a session revokes its lease, which concerns no other use.
-    const leases = new Set(ending.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
-    const concernsAll = ending.some(({ kind }) => kind !== 'revokeLease');
+    // WHY: the end of each use of a session revokes its lease, which concerns no other use; nor does an approval.
+    const leases = new Set(changes.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
+    const approvals = new Set(
+      changes.flatMap((change) =>
+        change.kind === 'putApproval' && change.approval.status === 'withdrawn' ? [change.approval.id] : [],
+      ),
+    );
+    const concernsAll = changes.some(({ kind }) => ENDING.has(kind));
+    if (!concernsAll && leases.size === 0 && approvals.size === 0) return;
     for (const running of this.#running.values()) {
-      if (concernsAll || leases.has(running.started.leaseId)) this.#check(running);
+      const { leaseId, approvalId } = running.started;
+      const isConcerned = leases.has(leaseId) || (approvalId !== null && approvals.has(approvalId));
+      if (concernsAll || isConcerned) this.#check(running);
     }
   }
 

@@ -1,6 +1,7 @@
 // Moving through the console: the palette and its commands, Back, where the focus goes, and results that are in sight.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { isSeen, signIn, startBrowser, untilSeen, untilTrue } from '../kit/browser.ts';
@@ -113,10 +114,17 @@ test('the palette has the commands of pages, by role', async (t) => {
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
   }
+  // All entries, also from a log that is filtered.
+  await page.goto(at('/log?event_type=service.start'));
+  await page.getByText('1 entry', { exact: true }).first().waitFor();
   await search(page, 'Export the log');
   await page.evaluate('window.showSaveFilePicker = undefined');
   const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
   assert.equal(download.suggestedFilename(), 'leasehold-audit.ndjson');
+  const lines = readFileSync(await download.path(), 'utf8')
+    .trim()
+    .split('\n');
+  assert.equal(lines.length > 1 && JSON.parse(lines[0] ?? '').seq, 1);
   const other = await browser.open(t, at('/now'));
   await signIn(other, viewer.token);
   await search(other.page, 'log');

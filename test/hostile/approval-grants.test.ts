@@ -30,6 +30,10 @@ test('headers that the operator saw reach the upstream, whatever Connection name
   const before = upstream.requests.length;
   await assertHeld(send(agent, { headers: { ...headers, connection: 'x-dry-run, stripe-account' } }));
   assert.equal(upstream.requests.length, before);
+  await assertHeld(send(agent, { headers: { ...headers, connection: 'content-type' }, body: '{}' }));
+  const { approval_id: untyped } = await findPending(admin, agent.path);
+  assert.equal((await ann.get(`${APPROVALS}/${untyped}`)).body.data.request.content_type, null);
+  await ann.delete(`${APPROVALS}/${untyped}`);
   // The card of that request shows what would be sent.
   const { approval_id } = await findPending(admin, agent.path);
   const shown = (await ann.get(`${APPROVALS}/${approval_id}`)).body.data.request.headers;
@@ -130,27 +134,37 @@ test('what was asked is charged to the agent, also if it withdraws', async (t) =
     assert.equal((await agent.client.delete(`${APPROVALS}/${approval_id}`)).status, 204);
   }
   assert.equal((await bounded.send(agent, { body: '4' })).code, 'RATE_LIMITED');
+  // Requests that are equal are one, and charged as one.
+  const other = await bounded.newAgent();
+  const same = await Promise.all(Array.from({ length: 3 }, () => bounded.send(other, { body: 'same' })));
+  assert.deepEqual(new Set(same.map(({ code }) => code)), new Set(['APPROVAL_PENDING']));
+  await bounded.assertHeld(bounded.send(other, { body: 'another' }));
+  await bounded.assertHeld(bounded.send(other, { body: 'a third' }));
 });
 
-test('a withdrawn grant cuts what runs on it', async () => {
-  const agent = await newAgent({ each: 'host', scope: '3600 seconds' });
-  await assertHeld(send(agent));
-  const id = await approve(agent.path);
-  const authorization = `Bearer ${agent.token}`;
-  const { response } = await exchange(address, `/use/${agent.path}/-/slow`, { authorization });
-  const ended = new Promise<void>((resolve) =>
-    response
-      .on('close', resolve)
-      .on('error', () => resolve())
-      .resume(),
-  );
-  assert.equal((await ann.delete(`${APPROVALS}/${id}`)).status, 204);
-  await ended;
-  await until(async () => {
-    const [entry] = (await admin.get(`/api/v1/audit?event_type=credential.use_result&agent=${agent.name}`)).body.data;
-    return entry?.ended === 'revoked';
+for (const scope of ['once', '3600 seconds']) {
+  test(`withdrawing an approval of scope ${scope} cuts what runs on it`, async () => {
+    const agent = await newAgent({ each: 'host', scope });
+    const slow = { method: 'GET', target: '/slow' };
+    await assertHeld(send(agent, slow));
+    const id = await approve(agent.path);
+    const headers = { authorization: `Bearer ${agent.token}`, 'content-type': 'text/plain' };
+    const { response } = await exchange(address, `/use/${agent.path}/-/slow`, headers);
+    const ended = new Promise<void>((resolve) => {
+      response
+        .on('close', resolve)
+        .on('error', () => resolve())
+        .resume();
+    });
+    assert.equal((await ann.delete(`${APPROVALS}/${id}`)).status, 204);
+    await ended;
+    await until(async () => {
+      const [entry] = (await admin.get(`/api/v1/audit?event_type=credential.use_result&agent=${agent.name}`)).body.data;
+      return entry?.ended === 'revoked';
+    });
+    assert.equal((await send(agent, slow)).code, 'APPROVAL_WITHDRAWN');
   });
-});
+}
 
 test('where one of two approved in time, the agent and the log read that', async () => {
   const agent = await newAgent({ quorum: 2, timeout: 1 });

@@ -13,6 +13,9 @@ interface Message {
 const SHOWN_MS = 7000;
 
 let message: Message = { text: '', isShown: false };
+/** Said when the message in sight has had its time. */
+let quietNext: string | null = null;
+let isInSight = false;
 const listeners = new Set<() => void>();
 
 /** An equal text is announced again, because an invisible character changes it. */
@@ -26,9 +29,10 @@ export function announce(text: string): void {
   say(text, true);
 }
 
-/** What the page shows already, such as the number of rows: for screen readers alone. */
+/** What the page shows already, such as the number of rows: for screen readers alone. A result stays in sight before. */
 export function announceQuietly(text: string): void {
-  say(text, false);
+  if (isInSight) quietNext = text;
+  else say(text, false);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -46,7 +50,15 @@ export function LiveRegion() {
     if (current.isShown && document.querySelector('dialog[open]') !== null) region.current?.hidePopover();
     if (region.current?.matches(':popover-open') === false) region.current.showPopover();
     if (!current.isShown) return undefined;
-    const timer = setTimeout(() => setHidden(current), SHOWN_MS);
+    isInSight = true;
+    const end = (): void => {
+      isInSight = false;
+      setHidden(current);
+      const next = quietNext;
+      quietNext = null;
+      if (next !== null) say(next, false);
+    };
+    const timer = setTimeout(end, SHOWN_MS);
     return () => clearTimeout(timer);
   }, [current]);
   return (

@@ -12,7 +12,8 @@ interface Props {
 
 /** As the field has it: `2026-01-31T14:05:09`. Empty for what is not a time. */
 function toField(value: string, zone: Zone): string {
-  const date = new Date(value);
+  // As the service reads it: without an offset it is UTC.
+  const date = new Date(/T(?!.*(?:Z|[+-]\d{2}:?\d{2})$)/i.test(value) ? `${value}Z` : value);
   return Number.isNaN(date.getTime()) ? '' : formatTime(date, zone, date.getMilliseconds() !== 0).replace(' ', 'T');
 }
 

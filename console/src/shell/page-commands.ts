@@ -35,20 +35,34 @@ export const PAGE_COMMANDS: readonly PageCommand[] = [
 
 const WAIT_MS = 10_000;
 
-let wanted: { readonly button: string; readonly until: number } | null = null;
-const listeners = new Set<() => void>();
+interface Wanted {
+  readonly button: string;
+  /** The page is left as soon as the address is another one. */
+  readonly address: string;
+  readonly until: number;
+}
 
-/** Call it after the page was opened. */
+let wanted: Wanted | null = null;
+const listeners = new Set<() => void>();
+const currentAddress = (): string => location.pathname + location.search;
+
+/** Call it after the page was opened. WHY it presses later: the page that is shown still has the former address. */
 export function pressOnPage(button: string): void {
-  wanted = { button, until: performance.now() + WAIT_MS };
-  for (const listener of listeners) listener();
+  wanted = { button, address: currentAddress(), until: performance.now() + WAIT_MS };
+  setTimeout(() => {
+    for (const listener of listeners) listener();
+  });
 }
 
 /** Presses the wanted button, now or later, if `actions` has it. Returns how it stops. */
 export function offerActions(actions: Element): () => void {
   const press = (): void => {
-    if (wanted === null || performance.now() > wanted.until) return;
-    const { button: name } = wanted;
+    if (wanted === null) return;
+    const { button: name, address, until } = wanted;
+    if (address !== currentAddress() || performance.now() > until) {
+      wanted = null;
+      return;
+    }
     const button = [...actions.querySelectorAll('button')].find(({ textContent }) => textContent === name);
     if (button === undefined) return;
     wanted = null;

@@ -14,7 +14,7 @@ import {
   succeeded,
 } from '../operation.ts';
 import { hasRole } from '../operator.ts';
-import { type ApprovalPlace, type DigestOf, endApproval, readsOf, serviceEntry, whyVoid } from './settle-approval.ts';
+import { type ApprovalPlace, type DigestOf, endApproval, readsOf, whyVoid } from './settle-approval.ts';
 
 export interface Answer {
   readonly isApproved: boolean;
@@ -61,7 +61,7 @@ export function answerApproval(
       const withdrawn = endApproval(approval, 'withdrawn', SERVICE, voided, moment.now);
       const message = `The approval was withdrawn: ${voided}. The agent has to ask again.`;
       const changes: readonly Change[] = [{ kind: 'putApproval', approval: withdrawn }];
-      return rejected('APPROVAL_ENDED', message, serviceEntry('approval.withdraw', withdrawn), changes, approval.id);
+      return rejected('APPROVAL_ENDED', message, denied(`it was withdrawn: ${voided}`), changes, approval.id);
     }
     if (!isApproved) {
       const ended = endApproval(approval, 'denied', name, reason, moment.now);
@@ -115,9 +115,10 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
       const approval = findVisible(input, place, entry('not_found'));
       if ('response' in approval) return approval;
       const status = approvalStatus(approval, moment.now);
-      const isLive = status === 'approved' && moment.now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0;
-      if (status !== 'pending' && !isLive)
+      // Also a grant that is used up or has ended: what it let pass may still run.
+      if (status !== 'pending' && status !== 'approved') {
         return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
+      }
       const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
       return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
         { kind: 'putApproval', approval: withdrawn },

@@ -26,7 +26,7 @@ export const readExposure = adminOperation('exposure.read', (spec, path: Credent
   }),
 );
 
-/** The time to which the counts refer, and whose they are: null for everybody's. */
+/** The time to which the counts refer, and the agent that they are about: null for all agents. */
 export interface HeldRead {
   readonly now: number;
   readonly agentId: AgentId | null;

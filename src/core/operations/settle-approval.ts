@@ -47,19 +47,21 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
       }
       const isPending = approval.status === 'pending';
       if (isPending && now >= approval.answerBy) {
-        return settled('approval.timeout', endApproval(approval, 'timed_out', SERVICE, describeTimeout(approval), now));
+        const timedOut = endApproval(approval, 'timed_out', SERVICE, null, now);
+        return settled('approval.timeout', timedOut, describeTimeout(approval));
       }
       const voided = whyVoid(state, approval, digestOf);
       const isLive = isPending || (now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0);
       if (voided === null || !isLive) return succeeded(null, null);
-      return settled('approval.withdraw', endApproval(approval, 'withdrawn', SERVICE, voided, now));
+      return settled('approval.withdraw', endApproval(approval, 'withdrawn', SERVICE, voided, now), voided);
     },
   };
 }
 
-/** The entry of what the service itself did with an approval. */
-export function serviceEntry(eventType: EventType, { id, terms, reason }: Approval): EntryDraft {
-  return {
+/** Recorded as what the service itself did. */
+function settled(eventType: EventType, approval: Approval, reason: string) {
+  const { id, terms } = approval;
+  const entry: EntryDraft = {
     eventType,
     agentName: SERVICE,
     resource: `approval:${id}`,
@@ -70,10 +72,7 @@ export function serviceEntry(eventType: EventType, { id, terms, reason }: Approv
     requestId: null,
     remoteAddr: null,
   };
-}
-
-function settled(eventType: EventType, approval: Approval) {
-  return succeeded(null, serviceEntry(eventType, approval), [{ kind: 'putApproval' as const, approval }]);
+  return succeeded(null, entry, [{ kind: 'putApproval' as const, approval }]);
 }
 
 /** Why the answer would be about something else by now; null if it would not. */

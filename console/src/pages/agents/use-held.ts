@@ -4,7 +4,8 @@ import type { Held } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
 import { intervalOf } from '../now/live-interval.ts';
 
-const INTERVAL_MS = 5000;
+/** WHY not sooner: the service reads all sessions to count those of one agent. */
+const INTERVAL_MS = 30_000;
 
 /** Undefined for everything that is not known yet. */
 export function useHeld(agent: string | undefined): Partial<Held> {

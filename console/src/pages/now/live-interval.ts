@@ -5,11 +5,12 @@ import { LeaseholdError } from '../../../../src/client/errors.ts';
 const LIVE_INTERVAL_MS = 1000;
 const FAILED_INTERVAL_MS = 5000;
 
-/** A refused read would be recorded each time, so it is not repeated. */
+/** A refused read would be recorded each time, and what was removed does not come back: neither is repeated. */
 export function intervalOf(intervalMs: number): (query: Pick<Query, 'state'>) => number | false {
   return ({ state: { error } }) => {
     if (error === null) return intervalMs;
-    return error instanceof LeaseholdError && error.status === 403 ? false : Math.max(intervalMs, FAILED_INTERVAL_MS);
+    const isFinal = error instanceof LeaseholdError && (error.status === 403 || error.status === 404);
+    return isFinal ? false : Math.max(intervalMs, FAILED_INTERVAL_MS);
   };
 }
 

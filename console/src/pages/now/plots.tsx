@@ -29,7 +29,7 @@ const RANGES = {
 type Range = keyof typeof RANGES;
 const NAMES = Object.keys(RANGES) as Range[];
 const LATENCY_INTERVAL_MS = 10_000;
-/** Of which the service keeps latencies. */
+/** The time for which the service keeps latencies. */
 const MINUTES = 60;
 
 const toSeconds = (at: string): number => Date.parse(at) / 1000;
