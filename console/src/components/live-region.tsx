@@ -26,6 +26,7 @@ function say(text: string, isShown: boolean): void {
 
 /** A result that the page does not show otherwise. */
 export function announce(text: string): void {
+  isInSight = true;
   say(text, true);
 }
 
@@ -50,7 +51,6 @@ export function LiveRegion() {
     if (current.isShown && document.querySelector('dialog[open]') !== null) region.current?.hidePopover();
     if (region.current?.matches(':popover-open') === false) region.current.showPopover();
     if (!current.isShown) return undefined;
-    isInSight = true;
     const end = (): void => {
       isInSight = false;
       setHidden(current);
