@@ -99,7 +99,8 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     });
     assert.equal(before, 0);
     assert.equal(sum(steps), 100);
-    assert.deepEqual(await store.sweep(now, 10), { removed: 0, isDone: true });
+    // WHY not one step: on a busy machine a step may end before it has looked at every kind.
+    assert.equal(await sweepAll(store, now), 0);
     assert.equal(await store.isDeregistered('agent-9' as AgentId), false);
   });
 
