@@ -97,13 +97,13 @@ function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
       </div>
       {error !== null && <ErrorPanel error={error} onRetry={retry} />}
       <p className="palette-count" role="status">
-        {countText(commands.length, isSearching, error !== null)}
+        {describeFound(commands.length, isSearching, error !== null)}
       </p>
     </>
   );
 }
 
-function countText(count: number, isSearching: boolean, hasFailed: boolean): string {
+function describeFound(count: number, isSearching: boolean, hasFailed: boolean): string {
   if (isSearching) return 'Searching …';
   if (hasFailed) return `${count} found without the vault, which could not be searched`;
   return count === 0 ? 'Nothing has this name.' : `${count} found`;
