@@ -70,8 +70,9 @@ export class Masker {
     const start = this.#given + this.#held.length;
     for (let at = 0; at < chunk.length; at++) this.#read(chunk[at] ?? 0, start + at);
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const held = this.#literal.heldFrom(start + chunk.length);
-    return this.#give(this.#isShownApart ? this.#shown.heldFrom(held) : held);
+    const end = start + chunk.length;
+    const shownFrom = this.#isShownApart ? this.#shown.heldFrom(end) : end;
+    return this.#give(Math.min(this.#literal.heldFrom(end), shownFrom));
   }
 
   /**

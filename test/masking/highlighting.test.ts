@@ -46,6 +46,14 @@ test('values that contain escape sequences are found', () => {
     assert.equal(maskText(maskingOf(value), `<${value}1m>`), '<[secret]1m>', JSON.stringify(value));
 });
 
+test('what one tracker holds is not released by the other', () => {
+  // With all bytes, "[mhunt" may become the first value. Without the sequence, only "hunt" may become the second.
+  const masking = maskingOf('[mhunter', 'hunt1234');
+  const text = '[\x1b[mhunter';
+  for (const cut of Buffer.from(text).keys())
+    assert.equal(inPieces(masking, text, [cut]), '[\x1b[secret]', `divided after ${cut} bytes`);
+});
+
 const SEQUENCES = [
   '\x1b[m',
   '\x1b[K',
