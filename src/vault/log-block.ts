@@ -2,13 +2,13 @@
  * A block of log entries in memory, as columns of numbers. WHY ids as bytes: the resources of leases and approvals have
  * a different id each, and would fill the dictionary.
  */
+import { UUID } from '../core/names.ts';
 import type { EntryColumns } from '../store/log-columns.ts';
 import { type LogDictionary, OTHER_RESOURCE } from './log-dictionary.ts';
 
 export const BLOCK_ENTRIES = 4096;
 /** Resources with an id, by their beginnings. */
 export const ID_PREFIXES = ['lease:', 'approval:'] as const;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const ID_BYTES = 16;
 /** A resource with an id is this, the number of its prefix, and its position among the ids of the block. */
 const FIRST_ID = 2 ** 31;

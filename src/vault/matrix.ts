@@ -8,10 +8,9 @@ import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { ACTIONS } from '../core/policy.ts';
 import type { PolicyIndex } from '../core/policy-index.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
-import { type PageRequest, readListing, yieldToEventLoop } from './paging.ts';
+import { type PageRequest, readListing, Slice } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-const SLICE_MS = 2;
 /** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
 const MAX_REASONS_LENGTH = 1024 * 1024;
 
@@ -83,7 +82,7 @@ export async function decideCells(
     return decisions.push({ allowed, policyName, reason }) - 1;
   };
   const cells: number[][][] = [];
-  let sliceEndsAt = performance.now() + SLICE_MS;
+  const slice = new Slice();
   for (const agent of agents) {
     const policies = readPolicies();
     const row: number[][] = [];
@@ -96,9 +95,7 @@ export async function decideCells(
           reasonsLength < MAX_REASONS_LENGTH ? explain(decision, question) : explainBriefly(decision, question);
         cell.push(toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason));
         // After each action: where many policies apply, one takes a millisecond.
-        if (performance.now() < sliceEndsAt) continue;
-        await yieldToEventLoop();
-        sliceEndsAt = performance.now() + SLICE_MS;
+        if (slice.isOver) await slice.pause();
       }
       row.push(cell);
     }

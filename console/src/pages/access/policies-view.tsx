@@ -1,4 +1,5 @@
 /** The policies as a table, with what each grants as a sentence, and the editor. */
+
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
@@ -7,6 +8,7 @@ import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import type { PolicyDraft } from '../../../../src/core/policy.ts';
 import { approvalTexts, limitTexts } from '../../../../src/core/policy-comparison.ts';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -34,7 +36,6 @@ const COLUMNS: readonly TableColumn<PolicyText>[] = [
 ];
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
 const keyOf = ({ name }: PolicyText): string => name;
-const countOf = (total: number): string => `${total.toLocaleString('en')} ${total === 1 ? 'policy' : 'policies'}`;
 const NOT_AN_EDITOR = 'Your role does not include policies; an editor can write them.';
 
 export function PoliciesView() {
@@ -61,7 +62,9 @@ export function PoliciesView() {
       <FilterBar fields={FIELDS} label="Find policies" />
       <PageActions>
         {creation}
-        {!rows.isPending && rows.error === null && <span className="count">{countOf(rows.total)}</span>}
+        {!rows.isPending && rows.error === null && (
+          <span className="count">{countText(rows.total, 'policy', 'policies')}</span>
+        )}
       </PageActions>
       {isCut && (
         <p className="hint">

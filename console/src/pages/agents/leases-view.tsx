@@ -1,9 +1,11 @@
 /** Who holds what: the leases of all agents and operators, newest first, by filters that are in the URL. */
+
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import type { Lease, LeasesFilter } from '../../../../src/client/types.ts';
 import { LEASE_STATUSES } from '../../../../src/core/lease.ts';
+import { AGENT_NAME } from '../../../../src/core/names.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { Copyable } from '../../components/copyable.tsx';
@@ -131,14 +133,13 @@ function LeasePanel({ id, onClose }: { readonly id: string; readonly onClose: ()
 
 function LeaseFacts({ lease }: { readonly lease: Lease }) {
   const { lease_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at, status } = lease;
-  const isAgent = agent_name !== 'admin' && !agent_name.includes(':');
   return (
     <Facts
       rows={[
         ['Status', <StatusBadge key="status" status={status} />],
         [
           'Agent',
-          isAgent ? (
+          AGENT_NAME.test(agent_name) ? (
             <Link key="agent" href={`/agents?agent=${encodeURIComponent(agent_name)}`}>
               {agent_name}
             </Link>

@@ -1,8 +1,10 @@
 /** One request, also after it was answered: what was asked, what became of it, and what is still allowed. */
+
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
+import { UUID } from '../../../../src/core/names.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { Copyable } from '../../components/copyable.tsx';
@@ -20,11 +22,9 @@ import { useCards } from './use-cards.ts';
 
 const INTERVAL_MS = 1000;
 
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** The service rejects an address that has no id in it as an invalid field, which a person did not fill in. */
 async function readApproval(id: string, signal: AbortSignal): Promise<Approval> {
-  if (!ID.test(id)) throw new LeaseholdError('NOT_FOUND', 'No request has this id. The link may be incomplete.');
+  if (!UUID.test(id)) throw new LeaseholdError('NOT_FOUND', 'No request has this id. The link may be incomplete.');
   return client.approvals.read(id, { signal });
 }
 

@@ -1,6 +1,8 @@
 /** The credentials as a table: all of them, one level of the tree, or those that a search found. */
+
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
+import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -85,11 +87,7 @@ function FullList({ open, onCredential }: Omit<Props, 'prefix'>) {
   return (
     <>
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
-      <p className="count">
-        {rows.isPending
-          ? 'Reading …'
-          : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'credential' : 'credentials'}`}
-      </p>
+      <p className="count">{rows.isPending ? 'Reading …' : countText(rows.total, 'credential')}</p>
       <div className="split">
         <DataTable
           label="Credentials by path"

@@ -1,9 +1,11 @@
 /** The log: every entry of any length of log, by filters that are in the URL, with a live tail and details. */
+
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFacets, AuditFilter } from '../../../../src/client/types.ts';
 import { EVENT_TYPES, RESULTS } from '../../../../src/core/audit.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
+import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -48,7 +50,7 @@ function fieldsOf(facets: AuditFacets | null): readonly FilterField[] {
 }
 
 const NAMES = ['agent', 'resource', 'event_type', 'result', 'since', 'until'].map((name) => ({ name, label: name }));
-const countOf = (total: number): string => `${total.toLocaleString('en')} ${total === 1 ? 'entry' : 'entries'}`;
+const countOf = (total: number): string => countText(total, 'entry', 'entries');
 const keyOf = ({ seq }: AuditEntry): string => String(seq);
 
 /** New entries would move every row while a person reads: the pages end at the newest entry when they were opened. */

@@ -1,5 +1,7 @@
 /** Where a person continues: the simulator with a denied request, and the page on which a problem is resolved. */
+
 import type { Attention, AuditEntry } from '../../../../src/client/types.ts';
+import { AGENT_NAME } from '../../../../src/core/names.ts';
 
 type AttentionItem = Attention['items'][number];
 
@@ -9,8 +11,7 @@ const ACTIONS: readonly string[] = ['retrieve', 'use', 'list', 'store', 'delete'
 export function simulatorAddress(entry: AuditEntry): string | null {
   const { agent_name, action, resource, method, host, target_path } = entry;
   const isDecidedByPolicy = entry.event_type.startsWith('credential.') || entry.event_type.startsWith('lease.');
-  const isAgent = agent_name !== 'admin' && !agent_name.includes(':');
-  if (!isDecidedByPolicy || !isAgent || !ACTIONS.includes(action) || resource === '*') return null;
+  if (!isDecidedByPolicy || !AGENT_NAME.test(agent_name) || !ACTIONS.includes(action) || resource === '*') return null;
   const query = new URLSearchParams({ view: 'simulator', for: agent_name, action, path: resource });
   if (method != null) query.set('method', method);
   // An entry records neither scheme nor port; the simulator takes them from the targets.

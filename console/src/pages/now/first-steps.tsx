@@ -1,6 +1,8 @@
 /** What a new vault lacks, in the order in which a newcomer adds it. It disappears with the first use. */
+
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
+import { AGENT_NAME } from '../../../../src/core/names.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Copyable } from '../../components/copyable.tsx';
 import { client } from '../../session/console-client.ts';
@@ -10,9 +12,6 @@ import { intervalOf } from './live-interval.ts';
 const INTERVAL_MS = 3000;
 /** What an agent gets a credential with. */
 const EVENTS = ['credential.retrieve', 'credential.use_result'] as const;
-
-/** The administrator and operators are not agents. */
-const isAgent = (name: string): boolean => name !== 'admin' && !name.includes(':');
 
 interface Step {
   readonly title: string;
@@ -30,7 +29,7 @@ async function readPresence(signal: AbortSignal) {
     client.policies.list({ limit: 1 }, { signal }),
     ...EVENTS.map((event_type) => client.audit.facets({ event_type, result: 'allowed' }, { signal })),
   ]);
-  const hasUse = counts.some(({ agent_name }) => agent_name.some(({ value }) => isAgent(value)));
+  const hasUse = counts.some(({ agent_name }) => agent_name.some(({ value }) => AGENT_NAME.test(value)));
   return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0, hasUse };
 }
 
@@ -43,7 +42,7 @@ function grantAddress(agent: string | null, credential: string | null): string {
 /** Null when all steps are done, or while it is not known. */
 function useSteps(): readonly Step[] | null {
   const entries = useLiveEntries();
-  const isUsedNow = entries.data?.happened.some(({ agent_name }) => isAgent(agent_name)) ?? false;
+  const isUsedNow = entries.data?.happened.some(({ agent_name }) => AGENT_NAME.test(agent_name)) ?? false;
   const { data } = useQuery({
     queryKey: ['now-first-steps'],
     queryFn: ({ signal }) => readPresence(signal),
