@@ -6,7 +6,8 @@ import type { Session } from '../core/agent.ts';
 import type { TokenHash } from '../core/names.ts';
 
 export class SessionCache {
-  readonly #sessions = new LRUCache<TokenHash, Session>({ max: 10_000 });
+  /** WHY no `max`: as in token-buckets.ts. */
+  readonly #sessions = new LRUCache<TokenHash, Session>({ maxSize: 10_000, sizeCalculation: () => 1 });
   #invalidations = 0;
 
   /** The number of sessions dropped so far. A read of the store that began before the last drop may be stale. */

@@ -18,8 +18,8 @@ export interface Bucket {
 export class TokenBuckets {
   readonly #burst: number;
   readonly #intervalMs: number;
-  /** Created for the first key: empty it takes half a MiB, and a vault at rest has five of them. */
-  #buckets: LRUCache<string, Bucket> | null = null;
+  /** WHY no `max`: a cache with one takes the memory of all its entries, half a MiB, while it is empty. */
+  readonly #buckets = new LRUCache<string, Bucket>({ maxSize: MAX_BUCKETS, sizeCalculation: () => 1 });
 
   /** A key has `burst` tokens, and earns as many in `intervalMs`. */
   constructor(burst: number, intervalMs: number) {
@@ -29,7 +29,6 @@ export class TokenBuckets {
 
   /** The key's bucket with its tokens at `now`, in milliseconds. Keys with a burst of their own always give it. */
   at(key: string, now: number, burst = this.#burst): Bucket {
-    this.#buckets ??= new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, reserved: 0, at: now };

@@ -22,7 +22,6 @@ export interface RecordedCredential extends CachedCredential {
   readonly state: string | null;
 }
 
-const MAX_CREDENTIALS = 20_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** A larger one would evict a hundred others. */
 const MAX_ENTRY_BYTES = 80 * 1024;
@@ -32,8 +31,8 @@ const ENTRY_BYTES = 400;
 const ADMISSION_RATE = 0.25;
 
 export class CredentialCache {
+  /** WHY no `max`: as in ledger/token-buckets.ts. */
   readonly #byPath = new LRUCache<CredentialPath, RecordedCredential>({
-    max: MAX_CREDENTIALS,
     maxSize: MAX_BYTES,
     maxEntrySize: MAX_ENTRY_BYTES,
     sizeCalculation: ({ newest }) => ENTRY_BYTES + (newest?.content instanceof Uint8Array ? newest.content.length : 0),
