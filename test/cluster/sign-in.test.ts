@@ -8,6 +8,7 @@ import { startNodes } from '../kit/cluster.ts';
 import { startProvider } from '../kit/oidc-provider.ts';
 import { addOperator } from '../kit/operators.ts';
 import { assertRejected } from '../kit/responses.ts';
+import type { TestService } from '../kit/service.ts';
 import { AUTH, invite, sessionHeaders } from '../kit/sign-in.ts';
 
 const ROUNDS = 5;
@@ -22,10 +23,11 @@ const flags = [`--public-name=${NAME}`, '--trusted-proxy=127.0.0.1', ...provider
 const nodes = [await cluster.start(undefined, flags), await cluster.start(undefined, flags)] as const;
 const [one, two] = nodes;
 /** What the proxy sends to a node. */
-const [toOne, toTwo] = nodes.map(({ address }) => (path: string, body: unknown): Promise<TestResponse> => {
-  return createClient(address, null).call('POST', `${AUTH}/${path}`, body, PROXIED);
-});
-assert.ok(toOne && toTwo);
+const sendTo =
+  ({ address }: TestService) =>
+  (path: string, body: unknown): Promise<TestResponse> =>
+    createClient(address, null).call('POST', `${AUTH}/${path}`, body, PROXIED);
+const [toOne, toTwo] = [sendTo(one), sendTo(two)];
 
 async function assertOpen(opened: TestResponse, name: string): Promise<void> {
   assert.equal(opened.status, 200, opened.text);
