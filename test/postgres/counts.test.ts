@@ -9,6 +9,7 @@ import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { aCredential, commit, headAt, KEY_CHECK, retrievals, stored, T0 } from '../contract/rows.ts';
+import { sweepAll } from '../contract/sweeping.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
@@ -47,7 +48,7 @@ test('a sweep folds the retrievals so far, so that the next query reads no lease
   const [store] = nodes;
   await commit(store, retrievals(1, [A, B, A]));
   assert.equal(await addedUp(), 0);
-  await store.sweep(T0, 10);
+  await sweepAll(store, T0);
   assert.equal(await addedUp(), 3);
   assert.deepEqual(await countsOf(store), { a: 2, b: 1 });
   await commit(store, retrievals(4, [B]));
@@ -74,7 +75,7 @@ test('over any history the counts are exact, while some nodes sweep and others r
         }
         assert.deepEqual(await countsOf(nodes[0]), expected);
         await Promise.all(nodes.map((node) => node.sweep(T0, 10)));
-        await nodes[0].sweep(T0, 10);
+        await sweepAll(nodes[0], T0);
         assert.equal(await addedUp(), expected.a + expected.b);
         for (const node of nodes) assert.deepEqual(await countsOf(node), expected);
       }),

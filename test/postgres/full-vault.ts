@@ -10,6 +10,7 @@ import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
+import { sweepAll } from '../contract/sweeping.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
@@ -108,8 +109,7 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   }
   await createVault(store, (creation) => assert.rejects(creation, /pkey \(23505\)/));
   await writeRarely(store);
-  const { isDone } = await store.sweep(Date.now(), 100);
-  assert.equal(isDone, true);
+  await sweepAll(store, Date.now(), 100);
   const writer = await Connection.open(parseAddress(url), 'writing');
   await writer.run(foldExposures(Date.now() + 8 * 24 * 3_600_000, 100)).finally(() => writer.close());
 }
