@@ -134,3 +134,35 @@ test('an export of everything says how much it has read, and why it failed', asy
   await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
+
+test('a result stays in sight for its time, and what is said quietly meanwhile comes after it', async (t) => {
+  const opened = await browser.open(t, at('?event_type=credential.store'));
+  const { page } = opened;
+  await signIn(opened, service.adminToken);
+  const counted = page.getByText(/^\d+ entries$/).first();
+  await counted.waitFor();
+  const before = Number.parseInt((await counted.textContent()) ?? '', 10);
+  await page.clock.install();
+  // When the region says what, by the page's clock.
+  await page.evaluate(`{
+    const region = document.querySelector('[role="status"][popover]');
+    window.said = {};
+    const note = () => (window.said[region.textContent] ??= { at: Date.now(), isShown: region.className === 'toast' });
+    new MutationObserver(note).observe(region, { attributes: true, childList: true, characterData: true, subtree: true });
+  }`);
+  await page.evaluate(chosenFile('async () => undefined', 'async () => undefined'));
+  await page.getByRole('button', { name: 'Export' }).click();
+  await untilTrue(page, `'The export is saved.' in window.said`);
+  await store('quiet/first');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  const count = `${before + 1} entries`;
+  await page.getByText(count, { exact: true }).first().waitFor();
+  await page.clock.fastForward(7000);
+  await untilTrue(page, `'${count}' in window.said`);
+  type Said = { readonly at: number; readonly isShown: boolean };
+  const said: Record<string, Said> = await page.evaluate('window.said');
+  const [result, quiet] = [said['The export is saved.'], said[count]];
+  assert.ok(result && quiet);
+  assert.deepEqual([result.isShown, quiet.isShown], [true, false]);
+  assert.ok(quiet.at - result.at >= 7000, `${quiet.at - result.at} ms after the result`);
+});
