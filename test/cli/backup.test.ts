@@ -11,6 +11,7 @@ import { listBackups } from '../../src/cli/backup/retention.ts';
 import { runSchedule } from '../../src/cli/backup/schedule.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
@@ -25,6 +26,8 @@ async function listenOn(to: Scope, server: Server): Promise<string> {
   to.after(() => server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+const requested = async (): Promise<number> =>
+  (await service.admin.get('/api/v1/audit?event_type=service.backup&limit=1')).body.meta.total;
 writeFileSync(at('identity'), `# public key: ${recipient}\n${identity}\n`, { mode: 0o600 });
 writeFileSync(at('recipients'), `# the operators\n${recipient}\n`);
 writeFileSync(at('passphrase'), 'four words of a passphrase\n', { mode: 0o600 });
@@ -118,12 +121,30 @@ test('wrong flags are told before anything is requested', async () => {
     [[at('x.age'), '--identity-file', at('identity')], /--identity-file is for --verify/],
     [[at('x.age')], /cannot prompt without a terminal/],
   ];
+  const before = await requested();
   for (const [words, reason] of cases) {
     const { code, stderr } = await home.leasehold(['backup', ...words]);
     assert.match(stderr, reason);
     assert.equal(code, 1);
   }
+  assert.equal(await requested(), before);
   assert.equal(readdirSync(directory).includes('x.age'), false);
+});
+
+test('a file that cannot be made ends the backup at the service, which takes the next one', async (t) => {
+  const own = await startTestService(t);
+  const large = 'v'.repeat(60_000);
+  for (let at = 0; at < 300; at++) await own.admin.post('/api/v1/credentials', { path: `large/${at}`, value: large });
+  const other = newHome(t, { LEASEHOLD_ADDR: own.address, LEASEHOLD_TOKEN: own.adminToken });
+  const { code, stderr } = await other.leasehold(['backup', at('no/such.age'), '--recipient', recipient]);
+  assert.match(stderr, /ENOENT/);
+  assert.notEqual(code, 0);
+  const ends = async () => (await own.admin.get('/api/v1/audit?event_type=service.backup_result')).body.data;
+  const hasEnded = async (): Promise<boolean> => (await ends()).length > 0;
+  await until(hasEnded, 60_000, () => 'the backup goes on at the service');
+  const [end] = await ends();
+  assert.deepEqual([end.result, end.reason.startsWith('incomplete')], ['error', true]);
+  assert.equal((await other.leasehold(['backup', at('large.age'), '--recipient', recipient])).code, 0);
 });
 
 test('an agent is denied, and nothing is written', async (t) => {
@@ -140,8 +161,13 @@ test('an agent is denied, and nothing is written', async (t) => {
 
 test('in a directory the names say what they are, and only older backups of this vault are deleted', async (t) => {
   const dir = temporaryDirectory(t);
-  const take = () => home.leasehold(['backup', dir, '--recipient', recipient, '--keep', '1', '-o', 'json']);
-  const first = JSON.parse((await take()).stdout);
+  const take = async () => {
+    const words = ['backup', dir, '--recipient', recipient, '--keep', '1', '-o', 'json'];
+    const { code, stdout, stderr } = await home.leasehold(words);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const first = await take();
   const name = first.file.slice(dir.length + 1);
   assert.match(name, new RegExp(`^leasehold-${first.vault_id}-\\d{8}T\\d{6}Z-${first.through_entry}\\.age$`));
   const foreign = name.replace(first.vault_id, '0123456789abcdef_-0123');
@@ -153,7 +179,7 @@ test('in a directory the names say what they are, and only older backups of this
   for (const unfinished of [killed ?? '', current ?? '']) writeFileSync(join(dir, unfinished), 'x');
   const twoDaysAgo = new Date(Date.now() - 2 * 86_400_000);
   utimesSync(join(dir, killed ?? ''), twoDaysAgo, twoDaysAgo);
-  const second = JSON.parse((await take()).stdout);
+  const second = await take();
   const left = [current, second.file.slice(dir.length + 1), foreign, empty, 'notes.txt', `${name}.old`];
   assert.deepEqual(readdirSync(dir).sort(), left.sort());
 });

@@ -1,5 +1,5 @@
 /** What locks and opens a backup, from the flags of a command or from a prompt. */
-import type { Lock, Opener } from '../../backup/encryption.ts';
+import { checkRecipients, type Lock, type Opener } from '../../backup/encryption.ts';
 import { parseIdentities, parseRecipients } from '../../backup/keys.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inputName, readTextInput } from '../input.ts';
@@ -12,7 +12,7 @@ export interface LockFlags {
   readonly 'passphrase-file': string | null;
 }
 
-/** Asks for a passphrase if the flags name nothing. @throws UsageError, Cancelled */
+/** Asks for a passphrase if the flags name nothing. @throws UsageError, BackupError, Cancelled */
 export async function readLock(question: Question, flags: LockFlags): Promise<Lock> {
   const { recipient, 'recipients-file': recipientsFile, 'passphrase-file': passphraseFile } = flags;
   const given = recipient.flatMap((each) => parseRecipients(each, '--recipient'));
@@ -23,6 +23,7 @@ export async function readLock(question: Question, flags: LockFlags): Promise<Lo
   const recipients = [...given, ...inFile];
   if (recipients.length > 0) {
     if (passphraseFile !== null) throw new UsageError('give recipients or --passphrase-file, not both');
+    await checkRecipients(recipients);
     return { kind: 'recipients', recipients };
   }
   const passphrase = await readNewPassphrase(question, passphraseFile, 'Passphrase for the backup');

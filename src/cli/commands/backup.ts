@@ -132,12 +132,16 @@ async function take(
   lock: Lock,
 ): Promise<WrittenBackup> {
   const progress = startProgress(terminal, 'Bytes');
+  const request = new AbortController();
   try {
-    const records = counted(await vault.backup({ signal }), (bytes) => progress.show(bytes, null));
+    const stream = await vault.backup({ signal: AbortSignal.any([signal, request.signal]) });
+    const records = counted(stream, (bytes) => progress.show(bytes, null));
     return await writeBackup(dir, (header) => file ?? join(dir, backupName(header)), records, lock, signal);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
+    // A stream that was not read to its end would go on at the service, which takes one backup at a time.
+    request.abort();
     progress.end();
   }
 }
