@@ -9,11 +9,11 @@ import { Secret } from '../../src/core/secret.ts';
 import { listEntries } from '../../src/vault/audit.ts';
 import { type CountsQuery, countFacets, countOverTime } from '../../src/vault/audit-counts.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
-import { LogColumns } from '../../src/vault/log-columns.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { runs } from '../kit/property.ts';
 import { admin, openVault } from './fixture.ts';
+import { UnhurriedColumns } from './log-without-database.ts';
 
 const LENGTH = 40;
 const BEGIN = Date.parse('2026-01-01T00:00:00.000Z');
@@ -159,7 +159,7 @@ test('lists and counts equal a naive model', async (t) => {
   await fc.assert(
     fc.asyncProperty(randomLog, fc.array(randomQuery, { minLength: 4, maxLength: 4 }), async (log, queries) => {
       await rewrite(log);
-      const fresh = { ...vault, logColumns: new LogColumns(vault.store) };
+      const fresh = { ...vault, logColumns: new UnhurriedColumns(vault.store) };
       for (const query of queries) await assertLikeModel(fresh, log, query);
       await fresh.logColumns.stop();
     }),

@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CountedKind, countOverTime, sumKinds } from '../../src/vault/audit-counts.ts';
-import { LogColumns } from '../../src/vault/log-columns.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { admin, openVault, put } from './fixture.ts';
-import { ALL } from './log-without-database.ts';
+import { ALL, UnhurriedColumns } from './log-without-database.ts';
 
 const AGENTS = 60_000;
 
@@ -30,10 +29,10 @@ test('kinds are summed with a pause for each thousand, and the most frequent val
 });
 
 /** The time for reading is up at an entry. */
-class CutColumns extends LogColumns {
+class CutColumns extends UnhurriedColumns {
   cutAt = 1;
   override async cover(from: number, to: number): Promise<number> {
-    return Math.max(this.cutAt, await super.cover(from, to, Number.POSITIVE_INFINITY));
+    return Math.max(this.cutAt, await super.cover(from, to));
   }
 }
 
