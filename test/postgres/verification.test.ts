@@ -27,6 +27,9 @@ const TERMINATE_ONE_READER = `DO $$
     END LOOP;
     PERFORM pg_terminate_backend(reader, 10000);
   END $$`;
+/** A row once that lock is held. */
+const LOCKED = `SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted
+  AND relation = 'leasehold.audit_entries'::regclass`;
 
 test('a thread with a lost connection ends the others, whatever their remaining work', async (t) => {
   const url = await newDatabase(t);
@@ -46,6 +49,13 @@ test('a thread with a lost connection ends the others, whatever their remaining 
     return (await querySql(url, sql)).map((row) => Number(row['pid']));
   };
   const before = await pids();
+  // ORDER: before the threads begin. On a busy machine they might otherwise end before the lock is held.
+  const terminating = querySql(url, TERMINATE_ONE_READER);
+  await until(
+    async () => (await querySql(url, LOCKED)).length > 0,
+    120_000,
+    () => 'the log is not locked',
+  );
   let checked = 0;
   const verification = verifyInParallel(
     { store, keys },
@@ -54,19 +64,14 @@ test('a thread with a lost connection ends the others, whatever their remaining 
     (entries) => (checked += entries),
   );
   const ended = assert.rejects(verification, { name: 'StoreError', message: /^PostgreSQL: / });
-  await until(
-    () => checked > 0,
-    30_000,
-    () => 'nothing is checked',
-  );
   // A connection that is lost between two ranges is replaced; this one is lost during its query.
-  await querySql(url, TERMINATE_ONE_READER);
+  await terminating;
   await ended;
   assert.equal(checked < ENTRIES / 2, true, `${checked} were checked all the same`);
   // The server notices a closed connection after a moment.
   await until(
     async () => (await pids()).every((pid) => before.includes(pid)),
-    5000,
+    120_000,
     () => 'a thread’s connection stayed open',
   );
 });

