@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startFlood } from '../e2e/overload-process.ts';
-import { startProbe } from '../e2e/probe.ts';
+import { type Probe, startProbe } from '../e2e/probe.ts';
 import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -17,14 +17,16 @@ const MIN_SYNCS = 20;
 const FLOOD_TIMEOUT_MS = 120_000;
 const TICK_MS = 5;
 
-/** A disk of spinning rust behind a busy network: 50 to 200 ms a sync. */
-function slowDisk(): { sync(descriptor: number): Promise<void>; syncs(): number } {
+/** A disk of spinning rust behind a busy network: 50 to 200 ms a sync, and until what `begin` returns has resolved. */
+function slowDisk(begin: () => Promise<void>): { sync(descriptor: number): Promise<void>; syncs(): number } {
   const syncNow = promisify(fdatasync);
   let count = 0;
   return {
     async sync(descriptor) {
       count += 1;
+      const meanwhile = begin();
       await sleep(50 + ((count * 37) % 150));
+      await meanwhile;
       await syncNow(descriptor);
     },
     syncs: () => count,
@@ -32,15 +34,26 @@ function slowDisk(): { sync(descriptor: number): Promise<void>; syncs(): number 
 }
 
 test('with syncs of 50 to 200 ms callers wait, while health checks and the event loop do not', async (t) => {
-  const disk = slowDisk();
+  let health: Probe | null = null;
+  let ticks = 0;
+  // WHY not counted in all: on a busy machine several syncs may pass in one turn of the event loop.
+  const disk = slowDisk(async () => {
+    const checks = health?.seen().length ?? 0;
+    const ticksBefore = ticks;
+    await until(
+      () => health === null || (health.seen().length >= checks + 2 && ticks >= ticksBefore + 3),
+      FLOOD_TIMEOUT_MS,
+      () => 'health checks or the event loop wait for the disk',
+    );
+  });
   const service = await startTestService(t, [], undefined, disk.sync);
   const agent = await service.agent('ci', { 'demo/*': ['retrieve'] });
   assert.equal((await service.admin.post('/api/v1/credentials', { path: 'demo/key', value: 's3cret' })).status, 201);
-  const health = startProbe(t, service.address, '/api/v1/health', null);
-  let ticks = 0;
   const ticking = setInterval(() => {
     ticks += 1;
   }, TICK_MS);
+  const probe = startProbe(t, service.address, '/api/v1/health', null);
+  health = probe;
   const syncsBefore = disk.syncs();
   const port = Number(new URL(service.address).port);
   const job = {
@@ -58,16 +71,15 @@ test('with syncs of 50 to 200 ms callers wait, while health checks and the event
     () => 'the callers cause no syncs',
   );
   const { byStatus } = await callers.end();
+  health = null;
   clearInterval(ticking);
   const syncs = disk.syncs() - syncsBefore;
-  const checks = health.seen();
+  const checks = probe.seen();
   const served = byStatus['200'] ?? 0;
   t.diagnostic(`${served} retrievals, ${checks.length} health checks and ${ticks} ticks in ${syncs} syncs`);
   assert.deepEqual(Object.keys(byStatus), ['200'], 'no request is rejected');
   assert.ok(served <= (syncs + 1) * CALLERS, 'no response precedes its sync');
   assert.ok(served > 4 * syncs, 'one sync serves many');
-  assert.ok(checks.every(({ status }) => status === 200));
-  // Responses arrive after each sync.
-  assert.ok(checks.length > 1.5 * syncs, `${checks.length} health checks in ${syncs} syncs`);
-  assert.ok(ticks > 3 * syncs, `${ticks} ticks of the event loop in ${syncs} syncs`);
+  // During each sync at least two were answered, since it ends only then.
+  assert.ok(checks.length > syncs && checks.every(({ status }) => status === 200), `${checks.length} health checks`);
 });
