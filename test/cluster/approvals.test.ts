@@ -11,13 +11,15 @@ import { addOperator, type TestOperator } from '../kit/operators.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { scaled } from '../kit/scale.ts';
 
+/** Longer than a busy machine needs for what is held at the same time. */
+const HOLD_MS = 120_000;
 /** At the same time. */
 const HELD = 20;
 const ANSWERS = scaled(60, 240);
 const RACES = scaled(40, 100);
 const PARALLEL = 10;
 
-const { nodes } = await startNodes({ after }, { nodes: 2 });
+const { nodes } = await startNodes({ after }, { nodes: 2, timeouts: { approvalHoldMs: HOLD_MS } });
 const [one, two] = nodes;
 assert.ok(one && two);
 const agent = await one.agent('bot');

@@ -5,7 +5,6 @@ import { randomBytes, randomInt, sign } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { headMac } from '../../src/crypto/chain.ts';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { readVaultKeys } from '../../src/server/read-keys.ts';
@@ -14,6 +13,7 @@ import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 
@@ -85,9 +85,9 @@ test('an agent’s private key is on the node that registered it, and is deleted
   const at = (node: typeof one) => existsSync(join(node.dataDir, 'agents', 'keyed'));
   assert.deepEqual(cluster.nodes.map(at), [true, false, false]);
   assert.equal((await two.admin.delete('/api/v1/agents/keyed')).status, 204);
-  // The node learns of it with its next batch.
+  // The node learns of it with its next batch, and removes the files after that.
   assert.equal((await one.admin.get('/api/v1/agents/keyed')).status, 404);
-  await sleep(50);
+  await until(() => !at(one));
   assert.deepEqual(cluster.nodes.map(at), [false, false, false]);
 });
 

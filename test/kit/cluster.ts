@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ServiceTimeouts } from '../../src/server/composition.ts';
 import { type Client, createClient } from './client.ts';
 import { newDatabase } from './database.ts';
 import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
@@ -20,6 +21,8 @@ interface Choices {
   readonly url?: string;
   /** The URL to which each node connects instead, such as that of a proxy. */
   readonly urlOf?: (node: number) => string;
+  /** Of nodes in this process. */
+  readonly timeouts?: Partial<ServiceTimeouts>;
 }
 
 function writePrivate(file: string, text: string): string {
@@ -52,7 +55,7 @@ export function startCluster(scope: Scope, choices: Choices): Promise<Cluster> {
 export async function startNodes(scope: Scope, choices: Choices): Promise<Started<TestService>> {
   const url = choices.url ?? (await newDatabase(scope));
   return startAll(scope, { ...choices, url }, async (dataDir, flags) => {
-    const service = await startTestService(scope, flags, dataDir);
+    const service = await startTestService(scope, flags, dataDir, undefined, choices.timeouts);
     closeBeforeRemoval(url, service.stop);
     return service;
   });
