@@ -27,17 +27,16 @@ async function killedVault(t: TestContext): Promise<{ dataDir: string; session: 
   const session = await logIn(service.address, 'ci', readAgentKey(dataDir, 'ci'));
   assert.equal((await admin.delete('/api/v1/agents/ci')).status, 204);
   await service.end('SIGKILL');
-  // On a busy machine the service may have been idle before it was killed.
-  return isWholeAlone(t, dataDir) ? killedVault(t) : { dataDir, session };
+  // On a busy machine the service may have been idle before it was killed, or between two of the changes.
+  return hasChangesAlone(t, dataDir) ? killedVault(t) : { dataDir, session };
 }
 
-/** Whether the database without its write-ahead log has the last change. */
-function isWholeAlone(t: TestContext, dataDir: string): boolean {
+/** Whether the database without its write-ahead log has any of the changes. */
+function hasChangesAlone(t: TestContext, dataDir: string): boolean {
   const alone = join(temporaryDirectory(t), 'alone.db');
   copyFileSync(join(dataDir, 'leasehold.db'), alone);
   const database = new DatabaseSync(alone);
-  const deregistered = "SELECT 1 FROM audit_entries WHERE event_type = 'agent.deregister'";
-  const found = database.prepare(deregistered).get();
+  const found = database.prepare("SELECT 1 FROM audit_entries WHERE event_type = 'agent.register'").get();
   database.close();
   return found !== undefined;
 }

@@ -41,10 +41,13 @@ test('of many credentials that were used long ago, few are examined in one turn 
     if (!isOver) setImmediate(nextTurn);
   };
   nextTurn();
-  const { items } = await examineHoldings(vault);
+  // The time may be up before all were examined, and on a busy machine before the second was.
+  while (examined < 2) {
+    examined = 0;
+    const { items } = await examineHoldings(vault);
+    assert.deepEqual(items, []);
+    assert.ok(examined > 0, 'none was examined');
+  }
   isOver = true;
-  assert.deepEqual(items, []);
-  // The time may be up before all were examined.
-  assert.ok(examined > 1, `${examined} examined`);
   assert.equal(most, 1);
 });
