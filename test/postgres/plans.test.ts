@@ -108,7 +108,7 @@ async function untilNobodyElseIsThere(): Promise<void> {
     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;
   await until(
     async () => (await querySql(url, others)).length === 0,
-    10_000,
+    120_000,
     () => 'a connection stays open',
   );
 }
