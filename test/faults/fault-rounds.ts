@@ -18,8 +18,8 @@ export type Phase = (typeof PHASES)[number];
 const LOAD_MS = 250;
 const OUTAGE_MS = 200;
 /** Only a hang reaches these limits. */
-const END_TIMEOUT_MS = 60_000;
-const SERVICE_TIMEOUT_MS = 30_000;
+const END_TIMEOUT_MS = 120_000;
+const SERVICE_TIMEOUT_MS = 120_000;
 
 export interface Round {
   readonly report: CallReport;
