@@ -70,7 +70,7 @@ test('a backup whose client takes nothing for two minutes ends, and another one 
   assert.equal(response.statusCode, 200);
   assert.equal((await service.admin.post('/api/v1/backup')).status, 503);
   // At first the buffers of the connection still take chunks, each of which begins the time again.
-  for (let round = 0; round < 300 && (await newestResult(service)) === undefined; round++) {
+  for (let round = 0; round < 2400 && (await newestResult(service)) === undefined; round++) {
     t.mock.timers.tick(121_000);
     await nextTurn(50);
   }
