@@ -8,6 +8,8 @@ import { logIn, readAgentKey } from '../kit/client.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PER_ADDRESS = 500;
+/** Only a hang reaches this limit. */
+const HANG_MS = 120_000;
 
 interface Held {
   readonly socket: Socket;
@@ -43,9 +45,13 @@ test('rejected and closed connections do not count towards the limit of 500', as
     return held.filter(hasAnswer).length;
   };
   for (let round = 0; round < 4; round++) {
-    const deadline = Date.now() + 5000;
+    const deadline = performance.now() + HANG_MS;
     for (let served = 0; served !== PER_ADDRESS; served = await attempt()) {
-      assert.equal(served <= PER_ADDRESS && Date.now() < deadline, true, `${served} were served in round ${round}`);
+      assert.equal(
+        served <= PER_ADDRESS && performance.now() < deadline,
+        true,
+        `${served} were served in round ${round}`,
+      );
     }
   }
 });

@@ -35,13 +35,12 @@ export interface Caller {
 
 /** Places in which a URL of another origin is never a request to the target. */
 export const FOREIGN_PLACES = 7;
-const TIMEOUT_MS = 120_000;
 const HEAD_END = '\r\n\r\n';
 const CONTINUE = `HTTP/1.1 100 Continue${HEAD_END}`;
 
 /** Sends the call as a request to the base URL. `origin` is that of the credential's target. */
 export async function sendByBaseUrl(caller: Caller, call: UseCall, origin: string, variant = 0): Promise<DoorResponse> {
-  const { bytes } = await sendRaw(caller.address, toRequest(caller, call, origin, variant), TIMEOUT_MS);
+  const { bytes } = await sendRaw(caller.address, toRequest(caller, call, origin, variant));
   const start = bytes.indexOf(CONTINUE) === 0 ? CONTINUE.length : 0;
   const end = bytes.indexOf(HEAD_END, start);
   const head = bytes.toString('latin1', start, end === -1 ? bytes.length : end);

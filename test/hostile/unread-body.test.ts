@@ -11,8 +11,10 @@ const fixture = await startFixture({ after });
 const port = Number(new URL(fixture.service.address).port);
 const KEPT = 'Connection: keep-alive';
 const BODY = '{"agent_name":"insider"}';
+/** Only a hang reaches this limit. */
+const HANG_MS = 120_000;
 
-/** Sends the request's head, then as much body as the service accepts within a second; resolves to both. */
+/** Sends the request's head, then as much body as the service accepts until it closes the connection. */
 function push(asking: RequestParts): Promise<{ text: string; pushed: number; isEnded: boolean }> {
   const block = Buffer.alloc(64 * 1024, 0x20);
   return new Promise((resolve) => {
@@ -33,7 +35,7 @@ function push(asking: RequestParts): Promise<{ text: string; pushed: number; isE
       socket.destroy();
       resolve({ text, pushed: socket.bytesWritten, isEnded });
     };
-    const timer = setTimeout(finish, 3000);
+    const timer = setTimeout(finish, HANG_MS);
     socket.on('close', finish);
   });
 }
@@ -85,8 +87,9 @@ test('100 Continue is sent after authentication and before the body is read', ()
         ...asking,
         headers: ['Expect: 100-continue', 'Content-Length: 24', KEPT],
       });
+    const watched = { isComplete: (text: string) => text.includes('\r\n\r\n'), thenMs: 200 };
     const interim = async (asking: RequestParts): Promise<string> =>
-      (await sendRaw(fixture.service.address, expecting(asking), 700)).head;
+      (await sendRaw(fixture.service.address, expecting(asking), watched)).head;
     assert.match(await interim({ target: '/auth/challenge', token: null }), /^HTTP\/1\.1 100 Continue$/);
     assert.match(await interim({ token: null }), /^HTTP\/1\.1 401 /);
     assert.match(await interim({ token: `lhs_${'A'.repeat(43)}` }), /^HTTP\/1\.1 401 /);

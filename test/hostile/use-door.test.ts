@@ -25,9 +25,9 @@ const HOST = 'Host: localhost';
 const OWN = `Authorization: Bearer ${agent.token}`;
 
 /** The response, and the requests that the upstream got. */
-async function send(lines: readonly string[], body = '', waitMs = 3000) {
+async function send(lines: readonly string[], body = '') {
   const before = upstream.requests.length;
-  const response: RawResponse = await sendRaw(service.address, rawRequest(lines, body), waitMs);
+  const response: RawResponse = await sendRaw(service.address, rawRequest(lines, body));
   return { ...response, requests: upstream.requests.slice(before) };
 }
 
@@ -106,7 +106,9 @@ test('the bytes after a handshake belong to the WebSocket, not to a next request
   const upgrade = ['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'Upgrade: websocket', 'Connection: Upgrade'];
   const next = ['GET /use/api/key/-/v1/b HTTP/1.1', HOST, '', ''].join('\r\n');
   const before = upstream.requests.length;
-  const answer = await sendRaw(service.address, `${[...upgrade, '', ''].join('\r\n')}${next}`, 1000);
+  const isComplete = (text: string) => text.endsWith(`<${next}>`);
+  const bytes = `${[...upgrade, '', ''].join('\r\n')}${next}`;
+  const answer = await sendRaw(service.address, bytes, { isComplete, thenMs: 300 });
   assert.equal(answer.status, 101);
   assert.equal(answer.body, `<${next}>`);
   assert.equal(upstream.requests.length, before);
@@ -115,7 +117,7 @@ test('the bytes after a handshake belong to the WebSocket, not to a next request
 test('a body of single bytes arrives as it is, and other requests go on', async () => {
   const length = 4000;
   const chunked = ['POST /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'Transfer-Encoding: chunked', 'Connection: close'];
-  const sent = send(chunked, `${'1\r\nx\r\n'.repeat(length)}0\r\n\r\n`, 60_000);
+  const sent = send(chunked, `${'1\r\nx\r\n'.repeat(length)}0\r\n\r\n`);
   let [others, isOver] = [0, false];
   void sent.finally(() => {
     isOver = true;
@@ -138,7 +140,7 @@ test('100 Continue is sent only after the use was allowed', async () => {
 test('an upgrade behind an unanswered request closes the connection', async () => {
   const first = ['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, '', ''].join('\r\n');
   const upgrade = ['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'Upgrade: websocket', 'Connection: Upgrade', '', ''];
-  const { isClosed } = await sendRaw(service.address, first + upgrade.join('\r\n'), 2000);
+  const { isClosed } = await sendRaw(service.address, first + upgrade.join('\r\n'));
   assert.equal(isClosed, true);
   assert.equal((await service.admin.get('/api/v1/health')).status, 200);
 });

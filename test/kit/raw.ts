@@ -9,12 +9,24 @@ export interface RawResponse {
   readonly body: string;
   /** Everything that was received. */
   readonly bytes: Buffer;
-  /** Whether the server closed the connection, as opposed to a time-out. */
+  /** Whether the server closed the connection; false where the test did. */
   readonly isClosed: boolean;
 }
 
-/** Sends the bytes and resolves to the received bytes until the server closes the connection or `waitMs` pass. */
-export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawResponse> {
+/** Only a hang reaches this limit. */
+const HANG_MS = 120_000;
+
+/** What is expected of a connection that may stay open, and how long it is watched when that has arrived. */
+export interface Expected {
+  readonly isComplete: (text: string) => boolean;
+  readonly thenMs: number;
+}
+
+/**
+ * Sends the bytes and resolves to the received bytes until the server closes the connection, or until the expected has
+ * arrived. WHY no limit otherwise: a busy machine takes any time for a response.
+ */
+export function sendRaw(address: string, bytes: string | Uint8Array, expected?: Expected): Promise<RawResponse> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -29,8 +41,15 @@ export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 30
       const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
       resolve({ status, head, body: text.slice(border + 4), bytes: received, isClosed });
     };
-    const timer = setTimeout(() => finish(false), waitMs);
-    socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
+    let timer = setTimeout(() => finish(false), HANG_MS);
+    let isWatched = false;
+    socket.on('data', (chunk) => {
+      chunks.push(Buffer.from(chunk));
+      if (expected === undefined || isWatched || !expected.isComplete(Buffer.concat(chunks).toString('utf8'))) return;
+      isWatched = true;
+      clearTimeout(timer);
+      timer = setTimeout(() => finish(false), expected.thenMs);
+    });
     socket.on('close', () => finish(true));
     socket.on('error', () => finish(true));
   });

@@ -2,8 +2,8 @@
 // the log".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 import { type Attack, attack, type Kind, prepare, probe } from './state-attacks.ts';
@@ -12,15 +12,6 @@ const UNPROVEN = /agents, operators and policies cannot be checked against the l
 /** Removes the newest entry about a policy or an agent, as if the change had never happened. */
 const FORGET = `DELETE FROM audit_entries WHERE seq = (SELECT max(seq) FROM audit_entries
   WHERE subject LIKE 'policy:%' OR subject LIKE 'agent:%')`;
-
-/** A node that could not decide tries again every second. */
-async function reaches(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await condition()) return;
-    await sleep(100);
-  }
-  assert.fail('the node does not decide again');
-}
 
 async function verifies({ admin }: TestService): Promise<boolean> {
   return (await admin.get('/api/v1/audit/verify')).body.data.valid;
@@ -111,7 +102,8 @@ if (STORE === 'postgres') {
     await executeSql(service.dataDir, `UPDATE audit_head SET epoch = ${Number(head?.['epoch'])}`);
     assert.equal(await probe('policy', other, token), 503);
     await executeSql(service.dataDir, 'UPDATE audit_head SET epoch = epoch + 1');
-    await reaches(async () => (await probe('policy', other, token)) === 403);
+    // A node that could not decide tries again every second.
+    await until(async () => (await probe('policy', other, token)) === 403);
   });
 
   test('a node that reads a policy again, with the entry of its removal gone, decides nothing', async (t) => {
@@ -128,6 +120,7 @@ if (STORE === 'postgres') {
     assert.equal(await probe('policy', other, token), 503);
     const restore = 'INSERT INTO audit_entries SELECT * FROM kept_entries ON CONFLICT DO NOTHING';
     await executeSql(service.dataDir, `${restore}; DROP TABLE kept_entries`);
-    await reaches(async () => (await probe('policy', other, token)) === 403);
+    // A node that could not decide tries again every second.
+    await until(async () => (await probe('policy', other, token)) === 403);
   });
 }

@@ -10,6 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
 import { dumpDatabase, readDatabaseBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -58,9 +59,13 @@ suite('the service as a process', () => {
       let answer = '';
       socket.on('data', (chunk) => (answer += chunk));
       const head = ['POST /api/v1/credentials HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
-      head.push(`Authorization: Bearer ${service.adminToken}`, `Content-Length: ${body.length}`, '', body.slice(0, 5));
+      head.push(`Authorization: Bearer ${service.adminToken}`, `Content-Length: ${body.length}`);
+      head.push('Expect: 100-continue', '', body.slice(0, 5));
       socket.write(head.join('\r\n'));
-      await wait(200);
+      // The service has begun to read the body.
+      await until(() => answer.endsWith('\r\n\r\n'));
+      assert.match(answer, /^HTTP\/1\.1 100 /);
+      answer = '';
       const ended = service.end(signal);
       await wait(200);
       socket.write(body.slice(5));
