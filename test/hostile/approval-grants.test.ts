@@ -166,9 +166,20 @@ for (const scope of ['once', '3600 seconds']) {
 }
 
 test('where one of two approved in time, the agent and the log read that', async () => {
-  const agent = await newAgent({ quorum: 2, timeout: 1 });
-  await assertHeld(send(agent));
-  const id = await approve(agent.path);
+  // On a busy machine a short time may be over before the first of the two has answered.
+  let [agent, id] = [await newAgent({ quorum: 2, timeout: 1 }), ''];
+  for (const timeout of [1, 4, 16, 64]) {
+    if (timeout > 1) agent = await newAgent({ quorum: 2, timeout });
+    await send(agent);
+    const [pending] = (await admin.get(`${APPROVALS}?status=pending&agent=${agent.name}`)).body.data;
+    if (pending === undefined) continue;
+    const { approval_id, nonce } = pending;
+    const { status } = await ann.post(`${APPROVALS}/${approval_id}/approve`, { nonce });
+    if (status !== 200) continue;
+    id = approval_id;
+    break;
+  }
+  assert.notEqual(id, '', 'no answer came in time');
   let last = await send(agent);
   await until(async () => {
     last = await send(agent);

@@ -21,6 +21,7 @@ import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const SECRET_BYTES = Buffer.alloc(32, 7);
+const WEBHOOK = { stream: 'webhook' };
 /** The complete lines; none if the file is missing. */
 const readLines = (file: string): LogEntry[] =>
   (existsSync(file) ? readFileSync(file, 'utf8') : '')
@@ -171,9 +172,11 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
   await fill(service, 10);
   await until(() => entries.length === 12);
   assert.deepEqual(entries, await exported(service));
+  // They are counted once the last response was read.
+  const lag = async () => seriesValue(await scrape(service.address), 'leasehold_stream_lag_entries', WEBHOOK);
+  await until(async () => (await lag()) === 0);
   const families = await scrape(service.address);
-  assert.equal(seriesValue(families, 'leasehold_stream_failures_total', { stream: 'webhook' }), failures);
-  assert.equal(seriesValue(families, 'leasehold_stream_lag_entries', { stream: 'webhook' }), 0);
+  assert.equal(seriesValue(families, 'leasehold_stream_failures_total', WEBHOOK), failures);
 });
 
 test('a receiver that hangs delays no caller, and its lag is shown', async (t) => {
@@ -186,11 +189,11 @@ test('a receiver that hangs delays no caller, and its lag is shown', async (t) =
   const service = await startTestService(t, ['--log-stream', streams.join(), '--log-stream-secret-file', secret]);
   await fill(service, 200);
   await until(() => readLines(file).length === 202);
-  const families = await scrape(service.address);
-  const lag = (stream: string): number => seriesValue(families, 'leasehold_stream_lag_entries', { stream });
-  assert.deepEqual([lag('webhook'), lag('file')], [202, 0]);
-  await until(
-    async () => seriesValue(await scrape(service.address), 'leasehold_stream_lag_seconds', { stream: 'webhook' }) > 1,
-  );
+  const read = async (name: string, labels: Record<string, string>) =>
+    seriesValue(await scrape(service.address), `leasehold_stream_lag_${name}`, labels);
+  // Lines are counted after they were written.
+  await until(async () => (await read('entries', { stream: 'file' })) === 0);
+  assert.equal(await read('entries', WEBHOOK), 202);
+  await until(async () => (await read('seconds', WEBHOOK)) > 1);
   await service.stop();
 });
