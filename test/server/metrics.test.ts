@@ -23,7 +23,12 @@ test('every declared metric is on the page with its type, help and labels, and n
   // Otherwise no backup has an age.
   assert.equal((await admin.post('/api/v1/backup', {})).status, 200);
   await until(async () => (await admin.get('/api/v1/audit?event_type=service.backup_result')).body.data.length > 0);
-  await scrape(address);
+  // The first scrape starts a count, and a busy machine counts for a while.
+  await until(async () => {
+    const page = await scrape(address);
+    const late = ['leasehold_backup_age_seconds', 'leasehold_checkpoint_age_seconds'];
+    return late.every((name) => (page.get(name)?.series.length ?? 0) > 0);
+  });
   const { length } = (await admin.get('/api/v1/agents')).body.data;
   assert.equal(length, 0);
   const families = await scrape(address);

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { parse } from 'yaml';
 import { METRICS } from '../../src/server/metrics/declarations.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { problemsOf } from '../kit/promql.ts';
 import { scrape } from '../kit/scrape.ts';
 import { startTestService } from '../kit/service.ts';
@@ -17,8 +18,9 @@ const page = read('docs/monitoring.md');
 
 const service = await startTestService({ after }, ['--log-stream', `file:${temporaryDirectory({ after })}/log`]);
 await service.admin.post('/api/v1/credentials', { path: 'a', value: 'a value' });
-// The first scrape starts the count of leases, and a histogram of requests.
-await scrape(service.address);
+// The first scrape starts the count of leases, and a histogram of requests. A busy machine counts for a while.
+const isCounted = async () => ((await scrape(service.address)).get('leasehold_data_key_seals')?.series.length ?? 0) > 0;
+await until(isCounted);
 const families = await scrape(service.address);
 
 interface Rule {

@@ -101,7 +101,7 @@ test('DELETE /leases/:lease_id revokes: 204, and the lease says when', async () 
 
 test('a renewal is decided by the current policies and runs from now', async () => {
   const agent = await service.agent('renews', { 'renew/*': ['retrieve'] });
-  const id = await lend(agent, 'renew/a', '?ttl=5');
+  const id = await lend(agent, 'renew/a', '?ttl=60');
   const before = await read(id);
   await wait(20);
   const renewed = dataOf(await agent.post(`${LEASES}/${id}/renew`), 200, LEASE);
