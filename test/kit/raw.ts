@@ -17,7 +17,7 @@ export interface RawResponse {
 const HANG_MS = 120_000;
 
 /** What is expected of a connection that may stay open, and how long it is watched when that has arrived. */
-export interface Expected {
+interface Expected {
   readonly isComplete: (text: string) => boolean;
   readonly thenMs: number;
 }
