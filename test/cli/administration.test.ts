@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Cancelled } from '../../src/cli/errors.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 
 async function scene(t: TestContext, flags: readonly string[] = []) {
@@ -199,15 +200,15 @@ test('audit tail prints earlier entries, then each new entry once, and ends succ
   t.after(() => child.kill('SIGKILL'));
   let seen = '';
   child.stdout.on('data', (chunk) => (seen += chunk));
-  const resources = () => seen.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).resource]));
-  const until = async (count: number) => {
-    for (let waits = 0; resources().length < count && waits < 200; waits++) await new Promise((r) => setTimeout(r, 50));
-  };
-  await until(2);
+  // A line may have arrived in part.
+  const lines = () => seen.slice(0, seen.lastIndexOf('\n') + 1).split('\n');
+  const resources = () => lines().flatMap((line) => (line === '' ? [] : [JSON.parse(line).resource]));
+  const untilListed = (count: number): Promise<void> => until(() => resources().length >= count);
+  await untilListed(2);
   for (const path of ['b/1', 'b/2']) await put(path);
-  await until(4);
+  await untilListed(4);
   await put('b/3');
-  await until(5);
+  await untilListed(5);
   assert.deepEqual(resources(), ['a/2', 'a/3', 'b/1', 'b/2', 'b/3']);
   child.kill('SIGINT');
   assert.deepEqual(await new Promise((resolve) => child.on('close', (...ended) => resolve(ended))), [0, null]);

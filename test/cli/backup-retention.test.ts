@@ -115,7 +115,7 @@ test('a schedule counts from the newest backup of its vault, and not from those 
   const words = ['backup', dir, '--recipient', await newRecipient(), '--schedule', '1h'];
   const stop = new AbortController();
   // A command that waits for the next hour is stopped here.
-  const timer = setTimeout(() => stop.abort(), 60_000);
+  const timer = setTimeout(() => stop.abort(), 240_000);
   const { code, stderr } = await home.leasehold(words, { signal: stop.signal, onStdout: () => stop.abort() });
   clearTimeout(timer);
   assert.equal(code, 0, stderr);

@@ -107,7 +107,9 @@ test('a terminal shows how many rows were checked, and a finding is wrapped betw
   await executeSql(service.dataDir, 'DELETE FROM sessions');
   const between = await standBetween(t, service);
   const body = { running: false, entries_checked: null, entries_total: null, started_at: null, rows_checked: 1200 };
-  between.next({ after: () => sleep(2500) }, ({ path }) => path.includes('/verify?'));
+  // The check lasts until its progress is seen.
+  const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();
+  between.next({ after: isShown }, ({ path }) => path.includes('/verify?'));
   for (let at = 0; at < 9; at++) {
     between.next({ status: 200, body: JSON.stringify({ data: body }) }, ({ path }) => path.endsWith('/progress'));
   }
@@ -118,6 +120,7 @@ test('a terminal shows how many rows were checked, and a finding is wrapped betw
     environment: { ...environment, HOME: home.path },
   });
   await checking.shows(/Checking {2}1,200/);
+  endCheck();
   assert.equal((await checking.ended).exitCode, 2);
   assert.ok(checking.screen().includes(CLEARED));
   assert.match(checking.screen(), /state {11}wrong {3}session:\d{13}:\S+:\r\n {24}missing\r\n/);
@@ -127,9 +130,9 @@ test('a check of the state may take longer than other requests', async (t) => {
   const service = await openVault(t);
   const between = await standBetween(t, service);
   for (let tries = 0; tries < 4; tries++) {
-    between.next({ after: () => sleep(1500 * (tries + 1)) }, ({ path }) => path.includes('/verify?'));
+    between.next({ after: () => sleep(4000 * (tries + 1)) }, ({ path }) => path.includes('/verify?'));
   }
-  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken, LEASEHOLD_TIMEOUT: '1s' };
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken, LEASEHOLD_TIMEOUT: '3s' };
   const { code, stdout } = await newHome(t, environment).leasehold(['doctor', '--state', '--field', 'check']);
   assert.equal(code, 0, stdout);
 });

@@ -5,18 +5,17 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { TestContext } from 'node:test';
 import { COMMAND, COMPILED, type Home } from '../kit/command.ts';
+import { until } from '../kit/log-receivers.ts';
 
 /** An unreachable service, and an unknown token. */
 export const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 
 /** Node catches SIGINT and SIGTERM from its start; SIGHUP only the command does, and it does so last. */
 async function untilItCatchesSignals(pid: number): Promise<void> {
-  for (let waits = 0; waits < 400; waits++) {
+  await until(() => {
     const [, caught = '0'] = /^SigCgt:\s*([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    if ((BigInt(`0x${caught}`) & 1n) === 1n) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('it catches no signals');
+    return (BigInt(`0x${caught}`) & 1n) === 1n;
+  });
 }
 
 /** Its standard input stays open, and silent. */
@@ -35,7 +34,7 @@ export async function assertBrokenOff(t: TestContext, home: Home, words: readonl
   // The command is reading now, or receives the signal earlier.
   await new Promise((resolve) => setTimeout(resolve, 150));
   child.kill(signal);
-  const tooLate = setTimeout(() => child.kill('SIGKILL'), 5000);
+  const tooLate = setTimeout(() => child.kill('SIGKILL'), 120_000);
   assert.deepEqual(await ended, [128 + constants.signals[signal], null], words.join(' '));
   clearTimeout(tooLate);
   assert.equal(stderr, signal === 'SIGINT' ? 'leasehold: Cancelled.\n' : `leasehold: Cancelled (${signal}).\n`);

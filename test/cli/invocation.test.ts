@@ -113,7 +113,7 @@ test('no response and every error response exit with 2', async (t) => {
   const service = await startTestService(t);
   const nowhere = `http://127.0.0.1:${await findPort()}`;
   const as = (token: string, address = service.address) =>
-    newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token }).leasehold(['get', 'no/such', '--timeout', '5']);
+    newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token }).leasehold(['get', 'no/such', '--timeout', '120']);
   const missing = await as(service.adminToken);
   assert.deepEqual([missing.code, missing.stdout], [2, '']);
   assert.match(

@@ -12,6 +12,7 @@ import { LeaseholdError } from '../../src/client/errors.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { findPort } from '../kit/port.ts';
 import { startProcess } from '../kit/process.ts';
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
@@ -55,7 +56,8 @@ const relayOf =
 
 const start = async (scope: Scope) => {
   const dataDir = join(temporaryDirectory(scope), 'data');
-  const service = await startProcess(scope, dataDir);
+  // Some tests take the port after the service, or listen on it at another address.
+  const service = await startProcess(scope, dataDir, ['--listen', `127.0.0.1:${await findPort()}`]);
   return { dataDir, service, home: newHome(scope, { LEASEHOLD_DATA_DIR: dataDir }) };
 };
 const portOf = (address: string): number => Number(new URL(address).port);

@@ -30,9 +30,13 @@ const CLEARED = '\r\u001b[K';
 test('an import shows how many credentials it has stored', async (t) => {
   const { between, home, onTerminal } = await scene(t);
   writeFileSync(join(home.path, '.env'), Array.from({ length: 24 }, (_, at) => `NAME_${at}=value-${at}\n`).join(''));
-  for (let at = 0; at < 24; at++) between.next({ after: sleep(1000 + at * 40) }, ({ method }) => method === 'POST');
+  const { promise: isShown, resolve: goOn } = Promise.withResolvers<void>();
+  // The bar is drawn after a while; then the rest waits until it is seen.
+  for (let at = 0; at < 8; at++) between.next({ after: () => sleep(300) }, ({ method }) => method === 'POST');
+  for (let at = 8; at < 24; at++) between.next({ after: isShown }, ({ method }) => method === 'POST');
   const importing = onTerminal(['import', '.env', '--prefix', 'a', '--yes', '--field', 'result']);
   await importing.shows(/Storing {2}█+░+ {2}\d+ of 24/);
+  goOn();
   assert.equal((await importing.ended).exitCode, 0);
   assert.ok(importing.screen().includes(CLEARED));
 });
@@ -41,10 +45,12 @@ test('a verification shows how many entries the service has checked', async (t) 
   const { between, onTerminal } = await scene(t);
   const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
-  between.next({ after: sleep(2500) }, ({ path }) => path.endsWith('/verify'));
+  const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();
+  between.next({ after: isShown }, ({ path }) => path.endsWith('/verify'));
   for (let at = 0; at < 9; at++) between.next({ status: 200, body: JSON.stringify({ data: body }) }, isProgress);
   const verifying = onTerminal(['audit', 'verify', '--field', 'valid']);
   await verifying.shows(/Verifying {2}█{8}░{22} {2}500 of 2,000/);
+  endCheck();
   assert.equal((await verifying.ended).exitCode, 0);
   assert.ok(verifying.screen().endsWith(`${CLEARED}true\r\n`), verifying.screen());
 });
@@ -52,9 +58,11 @@ test('a verification shows how many entries the service has checked', async (t) 
 test('an export shows how many entries it has written', async (t) => {
   const { between, home, onTerminal } = await scene(t);
   for (const path of ['a', 'b', 'c']) await home.leasehold(['put', path, '-'], { input: 'x' });
-  between.next({ apartMs: 600 }, ({ path }) => path.endsWith('/export'));
+  const { promise: isShown, resolve: goOn } = Promise.withResolvers<void>();
+  between.next({ slowlyUntil: isShown }, ({ path }) => path.endsWith('/export'));
   const exporting = onTerminal(['audit', 'export', '--out', 'log']);
   await exporting.shows(/Exporting {2}█+░* {2}\d of \d/);
+  goOn();
   assert.equal((await exporting.ended).exitCode, 0);
   assert.match(exporting.screen(), /Wrote \d entries/);
 });

@@ -13,7 +13,7 @@ import { openScene, VALUES } from './run-fixture.ts';
 const scene = await openScene({ after });
 
 /** A program that never ends is a failure like any other. */
-const claim = (name: string, body: (t: TestContext) => Promise<void>) => test(name, { timeout: 60_000 }, body);
+const claim = (name: string, body: (t: TestContext) => Promise<void>) => test(name, { timeout: 240_000 }, body);
 
 const A = ['--env', 'A=prod/a'] as const;
 

@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
 import { COMMAND, COMPILED, newHome, type RunOptions } from '../kit/command.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { storeWithTargets, VALUE } from '../kit/use.ts';
 
@@ -39,6 +39,8 @@ const refuse = (words: readonly string[], more: RunOptions = {}) =>
 interface ListedLease {
   readonly path: string;
   readonly status: string;
+  readonly agent_name: string;
+  readonly expires_at: string;
 }
 const leases = async (): Promise<ListedLease[]> => (await admin.get('/api/v1/leases')).body.data;
 const countActive = async () => (await leases()).filter(({ status }) => status === 'active').length;
@@ -163,40 +165,64 @@ test('a Unix socket, a version and a malformed name are rejected before anything
   }
 });
 
-test('use leases are renewed while the program runs, and not with --ttl', async () => {
-  const brief = await service.agent('brief');
-  const policy = { name: 'brief', principal: 'agent:brief', resources: ['openai/*'], actions: ['use'], max_ttl: 2 };
+/** An agent with leases that are renewed after half of that time: longer than a busy machine stands still. */
+async function briefAgent(name: string, maxTtl = 8) {
+  const { token } = await service.agent(name);
+  const policy = { name, principal: `agent:${name}`, resources: ['openai/*'], actions: ['use'], max_ttl: maxTtl };
   assert.equal((await admin.post('/api/v1/policies', policy)).status, 201);
-  const as = { environment: { LEASEHOLD_TOKEN: brief.token } };
-  const script = `sleep 2.5; ${ask('OPENAI')}`;
-  const [renewed, limited] = await Promise.all([
-    shell(['--use', 'openai/key'], script, as),
-    shell(['--use', 'openai/key', '--ttl', '1'], script, as),
-  ]);
-  assert.equal(renewed.stdout, '200 /v1/models with the key\n', renewed.stderr);
+  return { LEASEHOLD_TOKEN: token };
+}
+
+/** Starts the command; its program can be told to go on by standard input. */
+function start(script: string, more: Readonly<Record<string, string>> = {}) {
+  const words = [...COMMAND, 'run', '--use', 'openai/key', '--', 'sh', '-c', script];
+  const environment = { PATH: process.env['PATH'], HOME: home.path, ...COMPILED, ...own, ...more };
+  const child = spawn(words[0] ?? '', words.slice(1), { env: environment });
+  const ended = once(child, 'close');
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => (stdout += chunk));
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  return { child, ended, stdout: () => stdout, stderr: () => stderr };
+}
+
+test('use leases are renewed while the program runs', async () => {
+  const { child, ended, stdout, stderr } = start(`read x; ${ask('OPENAI')}`, await briefAgent('brief'));
+  const expiry = async (): Promise<number> => {
+    const lease = (await leases()).find(({ agent_name: name }) => name === 'brief');
+    return Date.parse(lease?.expires_at ?? '');
+  };
+  await until(async () => (await expiry()) > 0);
+  const first = await expiry();
+  await until(async () => Date.now() > first && (await expiry()) > first);
+  child.stdin.end('\n');
+  await ended;
+  assert.equal(stdout(), '200 /v1/models with the key\n', stderr());
+  assert.equal(await countActive(), 0);
+});
+
+test('use leases are not renewed with --ttl', async () => {
+  const as = { environment: await briefAgent('limited') };
+  const limited = await shell(['--use', 'openai/key', '--ttl', '1'], `sleep 2.5; ${ask('OPENAI')}`, as);
   assert.match(limited.stdout, /^409 .*LEASE_ENDED/);
   assert.equal(await countActive(), 0);
 });
 
 test('a lease that cannot be renewed any more is reported', async () => {
-  const former = await service.agent('former');
-  const policy = { name: 'former', principal: 'agent:former', resources: ['openai/*'], actions: ['use'], max_ttl: 2 };
-  assert.equal((await admin.post('/api/v1/policies', policy)).status, 201);
-  const as = { environment: { LEASEHOLD_TOKEN: former.token } };
-  const running = shell(['--use', 'openai/key'], 'sleep 1.5', as);
-  while ((await countActive()) === 0) await sleep(20);
+  const { child, ended, stderr } = start('read x', await briefAgent('former'));
+  await until(async () => (await countActive()) > 0);
   assert.equal((await admin.delete('/api/v1/policies/former')).status, 204);
-  assert.match((await running).stderr, /openai\/key: the use lease was not renewed: Access denied/);
+  await until(() => stderr().includes('not renewed'));
+  assert.match(stderr(), /openai\/key: the use lease was not renewed: Access denied/);
+  child.stdin.end('\n');
+  await ended;
 });
 
 test('a signal ends the program, and the lease with it', async () => {
-  const words = [...COMMAND, 'run', '--use', 'openai/key', '--', 'sh', '-c', 'echo started; sleep 60'];
-  const environment = { PATH: process.env['PATH'], HOME: home.path, ...COMPILED, ...own };
-  const child = spawn(words[0] ?? '', words.slice(1), { env: environment, stdio: ['ignore', 'pipe', 'ignore'] });
-  await once(child.stdout, 'data');
+  const { child, ended, stdout } = start('echo started; exec sleep 600');
+  await until(() => stdout() !== '');
   assert.equal(await countActive(), 1);
   child.kill('SIGTERM');
-  const [, signal] = await once(child, 'exit');
+  const [, signal] = await ended;
   assert.equal(signal, 'SIGTERM');
   assert.equal(await countActive(), 0);
 });

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
@@ -39,6 +40,7 @@ function watchProcesses() {
     }
   })();
   return {
+    hasSeen: () => seen.size > 0,
     async end() {
       isOver = true;
       await watching;
@@ -102,8 +104,9 @@ test('the inspection finds a value in an argument and in a file', async (t) => {
   writeFileSync(join(folder, 'log'), `value=${FORMS[1]}`);
   assert.deepEqual(filesWith(folder), [join(folder, 'log')]);
   const processes = watchProcesses();
-  execFileSync('sh', ['-c', 'sleep 0.1']);
-  const shown = openPseudoTerminal(t, ['sh', '-c', 'sleep 1; :', VALUE], { cwd: folder, environment: {} });
+  const shown = openPseudoTerminal(t, ['sh', '-c', 'read x; :', VALUE], { cwd: folder, environment: {} });
+  await until(processes.hasSeen);
+  shown.type('\r');
   await shown.ended;
   assert.ok((await processes.end()).seen.length > 0);
 });

@@ -70,7 +70,7 @@ export async function openShell(scope: Scope, name: ShellName, { folder, environ
     terminal.type(text);
     await until(
       () => existsSync(result),
-      15_000,
+      120_000,
       () => `${name} did not get that far: ${terminal.screen()}`,
     );
     return readFileSync(result, 'utf8').trimEnd().split('\n');

@@ -49,7 +49,7 @@ test('all of the input is read, and more than the bound is a usage error', async
   await assert.rejects(readInput(questionOf(endless), '-', 3 * BYTE), { message: /^standard input: is larger than/ });
 });
 
-test('an abort before or after the last byte rejects with its reason', { timeout: 5000 }, async () => {
+test('an abort before or after the last byte rejects with its reason', { timeout: 120_000 }, async () => {
   const reason = new Error('broken off');
   await assert.rejects(readInput(questionOf(new PassThrough(), AbortSignal.abort(reason)), '-'), reason);
   const breaking = new AbortController();

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scope } from '../kit/directory.ts';
 
 interface Seen {
@@ -22,8 +23,8 @@ export type Act =
   | 'silence'
   /** Passes on the first bytes of the response body, and then ends the connection. */
   | { readonly bytes: number }
-  /** Sends the response body in two halves, with this delay between them. */
-  | { readonly apartMs: number }
+  /** Sends half of the response body, then single bytes until the promise resolves, and then the rest. */
+  | { readonly slowlyUntil: Promise<unknown> }
   /** Sends this response instead of that of the service. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   /** Delays the request until the promise resolves; a function makes it when the request arrives. */
@@ -85,10 +86,18 @@ async function perform(act: Act | 'pass', call: Seen, answer: ServerResponse, ad
   if (typeof act === 'object' && 'bytes' in act) {
     const whole = await buffer(received);
     answer.write(whole.subarray(0, act.bytes), () => setTimeout(() => answer.destroy(), 50));
-  } else if (typeof act === 'object' && 'apartMs' in act) {
+  } else if (typeof act === 'object' && 'slowlyUntil' in act) {
     const whole = await buffer(received);
-    const half = Math.ceil(whole.length / 2);
-    answer.write(whole.subarray(0, half));
-    setTimeout(() => answer.end(whole.subarray(half)), act.apartMs);
+    let sent = Math.ceil(whole.length / 2);
+    answer.write(whole.subarray(0, sent));
+    let isOver = false;
+    void act.slowlyUntil.then(() => {
+      isOver = true;
+    });
+    for (; !isOver && sent < whole.length; sent++) {
+      await sleep(50);
+      answer.write(whole.subarray(sent, sent + 1));
+    }
+    answer.end(whole.subarray(sent));
   } else received.pipe(answer);
 }
