@@ -147,11 +147,12 @@ test('the service’s clock decides when a lease ends, whatever its Date header 
   await scene.admin.policies.list();
   await clock.move(-HOUR_MS);
   const vault = scene.asAgent({ cache: 10 });
-  const first = await vault.credentials.retrieve(path, { ttlSeconds: 3 });
+  const first = await vault.credentials.retrieve(path, { ttlSeconds: 60 });
   assert.ok(Date.parse(first.expires_at) - Date.now() > HOUR_MS / 2);
-  assert.equal(await leaseOf(vault, { ttlSeconds: 3 }), first.lease_id);
+  assert.equal(await leaseOf(vault, { ttlSeconds: 60 }), first.lease_id);
+  const brief = await leaseOf(vault, { ttlSeconds: 3 });
   await sleep(2100);
-  assert.notEqual(await leaseOf(vault, { ttlSeconds: 3 }), first.lease_id);
+  assert.notEqual(await leaseOf(vault, { ttlSeconds: 3 }), brief);
 });
 
 for (const [where, aheadMs] of [
@@ -166,14 +167,17 @@ for (const [where, aheadMs] of [
       import { Leasehold } from ${JSON.stringify(join(import.meta.dirname, '../../src/client/leasehold.ts'))};
       const vault = new Leasehold({ address: process.argv[1], token: process.argv[2], cache: 10 });
       const retrieve = async () => (await vault.credentials.retrieve('${path}', { ttlSeconds: 3 })).lease_id;
-      const first = await retrieve();
-      const startedAt = performance.now();
       let lastMs = 0;
-      for (;;) {
-        const askedMs = performance.now() - startedAt;
-        if (askedMs > 5000 || (await retrieve()) !== first) break;
-        lastMs = askedMs;
-        await new Promise((resolve) => setTimeout(resolve, 20));
+      // A busy machine may need the whole time of a lease for its retrieval.
+      for (let tries = 0; tries < 10 && lastMs === 0; tries++) {
+        const first = await retrieve();
+        const startedAt = performance.now();
+        for (;;) {
+          const askedMs = performance.now() - startedAt;
+          if (askedMs > 5000 || (await retrieve()) !== first) break;
+          lastMs = askedMs;
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
       }
       console.log(lastMs);`;
     const words = ['--input-type=module', '-e', program, scene.between.address, scene.service.adminToken];

@@ -8,12 +8,14 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { ROOT } from './source.ts';
 
-// Writes down that it was called and how, takes a while as npm does, and brings this very Node as the project's own.
+// Writes down that it was called and how, takes a while as npm does, or for ever, and brings this very Node as the
+// project's own.
 const NPM = `
 const fs = require('node:fs');
 fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
 if (fs.existsSync('offline')) { console.error('no such host'); process.exit(7); }
-setTimeout(() => {
+if (fs.existsSync('endless')) setInterval(() => {}, 1000);
+else setTimeout(() => {
   fs.mkdirSync('node_modules/.bin', { recursive: true });
   fs.symlinkSync(process.execPath, 'node_modules/.bin/node');
 }, 300);

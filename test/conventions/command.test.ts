@@ -69,7 +69,9 @@ test('a failed or interrupted installation is reported in one line, and nothing 
     /^Installing what is missing \(once\) …\nleasehold: no such host\n"npm ci" failed \(exit code 7\)\.\n$/,
   );
 
-  const slow = run(checkout(t), ['x']);
+  const other = checkout(t);
+  writeFileSync(path.join(other, 'endless'), '');
+  const slow = run(other, ['x']);
   const ended = ending(slow);
   assert.ok(slow.stderr);
   await once(slow.stderr, 'data');

@@ -147,6 +147,7 @@ test('a long installation reports periodically that it is still running', async 
 
 test('a signal during the installation ends it, and leaves neither lock nor stamp', async (t) => {
   const directory = makeProject(t);
+  writeFileSync(path.join(directory, 'endless'), '');
   const child = launch(directory);
   assert.ok(child.stderr);
   const ended = ending(child);

@@ -18,7 +18,7 @@ const AGENTS = 10;
 const RETRIEVALS = 200;
 const MIB = 1024 * 1024;
 const MAX_GROWTH_BYTES = 160 * MIB;
-/** Far above what is measured, because machines are shared. */
+/** Beyond ten times what they take alone. Far above what is measured, because machines are shared. */
 const MAX_P99_MS = 500;
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
@@ -41,7 +41,7 @@ test(`${WAITING} requests wait for approvals at the same time`, async (t) => {
   for (const path of paths) await admin.post('/api/v1/credentials', { path, value: path });
 
   /** The latencies of retrievals that need no approval, one after the other. */
-  const latencies = async (): Promise<string> => {
+  const latencies = async (): Promise<{ p99: number; text: string }> => {
     const times: number[] = [];
     for (let n = 0; n < RETRIEVALS; n++) {
       const from = performance.now();
@@ -50,8 +50,7 @@ test(`${WAITING} requests wait for approvals at the same time`, async (t) => {
     }
     const sorted = times.toSorted((a, b) => a - b);
     const p99 = sorted[Math.floor(0.99 * RETRIEVALS)] ?? Number.NaN;
-    assert.ok(p99 < MAX_P99_MS, `p99 ${p99} ms`);
-    return `p50 ${sorted[RETRIEVALS / 2]?.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
+    return { p99, text: `p50 ${sorted[RETRIEVALS / 2]?.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms` };
   };
   const alone = await latencies();
   const before = residentBytes(service.pid);
@@ -87,8 +86,9 @@ test(`${WAITING} requests wait for approvals at the same time`, async (t) => {
   while ((await countPending()) < WAITING) await sleep(50);
   const recorded = performance.now() - from;
   const loaded = await latencies();
+  assert.ok(loaded.p99 < MAX_P99_MS + 10 * alone.p99, `${loaded.text}, and alone ${alone.text}`);
   const grown = residentBytes(service.pid) - before;
-  t.diagnostic(`retrievals alone: ${alone}; next to ${WAITING} that wait: ${loaded}`);
+  t.diagnostic(`retrievals alone: ${alone.text}; next to ${WAITING} that wait: ${loaded.text}`);
   t.diagnostic(`all recorded within ${(recorded / 1000).toFixed(1)} s, ${(grown / MIB).toFixed(0)} MiB more memory`);
   assert.ok(grown < MAX_GROWTH_BYTES, `${grown} bytes`);
 

@@ -91,11 +91,14 @@ test('28 times the callers of full load: rejected immediately, others served, me
   };
   // A busy machine slows everything, so limits are relative to the latency of a single caller.
   await sleep(SETTLE_MS);
+  await seeEnough(probes.other, [200]);
   const aloneMs = median(timesOf(probes.other, [200]));
   const flood = startFlood(t, jobFor(scene, 1));
   await sleep(SETTLE_MS);
   for (const probe of Object.values(probes)) probe.forget();
   await seeEnough(probes.flooding, [503]);
+  await seeEnough(probes.other, [200]);
+  await seeEnough(probes.health, [200]);
   await sleep(FLOOD_MS / 2);
   const halfway = residentMiB(service.pid);
   await sleep(FLOOD_MS / 2);
@@ -127,6 +130,7 @@ test('28 times the callers of full load: rejected immediately, others served, me
   await sleep(500);
   probes.other.forget();
   await sleep(1000);
+  await seeEnough(probes.other, [200]);
   assertFast('another agent, when it is over', timesOf(probes.other, [200]), 20 + 10 * aloneMs);
 });
 
@@ -134,6 +138,7 @@ test('connections that pipeline dozens of requests are cut off or rejected, and 
   const scene = await startScene(t);
   const other = startProbe(t, scene.service.address, PATH, scene.tokens.ci);
   await sleep(SETTLE_MS);
+  await seeEnough(other, [200]);
   const aloneMs = median(timesOf(other, [200]));
   const flood = startFlood(t, jobFor(scene, 24));
   await sleep(1500);

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { runInProcess } from '../kit/commandline.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
-import { ask, INITIALIZE, start, until } from './process.ts';
+import { ask, INITIALIZE, start } from './process.ts';
 
 const PATH = 'prod/db/password';
 
@@ -72,7 +72,7 @@ for (const era of ['auto', 'legacy'] as const) {
     assert.equal(readFileSync(join(filesDir, 'password'), 'utf8'), VALUE);
     await client.close();
     await until(() => readdirSync(filesDir).length === 0);
-    for (let tries = 0; tries < 100 && (await statuses()).includes('active'); tries++) await sleep(20);
+    await until(async () => !(await statuses()).includes('active'));
     assert.deepEqual(await statuses(), ['revoked', 'revoked']);
     assert.match(
       said,
@@ -116,7 +116,7 @@ test('SIGTERM ends the running command, removes the files, revokes the leases, a
 test('over HTTP it prints its address and a token, or reads the token from a file and prints none', async (t) => {
   const { words, home, folder } = await begin(t);
   const made = start(t, [...words, '--http', '127.0.0.1:0'], home.path);
-  await until(() => made.stderr().includes('token: '));
+  await until(() => /token: lhm_\S+\n/.test(made.stderr()));
   const [, url = ''] = /listening on (\S+);/.exec(made.stderr()) ?? [];
   const [, token = ''] = /token: (lhm_\S+)\n/.exec(made.stderr()) ?? [];
   const client = new Client({ name: 'test', version: '0' });

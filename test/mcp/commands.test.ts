@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
+import { haveExited } from '../kit/processes.ts';
 import { connect, shows, startStage, TRANSPORTS, type TransportName, VALUE } from './fixture.ts';
 
 interface Row {
@@ -39,6 +40,13 @@ ${toml.startsWith('[') ? toml : ''}
 }
 
 const work = { command: 'work' };
+
+/** The background process, which has left its id. It would run for longer than the test waits. */
+async function untilEnded(folder: string): Promise<void> {
+  const pid = Number(readFileSync(join(folder, 'background'), 'utf8'));
+  assert.ok(pid > 1);
+  await until(() => haveExited([pid]));
+}
 
 for (const over of TRANSPORTS) {
   test(`over ${over} a command receives the value, and the model its masked output and exit code`, async (t) => {
@@ -164,8 +172,9 @@ test('no argument is added unless the operator allows it and it matches the oper
 
 test('a command that exceeds its time limit is killed with its processes, and its leases end', async (t) => {
   const { use, folder, statuses } = await begin(t, {
-    script: '(trap "" TERM; sleep 6; touch late) & trap "" TERM; echo "$PASSWORD" | head -c 20; sleep 30',
-    toml: 'time_limit_seconds = 2',
+    script:
+      '(trap "" TERM; exec sleep 600) & echo $! > background; trap "" TERM; echo "$PASSWORD" | head -c 20; sleep 600',
+    toml: 'time_limit_seconds = 6',
   });
   const ran = await use('run_with_credential', work);
   assert.equal(ran['has_timed_out'], true);
@@ -173,9 +182,7 @@ test('a command that exceeds its time limit is killed with its processes, and it
   // It was stopped in the middle of the value: none of it is shown.
   assert.equal(ran['stdout'], '[secret]');
   assert.deepEqual(await statuses(), ['revoked']);
-  // The process would create the file after six seconds; it got SIGTERM after two, and SIGKILL after four.
-  await sleep(2500);
-  assert.equal(existsSync(join(folder, 'late')), false);
+  await untilEnded(folder);
 });
 
 test('output is masked before it is truncated at the limit', async (t) => {
@@ -191,14 +198,13 @@ test('output is masked before it is truncated at the limit', async (t) => {
 });
 
 test('a background process of a command is killed with it', async (t) => {
-  const { use, folder } = await begin(t, { script: '(sleep 2; touch late) & echo done' });
+  const { use, folder } = await begin(t, { script: 'sleep 600 & echo $! > background; echo done' });
   assert.equal((await use('run_with_credential', work))['stdout'], 'done\n');
-  await sleep(2200);
-  assert.equal(existsSync(join(folder, 'late')), false);
+  await untilEnded(folder);
 });
 
 test('a process that left the command’s group does not delay the response', async (t) => {
-  const { use, folder } = await begin(t, { script: `setsid sh -c 'sleep 20; touch late' & echo done` });
+  const { use, folder } = await begin(t, { script: `setsid sh -c 'sleep 60; touch late' & echo done` });
   assert.equal((await use('run_with_credential', work))['stdout'], 'done\n');
   assert.equal(existsSync(join(folder, 'late')), false);
 });
@@ -237,30 +243,30 @@ test('a value that no variable can contain, or that is too short to be masked, i
 });
 
 test('a call that is cancelled, or whose client disconnects, ends its command and its lease', async (t) => {
-  const { client, folder, statuses } = await begin(t, { script: 'touch begun; sleep 30; touch late' });
+  const { client, folder, statuses } = await begin(t, { script: 'touch begun; sleep 600' });
   const cancelling = new AbortController();
   const call = client.callTool({ name: 'run_with_credential', arguments: work }, { signal: cancelling.signal });
-  while (!existsSync(join(folder, 'begun'))) await sleep(20);
+  await until(() => existsSync(join(folder, 'begun')));
   cancelling.abort();
   await assert.rejects(call);
-  for (let tries = 0; tries < 100 && (await statuses()).includes('active'); tries++) await sleep(50);
+  await until(async () => !(await statuses()).includes('active'));
   assert.deepEqual(await statuses(), ['revoked']);
 });
 
 test('when the server stops, running commands are ended first, and no lease stays active', async (t) => {
-  const { use, mcp, folder, statuses } = await begin(t, { script: 'touch begun; sleep 30' });
+  const { use, mcp, folder, statuses } = await begin(t, { script: 'touch begun; sleep 600' });
   const call = use('run_with_credential', work);
-  while (!existsSync(join(folder, 'begun'))) await sleep(20);
+  await until(() => existsSync(join(folder, 'begun')));
   assert.equal(await mcp.close(), 0);
   assert.equal((await call)['signal'], 'SIGTERM');
   assert.deepEqual(await statuses(), ['revoked']);
 });
 
 test('four commands run concurrently, and a fifth is rejected', async (t) => {
-  const { use, refusal, folder, mcp } = await begin(t, { script: 'touch "begun.$$"; sleep 30' });
+  const { use, refusal, folder, mcp } = await begin(t, { script: 'touch "begun.$$"; sleep 600' });
   const calls = Array.from({ length: 4 }, () => use('run_with_credential', work));
   const begun = () => readdirSync(folder).filter((name) => name.startsWith('begun')).length;
-  while (begun() < 4) await sleep(20);
+  await until(() => begun() === 4);
   assert.match(await refusal('run_with_credential', work), /^BUSY: /);
   await mcp.close();
   await Promise.all(calls);

@@ -19,18 +19,11 @@ import { type TestContext, test } from 'node:test';
 import { FileDirectory } from '../../src/mcp/file-directory.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { connect, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
 const PATH = 'prod/db/password';
 const write = { path: PATH, name: 'password' };
-
-async function until(claim: () => boolean | Promise<boolean>, withinMs = 120_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!(await claim())) {
-    assert.equal(Date.now() < deadline, true, 'it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 async function begin(t: TestContext, over: (typeof TRANSPORTS)[number] = 'http') {
   const stage = await startStage(t);
@@ -72,7 +65,7 @@ test('when the server stops its files are removed and its leases revoked', async
 
 test('a file is removed when its lease ends', async (t) => {
   const { use, filesDir } = await begin(t);
-  await use('write_credential_to_file', { ...write, ttl_seconds: 2 });
+  await use('write_credential_to_file', { ...write, ttl_seconds: 6 });
   assert.deepEqual(readdirSync(filesDir), ['password']);
   // By the local clock, before the service is asked for the lease's status.
   await until(() => readdirSync(filesDir).length === 0);

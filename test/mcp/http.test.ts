@@ -11,6 +11,7 @@ import { parseListenAddress } from '../../src/mcp/http.ts';
 import { createTokenCheck, makeToken, readToken } from '../../src/mcp/token.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { shows, startHttp, startStage, VALUE } from './fixture.ts';
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
@@ -129,12 +130,15 @@ test('at most 32 requests are in progress, and the next one is told to retry', a
     ),
   );
   let answer = await send(url, { authorization });
-  for (let tries = 0; tries < 50 && answer.status === 200; tries++) answer = await send(url, { authorization });
-  assert.equal(answer.status, 503);
+  const untilStatus = (status: number): Promise<void> =>
+    until(async () => {
+      answer = await send(url, { authorization });
+      return answer.status === status;
+    });
+  await untilStatus(503);
   assert.equal(answer.headers['retry-after'], '1');
   for (const socket of sockets) socket.destroy();
-  for (let tries = 0; tries < 50 && answer.status !== 200; tries++) answer = await send(url, { authorization });
-  assert.equal(answer.status, 200);
+  await untilStatus(200);
 });
 
 test('more than 16 concurrent calls are rejected one by one, and the server continues', async (t) => {
