@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -13,7 +14,8 @@ import { until } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
-const VALUE = 'Tr4ce-me-if-you-can-7f3a91';
+/** Other than that of another run of the tests on this machine. */
+const VALUE = `${randomBytes(8).toString('hex')}-Tr4ce-me-if-you-can`;
 /** The value as it is, and in the encodings of logs and files. */
 const FORMS = [VALUE, Buffer.from(VALUE).toString('base64').slice(0, 24), Buffer.from(VALUE).toString('hex')];
 const EVERY_MS = 20;
