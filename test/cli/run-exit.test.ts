@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,9 +47,13 @@ test('a background process that keeps writing is not waited for', async (t) => {
 });
 
 test('with a blocked reader leases are revoked, and any signal ends the wait for a flooding process, with the program’s own exit code', async (t) => {
-  const { child, ended, says } = leave(t, 'yes & echo pid $!; sleep 0.3; exit 7');
+  const { child, ended, says } = leave(
+    t,
+    'yes & echo pid $!; while [ ! -e "$HOME/paused" ]; do sleep 0.1; done; exit 7',
+  );
   await says('pid');
   child.stdout?.pause();
+  writeFileSync(join(scene.home.path, 'paused'), '');
   // Leases are revoked when the program has ended: a signal before that would be forwarded to it.
   await until(async () => (await scene.countActive()) === 0);
   await sleep(300);

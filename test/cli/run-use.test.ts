@@ -166,9 +166,9 @@ test('a Unix socket, a version and a malformed name are rejected before anything
 });
 
 /** An agent with leases that are renewed after half of that time: longer than a busy machine stands still. */
-async function briefAgent(name: string, maxTtl = 8) {
+async function briefAgent(name: string) {
   const { token } = await service.agent(name);
-  const policy = { name, principal: `agent:${name}`, resources: ['openai/*'], actions: ['use'], max_ttl: maxTtl };
+  const policy = { name, principal: `agent:${name}`, resources: ['openai/*'], actions: ['use'], max_ttl: 8 };
   assert.equal((await admin.post('/api/v1/policies', policy)).status, 201);
   return { LEASEHOLD_TOKEN: token };
 }

@@ -80,7 +80,7 @@ const agent = await service.agent('mcp', { 'mcp/*': ['use'] });
 after(() => modern.close());
 
 async function connect(path: string, options: ClientOptions = {}) {
-  const issued = await agent.post('/api/v1/leases/use', { path: 'mcp/key', ttl: 60 });
+  const issued = await agent.post('/api/v1/leases/use', { path: 'mcp/key', ttl: 300 });
   const { token, base_url } = issued.body.data;
   const transport = new StreamableHTTPClientTransport(new URL(`${base_url}${path}`), {
     authProvider: { token: async () => token },

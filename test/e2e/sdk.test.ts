@@ -99,7 +99,7 @@ async function lease(name: string, path = `sdk/${name}`): Promise<UseLease> {
   const put = await admin.put(`/api/v1/targets/${path}`, { service: name, targets });
   assert.equal(put.status, 200, put.text);
   const agent = await service.agent(path.replace('/', '-'), { [path]: ['use'] });
-  const issued = await agent.post('/api/v1/leases/use', { path, ttl: 60 });
+  const issued = await agent.post('/api/v1/leases/use', { path, ttl: 300 });
   assert.equal(issued.status, 201, issued.text);
   return JSON.parse(issued.text).data;
 }

@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
-import { ask, INITIALIZE, start } from './process.ts';
+import { ask, closeClient, INITIALIZE, start } from './process.ts';
 
 const PATH = 'prod/db/password';
 
@@ -70,7 +70,7 @@ for (const era of ['auto', 'legacy'] as const) {
     assert.equal((ran.structuredContent as { stdout: string }).stdout, 'it is [secret]\n');
     await client.callTool({ name: 'write_credential_to_file', arguments: { path: PATH, name: 'password' } });
     assert.equal(readFileSync(join(filesDir, 'password'), 'utf8'), VALUE);
-    await client.close();
+    await closeClient(client);
     await until(() => readdirSync(filesDir).length === 0);
     await until(async () => !(await statuses()).includes('active'));
     assert.deepEqual(await statuses(), ['revoked', 'revoked']);

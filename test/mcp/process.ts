@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -119,7 +120,23 @@ export async function startServerProcess(
   const client = new Client({ name: 'test', version: '0' });
   await client.connect(transport);
   t.after(() => client.close());
-  return { ...setting, ...callsOf(client), close: () => client.close() };
+  return { ...setting, ...callsOf(client), close: () => closeClient(client) };
+}
+
+/** After that time, twice, the SDK's client kills a server that has not ended. */
+const SDK_LIMIT_MS = 2000;
+
+/** Closes the client, which gives the server as long as a busy machine needs. */
+export async function closeClient(client: Client): Promise<void> {
+  const { setTimeout: wait } = globalThis;
+  const patient = mock.method(globalThis, 'setTimeout', (work: () => void, milliseconds?: number) =>
+    wait(work, milliseconds === SDK_LIMIT_MS ? 120_000 : milliseconds),
+  );
+  try {
+    await client.close();
+  } finally {
+    patient.mock.restore();
+  }
 }
 
 export interface Started {
