@@ -18,7 +18,7 @@ test('inject writes the text with the values to a pipe or a new private file', a
   assert.equal((await home.leasehold(['inject', '-'], { input: TEXT })).stdout, FILLED);
   writeFileSync(join(home.path, 'app.tpl'), TEXT);
   const out = join(home.path, 'app.yaml');
-  const written = await home.leasehold(['inject', 'app.tpl', '--out', 'app.yaml', '--ttl', '1m']);
+  const written = await home.leasehold(['inject', 'app.tpl', '--out', 'app.yaml', '--ttl', '4m']);
   assert.deepEqual([written.code, written.stdout], [0, ''], written.stderr);
   assert.equal(readFileSync(out, 'utf8'), FILLED);
   assert.equal(statSync(out).mode & 0o777, 0o600);
