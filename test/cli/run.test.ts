@@ -22,7 +22,7 @@ function assertClean(text: string): void {
 }
 
 test('the program receives the values, and its output is masked', async () => {
-  // WHY not an argument: another run of the tests on this machine looks for the value in the arguments of all processes.
+  // WHY not an argument: another run of the tests on this machine looks for it in the arguments of all processes.
   const input = `${VALUES['prod/a']}\n`;
   const script = 'read wanted; [ "$A" = "$wanted" ] && echo "right: $A"; echo "$B" >&2; printf %s "$A" | base64';
   const { code, stdout, stderr } = await run([...A, '--env', 'B=prod/b', '--', 'sh', '-c', script], { input });

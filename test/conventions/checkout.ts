@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { ROOT } from './source.ts';
 
-// Writes down that it was called and how, takes a while as npm does, or for ever, and brings this very Node as the
-// project's own.
+// Writes down that it was called and how, takes a while as npm does, and brings this very Node as the project's own.
+// With a file `endless` it does not end.
 const NPM = `
 const fs = require('node:fs');
 fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
