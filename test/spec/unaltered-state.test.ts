@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scanState } from '../../src/vault/verification/state-scan.ts';
+import { sweepAll } from '../contract/sweeping.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { scaled } from '../kit/scale.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
@@ -77,7 +78,7 @@ test('the rows of ended sessions that a sweep removed are not missing', async (t
   await service.stop();
   const [store, keys] = [await openStore(service.dataDir), await vaultKeysOf(service.dataDir)];
   const swept = Date.now() + 2 * DAY_MS;
-  await store.sweep(swept, 1000);
+  await sweepAll(store, swept, 1000);
   const findAt = async (now: number) => {
     let found: readonly { problem: string }[] = [];
     for await (const { problems } of scanState({ store, keys, clock: { now: () => now } }, true)) found = problems;
