@@ -16,7 +16,7 @@ const MOST_SEQUENCES = 16;
 /** A range of matched positions in the stream; `to` is exclusive. */
 interface Run {
   from: number;
-  readonly to: number;
+  to: number;
 }
 
 export class Masker {
@@ -138,6 +138,8 @@ export class Masker {
     const run: Run = { from, to };
     for (let last = this.#runs.at(-1); last !== undefined && last.to >= from; last = this.#runs.at(-1)) {
       run.from = Math.min(run.from, last.from);
+      // The bytes of what looked like a sequence are read late, after matches that end behind them.
+      run.to = Math.max(run.to, last.to);
       this.#runs.pop();
     }
     this.#runs.push(run);
