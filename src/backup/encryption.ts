@@ -36,7 +36,7 @@ const READ_BYTES = 256 * 1024;
 // The fastest level: on rows of a log it is five times as fast as gzip, and its result is smaller.
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
 
-/** Before anything is requested. @throws BackupError for a text that is not a recipient */
+/** Call it before the backup is requested. @throws BackupError for a text that is not a recipient */
 export async function checkRecipients(recipients: readonly string[]): Promise<void> {
   const { Encrypter } = await import('age-encryption');
   for (const recipient of recipients) addRecipient(new Encrypter(), recipient);

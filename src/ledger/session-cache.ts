@@ -6,7 +6,7 @@ import type { Session } from '../core/agent.ts';
 import type { TokenHash } from '../core/names.ts';
 
 export class SessionCache {
-  /** WHY no `max`: as in token-buckets.ts. */
+  /** WHY `maxSize` without `max`: see token-buckets.ts. */
   readonly #sessions = new LRUCache<TokenHash, Session>({ maxSize: 10_000, sizeCalculation: () => 1 });
   #invalidations = 0;
 

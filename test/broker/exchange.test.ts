@@ -139,7 +139,7 @@ test('each phase has a time limit', async (t) => {
   assert.equal(await failureOf(connecting.use(orderFor({ port, caPem: upstream.caPem }), null)), 'timeout');
   const waiting = startEngine(t, { timeouts: { ...LONG, headMs: 300 } });
   assert.equal(await failureOf(waiting.use(orderFor(upstream, { path: '/silent' }), null)), 'timeout');
-  // The limit of the head is none of the body. On a busy machine a head may come too late.
+  // The limit of the head does not apply to the body. On a busy machine a head may come too late.
   let paused = waiting.use(orderFor(upstream, { path: '/paused' }), null);
   for (let tries = 0; tries < 100 && (await paused.head).kind === 'error'; tries++)
     paused = waiting.use(orderFor(upstream, { path: '/paused' }), null);

@@ -138,7 +138,7 @@ test('a file that cannot be made ends the backup at the service, which takes the
   const other = newHome(t, { LEASEHOLD_ADDR: own.address, LEASEHOLD_TOKEN: own.adminToken });
   const { code, stderr } = await other.leasehold(['backup', at('no/such.age'), '--recipient', recipient]);
   assert.match(stderr, /ENOENT/);
-  assert.notEqual(code, 0);
+  assert.equal(code, 2);
   const ends = async () => (await own.admin.get('/api/v1/audit?event_type=service.backup_result')).body.data;
   const hasEnded = async (): Promise<boolean> => (await ends()).length > 0;
   await until(hasEnded, 60_000, () => 'the backup goes on at the service');

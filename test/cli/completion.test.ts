@@ -21,7 +21,7 @@ const offers = (line: string): string[] => {
 };
 const ask = (home: Home, ...words: readonly string[]): Promise<string[]> =>
   assertSaid(home.leasehold(['__complete', '--', ...words]));
-/** Within the time that a person waits: a process that is slower prints nothing at all. */
+/** A process that is slower than a person waits prints nothing at all, and ends. */
 const assertOffersNothingSoon = async (home: Home, ...words: readonly string[]): Promise<void> => {
   const { code, stdout, stderr } = await home.spawned(['__complete', '--', ...words]);
   assert.deepEqual([code, stderr], [0, '']);

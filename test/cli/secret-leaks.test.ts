@@ -14,7 +14,7 @@ import { until } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
-/** Other than that of another run of the tests on this machine. */
+/** Each run has its own value, so that concurrent runs do not find each other's. */
 const VALUE = `${randomBytes(8).toString('hex')}-Tr4ce-me-if-you-can`;
 /** The value as it is, and in the encodings of logs and files. */
 const FORMS = [VALUE, Buffer.from(VALUE).toString('base64').slice(0, 24), Buffer.from(VALUE).toString('hex')];

@@ -18,7 +18,7 @@ const AGENTS = 10;
 const RETRIEVALS = 200;
 const MIB = 1024 * 1024;
 const MAX_GROWTH_BYTES = 160 * MIB;
-/** Beyond ten times what they take alone. Far above what is measured, because machines are shared. */
+/** In addition to ten times what they take alone. Far above what is measured, because machines are shared. */
 const MAX_P99_MS = 500;
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;

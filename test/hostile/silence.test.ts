@@ -22,9 +22,10 @@ async function serve(t: TestContext, answer: RequestListener) {
     const socket = connect(port, '127.0.0.1');
     t.after(() => socket.destroy());
     await once(socket, 'connect');
-    const seen = { isClosed: false, bytes: 0 };
+    const seen = { isClosed: false, closedAt: 0, bytes: 0 };
     socket.on('close', () => {
       seen.isClosed = true;
+      seen.closedAt = performance.now();
     });
     socket.on('data', (chunk) => {
       seen.bytes += chunk.length;
@@ -41,6 +42,7 @@ test('an idle connection is closed; one that sends its request slowly stays open
   });
   const silent = await open();
   silent.socket.write(REQUEST);
+  const silentSince = performance.now();
   // Where the machine stops for a while, the slow one is silent too.
   let hasStopped = true;
   for (let tries = 0; tries < 20 && hasStopped; tries++) {
@@ -61,6 +63,8 @@ test('an idle connection is closed; one that sends its request slowly stays open
   }
   assert.equal(hasStopped, false, 'the machine never went on for long enough');
   await until(() => silent.seen.isClosed);
+  const closedAfterMs = silent.seen.closedAt - silentSince;
+  assert.ok(closedAfterMs < 20 * SILENCE_MS, `closed after ${closedAfterMs} ms`);
 });
 
 test('a large response can be read slowly; one that is not read is cut off', async (t) => {

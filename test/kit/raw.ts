@@ -24,11 +24,12 @@ interface Expected {
 
 /**
  * Sends the bytes and resolves to the received bytes until the server closes the connection, or until the expected has
- * arrived. WHY no limit otherwise: a busy machine takes any time for a response.
+ * arrived. WHY no shorter limit: a busy machine takes any time for a response. @throws Error if the connection stays
+ * open without the expected
  */
 export function sendRaw(address: string, bytes: string | Uint8Array, expected?: Expected): Promise<RawResponse> {
   const { hostname, port } = new URL(address);
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''), () => socket.write(bytes));
     const finish = (isClosed: boolean): void => {
@@ -41,7 +42,10 @@ export function sendRaw(address: string, bytes: string | Uint8Array, expected?: 
       const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
       resolve({ status, head, body: text.slice(border + 4), bytes: received, isClosed });
     };
-    let timer = setTimeout(() => finish(false), HANG_MS);
+    let timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`the connection stays open, after ${Buffer.concat(chunks)}`));
+    }, HANG_MS);
     let isWatched = false;
     socket.on('data', (chunk) => {
       chunks.push(Buffer.from(chunk));

@@ -243,7 +243,7 @@ test('a value that no variable can contain, or that is too short to be masked, i
 });
 
 test('a call that is cancelled, or whose client disconnects, ends its command and its lease', async (t) => {
-  const { client, folder, statuses } = await begin(t, { script: 'touch begun; sleep 600' });
+  const { client, folder, statuses } = await begin(t, { script: 'echo $$ > background; touch begun; exec sleep 600' });
   const cancelling = new AbortController();
   const call = client.callTool({ name: 'run_with_credential', arguments: work }, { signal: cancelling.signal });
   await until(() => existsSync(join(folder, 'begun')));
@@ -251,6 +251,7 @@ test('a call that is cancelled, or whose client disconnects, ends its command an
   await assert.rejects(call);
   await until(async () => !(await statuses()).includes('active'));
   assert.deepEqual(await statuses(), ['revoked']);
+  await untilEnded(folder);
 });
 
 test('when the server stops, running commands are ended first, and no lease stays active', async (t) => {

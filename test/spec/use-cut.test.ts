@@ -9,18 +9,19 @@ import { startTestService } from '../kit/service.ts';
 import { openStreams, storeWithTargets, targetOf, VALUE } from '../kit/use.ts';
 
 const STREAMS = 20;
-/** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
 const CUT_MS = 50;
-/** On a busy machine no cut may be fast for some time. A service that waits before it cuts has no fast one ever. */
-const MAX_CUTS = 200;
+/**
+ * WHY several in a row, and tries: another process may delay any cut. A service that looks for what has ended every 500
+ * ms cuts one stream in ten that fast, and three in a row only by a rare chance.
+ */
+const FAST_CUTS = 3;
+const MAX_CUTS = 60;
 const PANIC_LEASES = 1000;
 const PANIC_STREAMS = 200;
 /** Ten times what it takes on a busy machine. */
 const PANIC_MS = 1000;
-/** A machine that stops for a second delays one panic, and not each. */
-const MAX_PANICS = 5;
-/** Where other processes take turns, none is that fast: then its own processor time is, and the rest is waiting. */
-const BUSY_PANIC_MS = 5000;
+/** Another process may delay one panic, and rarely each of them. */
+const MAX_PANICS = 8;
 
 const service = await startTestService({ after });
 const { address, admin } = service;
@@ -125,22 +126,16 @@ test('what does not end the right to use a credential cuts nothing', async () =>
 
 test(`streams are cut within ${CUT_MS} ms`, async () => {
   const { path, agent } = await newOwn('fast');
-  while (Math.min(...slowest) >= CUT_MS && slowest.length < MAX_CUTS) {
+  const areFast = (): boolean => Math.max(...slowest.slice(-FAST_CUTS)) < CUT_MS;
+  while (!areFast() && slowest.length < MAX_CUTS) {
     const { data } = (await agent.post('/api/v1/leases/use', { path })).body;
     await cut(path, data.token, () => agent.delete(`/api/v1/leases/${data.lease_id}`));
   }
-  assert.equal(Math.min(...slowest) < CUT_MS, true, slowest.map(Math.round).join(', '));
+  assert.equal(areFast(), true, slowest.map(Math.round).join(', '));
 });
 
-interface Took {
-  readonly ms: number;
-  readonly processorMs: number;
-}
-
-const isFast = ({ ms, processorMs }: Took): boolean => ms < PANIC_MS || (ms < BUSY_PANIC_MS && processorMs < PANIC_MS);
-
-/** How long a panic takes about an agent with many leases and streams. */
-async function panic(name: string): Promise<Took> {
+/** How many milliseconds a panic takes about an agent with many leases and streams. */
+async function panic(name: string): Promise<number> {
   const { agent, path } = await newOwn(name);
   const streams = await open(path, agent.token, PANIC_STREAMS);
   for (let issued = 1; issued < PANIC_LEASES; ) {
@@ -148,23 +143,21 @@ async function panic(name: string): Promise<Took> {
     const answers = await Promise.all(Array.from({ length: count }, () => agent.post('/api/v1/leases/use', { path })));
     issued += answers.filter(({ status }) => status === 201).length;
   }
-  const [startedAt, used] = [performance.now(), process.cpuUsage()];
+  const startedAt = performance.now();
   const { body } = await admin.post('/api/v1/panic', { agent: name });
   const answeredAt = performance.now();
   const cutAt = await Promise.all(streams.map(({ broken }) => broken));
-  const ms = Math.round(Math.max(answeredAt, ...cutAt) - startedAt);
-  const { user, system } = process.cpuUsage(used);
   // Each stream has a lease too.
   assert.deepEqual([body.data.leases, body.data.streams], [PANIC_LEASES + PANIC_STREAMS, PANIC_STREAMS]);
-  return { ms, processorMs: Math.round((user + system) / 1000) };
+  return Math.round(Math.max(answeredAt, ...cutAt) - startedAt);
 }
 
 test('a panic ends 1,000 leases and 200 open streams in under a second', async (t) => {
-  const took: Took[] = [];
-  while (!took.some(isFast) && took.length < MAX_PANICS) took.push(await panic(`suspect-${took.length}`));
-  const shown = took.map(({ ms, processorMs }) => `${ms} ms, of which ${processorMs} ms on a processor`).join('; ');
-  t.diagnostic(shown);
-  assert.ok(took.some(isFast), shown);
+  const took: number[] = [];
+  const isFast = (): boolean => took.some((ms) => ms < PANIC_MS);
+  while (!isFast() && took.length < MAX_PANICS) took.push(await panic(`suspect-${took.length}`));
+  t.diagnostic(`${took.join(', ')} ms`);
+  assert.ok(isFast(), `${took.join(', ')} ms`);
 });
 
 test('the service stops while streams are open', async (t) => {

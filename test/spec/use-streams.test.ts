@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { exchange, storeWithTargets } from '../kit/use.ts';
 
@@ -134,7 +135,7 @@ test('an upstream that does not read stops the client', async () => {
     }),
     request,
   ).catch(() => undefined);
-  while (!open.has('/unread')) await sleep(5);
+  await until(() => open.has('/unread'));
   const buffered = await settled(() => sent);
   assert.equal(buffered > 0 && buffered < MAX_BUFFERED_BYTES, true, `${buffered} bytes`);
   const side = open.get('/unread') ?? assert.fail();

@@ -31,7 +31,7 @@ const ENTRY_BYTES = 400;
 const ADMISSION_RATE = 0.25;
 
 export class CredentialCache {
-  /** WHY no `max`: as in ledger/token-buckets.ts. */
+  /** WHY `maxSize` without `max`: see ledger/token-buckets.ts. */
   readonly #byPath = new LRUCache<CredentialPath, RecordedCredential>({
     maxSize: MAX_BYTES,
     maxEntrySize: MAX_ENTRY_BYTES,
