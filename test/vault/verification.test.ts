@@ -86,7 +86,7 @@ async function watch(): Promise<number[]> {
   return seen;
 }
 
-test('its progress is visible while it runs and grows to the total; there is no progress before and after', async () => {
+test('its progress is visible only while it runs, and grows to the total', async () => {
   let seen: number[] = [];
   // On a busy machine this thread may look too seldom to see it grow.
   for (let tries = 0; tries < TRIES && new Set(seen).size <= 3; tries++) seen = await watch();
