@@ -1,5 +1,4 @@
 /** The policies as a table, with what each grants as a sentence, and the editor. */
-
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';

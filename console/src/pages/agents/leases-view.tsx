@@ -1,5 +1,4 @@
 /** Who holds what: the leases of all agents and operators, newest first, by filters that are in the URL. */
-
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useSearchParams } from 'wouter';

@@ -1,5 +1,4 @@
 /** One request, also after it was answered: what was asked, what became of it, and what is still allowed. */
-
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';

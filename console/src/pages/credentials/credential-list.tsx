@@ -1,5 +1,4 @@
 /** The credentials as a table: all of them, one level of the tree, or those that a search found. */
-
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
 import { countText } from '../../components/count-text.ts';

@@ -1,5 +1,4 @@
 /** The log: every entry of any length of log, by filters that are in the URL, with a live tail and details. */
-
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFacets, AuditFilter } from '../../../../src/client/types.ts';

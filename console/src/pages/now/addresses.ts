@@ -1,5 +1,4 @@
 /** Where a person continues: the simulator with a denied request, and the page on which a problem is resolved. */
-
 import type { Attention, AuditEntry } from '../../../../src/client/types.ts';
 import { AGENT_NAME } from '../../../../src/core/names.ts';
 

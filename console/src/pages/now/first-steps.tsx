@@ -1,5 +1,4 @@
 /** What a new vault lacks, in the order in which a newcomer adds it. It disappears with the first use. */
-
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { AGENT_NAME } from '../../../../src/core/names.ts';
