@@ -91,8 +91,14 @@ export function dumpDatabase(dataDir: string): Promise<Readonly<Record<string, r
   });
 }
 
-/** Tables that a service writes in the background: the high-water time and, on PostgreSQL, access counts. */
-const WRITTEN_BY_SERVICE = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_count_progress'] };
+/**
+ * Tables that a service writes in the background: the high-water time, the checkpoints of each minute and, on
+ * PostgreSQL, access counts.
+ */
+const WRITTEN_BY_SERVICE = {
+  sqlite: ['vault', 'checkpoints'],
+  postgres: ['vault', 'checkpoints', 'access_counts', 'access_count_progress'],
+};
 
 /** The same without those tables. */
 export async function dumpCallerData(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readAgentKey } from '../kit/client.ts';
-import { dumpDatabase } from '../kit/direct-db.ts';
+import { dumpCallerData, dumpDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { assertInvalid, assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
@@ -65,7 +65,7 @@ test('no two challenges share an id or a nonce', async () => {
 
 test('issuing a challenge stores nothing; only consumed ids are stored', async () => {
   const key = await register('costs-nothing');
-  const rows = async () => Object.entries(await dumpDatabase(dataDir)).map(([table, { length }]) => [table, length]);
+  const rows = async () => Object.entries(await dumpCallerData(dataDir)).map(([table, { length }]) => [table, length]);
   const before = await rows();
   const { challenge_id, nonce } = await challenge('costs-nothing');
   for (let n = 0; n < 20; n++) await challenge(`nobody-${n}`);
