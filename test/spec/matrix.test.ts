@@ -45,7 +45,7 @@ const operators = {
   boss: await addOperator(service, 'boss', ['admin']),
 };
 
-await demandApproval(service, 'with', ['asked/*']);
+await demandApproval(service, 'with', ['asked/*'], { timeout: 86_400 });
 
 const AGENTS = ['without', 'with', 'another'] as const;
 /** A separate session for each cell, since some cells end it. */
