@@ -10,7 +10,11 @@ import { type DatabaseHost, type PostgresAddress, sslModeFor } from './address.t
 import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
-const CONNECT_TIMEOUT_S = 5;
+const CONNECT_TIMEOUT_MS = 5000;
+/** A timer that is later indicates that this process was paused, not that the server is slow. */
+const MAX_LATENESS_MS = 1000;
+/** The time for the responses that came during a pause. */
+const CATCH_UP_MS = 5000;
 const READ_ONLY = 'the server is a read-only standby';
 const NO_TLS =
   'PostgreSQL: the server closed the connection at the start of TLS. Set ssl = on there, or sslmode=disable on a network that you trust';
@@ -77,7 +81,7 @@ export class Connection {
   }
 
   async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
-    const timer = setTimeout(() => this.close(), CONNECT_TIMEOUT_S * 1000);
+    const timer = closeAfter(this, CONNECT_TIMEOUT_MS, true);
     try {
       // WHY before the reservation: the driver never reserves a connection that has not completed a query.
       const [row] = await this.#watch(
@@ -88,7 +92,7 @@ export class Connection {
         throw new StoreError('unavailable', `PostgreSQL: ${READ_ONLY}`);
       this.#sql = await this.#pool.reserve();
     } finally {
-      clearTimeout(timer);
+      timer.clear();
     }
   }
 
@@ -177,14 +181,33 @@ export class Connection {
   }
 }
 
-/** Closes the connection if the response takes longer, which rejects it. */
-export async function withDeadline<T>(connection: Connection, milliseconds: number, response: Promise<T>): Promise<T> {
-  const watch = setTimeout(() => connection.close(), milliseconds);
+/**
+ * Closes the connection if the response takes longer, which rejects it. `pauses` says whether a pause of this process
+ * counts: after one, a response that is already here may still be read, unless the result would be too old.
+ */
+export async function withDeadline<T>(
+  connection: Connection,
+  milliseconds: number,
+  response: Promise<T>,
+  pauses: 'count' | 'do not count' = 'count',
+): Promise<T> {
+  const timer = closeAfter(connection, milliseconds, pauses === 'do not count');
   try {
     return await response;
   } finally {
-    clearTimeout(watch);
+    timer.clear();
   }
+}
+
+/** Closes the connection after that time, unless it is cleared before; once more later if this process was paused. */
+function closeAfter(connection: Connection, milliseconds: number, sparesPauses: boolean): { clear(): void } {
+  const dueAt = performance.now() + milliseconds;
+  let timer = setTimeout(() => {
+    const isLate = performance.now() - dueAt >= MAX_LATENESS_MS;
+    if (sparesPauses && isLate) timer = setTimeout(() => connection.close(), CATCH_UP_MS);
+    else connection.close();
+  }, milliseconds);
+  return { clear: () => clearTimeout(timer) };
 }
 
 /** The driver ignores the refusal of TLS by a server, and the connection is reset. */

@@ -62,7 +62,7 @@ export class Pool {
     let connection: Connection | null = null;
     try {
       connection = await this.#acquire();
-      return await withDeadline(connection, withinMs, work(connection));
+      return await withDeadline(connection, withinMs, work(connection), 'do not count');
     } catch (error) {
       // Idle connections are probably lost too.
       if (connection?.isOpen === false) this.closeIdle();

@@ -56,7 +56,7 @@ export class PostgresStreamLog implements StreamLog {
       // WHY never a second connection: the lock is bound to the first one.
       this.#connection ??= await this.#open('reading');
       if (this.#isClosed) this.#connection.close();
-      return await withDeadline(this.#connection, RESPONSE_TIMEOUT_MS, work(this.#connection));
+      return await withDeadline(this.#connection, RESPONSE_TIMEOUT_MS, work(this.#connection), 'do not count');
     } catch (error) {
       throw toStoreError(error);
     }

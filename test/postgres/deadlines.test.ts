@@ -1,0 +1,43 @@
+// Time-outs of responses in a process that was paused: the responses came in time, and it has not read them yet.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { Connection, withDeadline } from '../../src/store/postgres/connection.ts';
+import { newDatabase } from '../kit/database.ts';
+
+const TIMEOUT_MS = 200;
+
+/** Sends two statements, and stops this process during the first one for longer than the time-out of both. */
+async function pauseDuring(t: TestContext, seconds: number, pauses: 'count' | 'do not count') {
+  const connection = await Connection.open(parseAddress(await newDatabase(t)), 'reading');
+  t.after(() => connection.close());
+  const first = connection.query`SELECT pg_sleep(${seconds})::text AS slept`;
+  const response = withDeadline(
+    connection,
+    TIMEOUT_MS,
+    first.then(() => connection.query`SELECT 7 AS answer`),
+    pauses,
+  );
+  await sleep(20);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TIMEOUT_MS + 1500);
+  return { connection, rows: await response };
+}
+
+test('where a pause does not count, a response that came during it is read, and the connection is kept', async (t) => {
+  const { connection, rows } = await pauseDuring(t, 0.05, 'do not count');
+  assert.equal(rows[0]?.['answer'], 7);
+  assert.equal(connection.isOpen, true);
+});
+
+test('where a pause counts, as during a commit, the connection is closed', async (t) => {
+  // The driver may read the response still.
+  const { connection } = await pauseDuring(t, 0.05, 'count').catch(() => ({ connection: null }));
+  assert.notEqual(connection?.isOpen, true);
+});
+
+test('a server that does not respond is given up, also after a pause', async (t) => {
+  for (const pauses of ['count', 'do not count'] as const)
+    await assert.rejects(pauseDuring(t, 600, pauses), { code: 'CONNECTION_CLOSED' });
+});
