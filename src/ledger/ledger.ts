@@ -59,6 +59,7 @@ export class Ledger {
   readonly measures = new LedgerMeasures();
   #state: LedgerState = 'ok';
   #isRunning = false;
+  #isClosed = false;
   #lastBatchAt = 0;
   #recovery: NodeJS.Timeout | null = null;
   #summary: NodeJS.Timeout | null = null;
@@ -98,7 +99,7 @@ export class Ledger {
         if (result.kind === 'reply') resolve(result.reply as R);
         else reject(result.error);
       };
-      if (this.#state === 'failed') throw unavailable();
+      if (this.#isClosed || this.#state === 'failed') throw unavailable();
       this.#queue.add({ operation, sizeBytes, settle });
       this.#schedule();
     });
@@ -142,8 +143,10 @@ export class Ledger {
     if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(NOOP).catch(() => undefined);
   }
 
-  /** Resolves when no operation waits, no batch runs, and all results are delivered. */
-  idle(): Promise<void> {
+  /** Rejects later operations, which would take the closed store for a failed one; resolves when none waits or runs. */
+  close(): Promise<void> {
+    this.#submitDeferred();
+    this.#isClosed = true;
     if (!this.#isRunning && this.#queue.isEmpty) return this.#pendingCommits.last;
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }

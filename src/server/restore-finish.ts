@@ -115,7 +115,7 @@ async function recordRestore({ copy, keys, reason }: Restored, memory: VaultStat
   } catch (error) {
     throw failure ?? error;
   } finally {
-    await ledger.idle();
+    await ledger.close();
   }
 }
 

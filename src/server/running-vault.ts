@@ -10,6 +10,7 @@ import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { ApprovalEvents } from '../vault/approval-events.ts';
 import { ApprovalHolds } from '../vault/approval-holds.ts';
 import { AttentionReader } from '../vault/attention/attention.ts';
+import { cutBackup } from '../vault/backup/backup.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
@@ -170,11 +171,9 @@ export class RunningVault {
     this.#anchors = new Anchors(configuration, checkpointFiles, store, checkpoints, logOften, parts.warn);
     const streams = () => this.#streams.map((stream) => stream.status());
     const destinations = () => this.#anchors.status();
-    const denials = this.#denials;
-    const approvalEvents = this.#approvalEvents;
     const webhookResults = () => this.#webhook?.results ?? null;
-    const own = { vault: this.vault, denials, useLimits, broker, anchor, inventory, approvalEvents };
-    this.sources = { ...own, streams, destinations, webhookResults };
+    const own = { vault: this.vault, denials: this.#denials, useLimits, broker, anchor, inventory };
+    this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, destinations, webhookResults };
   }
 
   /** What the log has lost, or what would show it, if the operator has not accepted that: the vault is read-only. */
@@ -236,14 +235,14 @@ export class RunningVault {
     this.#isClosed = true;
     const { ledger, keys } = this.vault;
     await this.quiesce();
-    await this.#uses.stop();
+    await Promise.all([cutBackup(ledger), this.#uses.stop()]);
     this.#denials.close();
     try {
       const record = () => ledger.submit(serviceEvent('service.stop', null));
       // Retries once: after a failed batch the ledger reloads its state from the store.
       if (recordsStop && !this.#parts.opened.isReadOnly) await record().catch(record);
-      await ledger.idle();
     } finally {
+      await ledger.close();
       await this.#resources.disposeAsync().finally(() => keys.forget());
     }
   }

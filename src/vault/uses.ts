@@ -107,7 +107,8 @@ export class Uses {
     this.measures.started += 1;
     const { signal } = call;
     signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
-    if (signal?.aborted === true) running.cut.abort(CUT);
+    // WHY also then: the decision may have waited for the store while the vault was being locked.
+    if (signal?.aborted === true || this.#isStopped) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(toOrder(call, started), call.openBody(), running.cut.signal);
     running.ended = use.result.then((result) => {

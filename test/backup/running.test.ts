@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { setTimeout as nextTurn } from 'node:timers/promises';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { until } from '../kit/processes.ts';
-import type { TestService } from '../kit/service.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
 import { KINDS, newPlace, startAt } from './fixture.ts';
 
 /** Enough for a client that reads nothing to block the stream. */
@@ -100,21 +100,24 @@ test('a snapshot that cannot be taken is an error with its reason, and is record
   );
 });
 
-test('a service that stops while a backup is read ends it, and starts again', async (t) => {
+test('a stop cuts a backup that its client does not read, and records its end before its own', async (t) => {
   const place = await newPlace(t, 'sqlite');
-  const service = await startAt(t, place);
+  const service = await startTestService(t, place.flags, place.dataDir, undefined, { stopMs: 100 });
   for (let n = 0; n < VALUES; n++) await service.admin.post('/api/v1/credentials', { path: `a/${n}`, value: VALUE });
-  const begun = await fetch(`${service.address}/api/v1/backup`, {
+  const stalled = request(`${service.address}/api/v1/backup`, {
     method: 'POST',
     headers: { authorization: `Bearer ${service.adminToken}` },
-  });
-  const read = begun.text().then(
-    (text) => text.includes('\n{"end":'),
-    () => false,
-  );
+  }).end();
+  const [response] = await once(stalled, 'response');
+  const cut = once(response, 'error');
   await service.stop();
-  // It was small enough to end in time, or it was cut.
-  await read;
   const again = await startAt(t, place);
+  const newest: { event_type: string; result: string }[] = (await again.admin.get('/api/v1/audit?limit=4')).body.data;
+  assert.deepEqual(
+    newest.map(({ event_type, result }) => `${event_type} ${result}`),
+    ['service.start allowed', 'service.stop allowed', 'service.backup_result error', 'service.backup allowed'],
+  );
   assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+  response.resume();
+  await cut;
 });

@@ -268,14 +268,18 @@ test('a full queue rejects immediately, and every operation in it gets a result'
   assert.deepEqual(vault.failures, []);
 });
 
-test('idle resolves when nothing waits and nothing runs', async (t) => {
+test('close waits for every operation, and later ones are rejected before they reach the closed store', async (t) => {
   const vault = await openVault(t);
-  await vault.ledger.idle();
   const answers: string[] = [];
   for (let i = 0; i < 100; i++) void vault.ledger.submit(RECORDED).then(() => answers.push('ok'));
-  await vault.ledger.idle();
+  await vault.ledger.close();
   await settle(1);
   assert.equal(answers.length, 100);
+  await vault.approvals.stop();
+  await vault.real.close();
+  assert.equal(await outcomeOf(vault.ledger.submit(RECORDED)), 'UNAVAILABLE');
+  await vault.ledger.close();
+  assert.deepEqual([vault.broken, vault.failures], [[], []]);
 });
 
 test('a caller whose operations fill the queue is rejected before its request is read, until the queue has capacity', async (t) => {

@@ -66,19 +66,19 @@ test('during a sync the next batches are decided and written, and no response is
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('the vault is idle when every operation has its response, not when every batch is written', async (t) => {
+test('the ledger is closed when every operation has its response, not when every batch is written', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   disk.hold();
   const asked = put(vault, 'prod/key');
   await until(() => countWritten(vault.directory) === 1, 'the batch is written');
-  let isIdle = false;
-  const idle = vault.ledger.idle().then(() => {
-    isIdle = true;
+  let isClosed = false;
+  const closed = vault.ledger.close().then(() => {
+    isClosed = true;
   });
   await settle(50);
-  assert.equal(isIdle, false);
+  assert.equal(isClosed, false);
   disk.release();
-  await Promise.all([asked, idle]);
+  await Promise.all([asked, closed]);
 });
 
 test('after a failed sync all waiting operations are rejected, the process is told to stop, and nothing is executed', async (t) => {
@@ -127,16 +127,16 @@ test('a few operations wait for the sync of the previous batch and then form one
   assert.equal(countWritten(vault.directory), 1 + WORTH_A_TURN);
 });
 
-test('the vault is also idle after a failed sync rejected all waiting operations', { timeout: 120_000 }, async (t) => {
+test('the ledger also closes after a failed sync rejected all waiting operations', { timeout: 120_000 }, async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();
   const first = outcomeOf(get(vault, 'prod/key'));
   await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   const second = outcomeOf(get(vault, 'prod/key'));
-  const idle = vault.ledger.idle();
+  const closed = vault.ledger.close();
   await settle(20);
   disk.fail();
   assert.deepEqual(await Promise.all([first, second]), ['UNAVAILABLE', 'UNAVAILABLE']);
-  await idle;
+  await closed;
 });

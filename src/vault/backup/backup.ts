@@ -13,6 +13,7 @@ import { decodeStoredKeys } from '../../backup/stored-keys.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Context } from '../../core/operation.ts';
 import { endBackup, startBackup } from '../../core/operations/backup.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';
 import type { Vault } from '../vault.ts';
@@ -26,26 +27,42 @@ const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable
 /** How long the client may take no byte. Far longer than a slow disk or network pauses. */
 const MAX_STALL_MS = 120_000;
 
-/** Vaults of which a backup is taken: each takes space on the disk, and time of the processor. */
-const running = new WeakSet<Vault>();
+interface RunningBackup {
+  cut(): void;
+  /** Resolves when the end is recorded, or cannot be. */
+  readonly ended: Promise<void>;
+}
+
+/** One for each ledger at most: a backup takes space on the disk, and time of the processor. */
+const running = new WeakMap<Ledger, RunningBackup>();
 
 /**
  * Records the backup and takes its snapshot. Resolves to the stream of its records; destroying it ends the backup. The
  * end is recorded too. @throws ACCESS_DENIED, UNAUTHENTICATED, UNAVAILABLE
  */
 export async function takeBackup(vault: Vault, context: Context): Promise<Readable> {
-  if (running.has(vault)) {
+  const { ledger } = vault;
+  if (running.has(ledger)) {
     throw new ApiError('UNAVAILABLE', 'Another backup is being taken. Try again when it has ended.', RETRY_AFTER_S);
   }
-  running.add(vault);
+  const stop = new AbortController();
+  const { promise: ended, resolve: setEnded } = Promise.withResolvers<void>();
   let stream: Readable | null = null;
+  const cut = (): void => {
+    stop.abort();
+    stream?.destroy();
+  };
+  const forget = (): void => {
+    running.delete(ledger);
+    setEnded();
+  };
+  running.set(ledger, { cut, ended });
   try {
-    const started = await vault.ledger.submit(startBackup(context));
-    const stop = new AbortController();
-    const onStall = (): void => void stream?.destroy();
-    const chunks = readChunks(vault, stop.signal, onStall, (isComplete, reason) => {
-      // The service may be stopping: then the entry of the start stays alone, and the client has an incomplete stream.
-      vault.ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
+    const started = await ledger.submit(startBackup(context));
+    const chunks = readChunks(vault, stop.signal, cut, async (isComplete, reason) => {
+      // If the storage has failed, the entry of the start stays alone.
+      await ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
+      forget();
     });
     // ORDER: the first chunk is read before anything is sent, so that an error of the snapshot is a response.
     const first = await chunks.next();
@@ -57,9 +74,16 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
       chunks.return(undefined).catch(() => undefined);
     });
   } catch (error) {
-    running.delete(vault);
+    forget();
     throw error;
   }
+}
+
+/** Cuts the backup that is being taken, if there is one. Resolves when its end is recorded, or cannot be. */
+export async function cutBackup(ledger: Ledger): Promise<void> {
+  const backup = running.get(ledger);
+  backup?.cut();
+  await backup?.ended;
 }
 
 async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>): AsyncGenerator<T> {
@@ -71,7 +95,7 @@ async function* readChunks(
   vault: Vault,
   stop: AbortSignal,
   onStall: () => void,
-  onEnd: (isComplete: boolean, reason: string) => void,
+  onEnd: (isComplete: boolean, reason: string) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   const { logLocation: log } = vault.store;
   const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
@@ -113,8 +137,7 @@ async function* readChunks(
     child.kill('SIGKILL');
     await exited;
     if (copy !== '') for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
-    running.delete(vault);
-    onEnd(reason !== null, reason ?? `incomplete, ended after ${bytes} bytes`);
+    await onEnd(reason !== null, reason ?? `incomplete, ended after ${bytes} bytes`);
   }
 }
 
