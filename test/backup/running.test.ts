@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { test } from 'node:test';
-import { setTimeout as nextTurn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { until } from '../kit/processes.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
@@ -72,7 +73,7 @@ test('a backup whose client takes nothing for two minutes ends, and another one 
   // At first the buffers of the connection still take chunks, each of which begins the time again.
   for (let round = 0; round < 2400 && (await newestResult(service)) === undefined; round++) {
     t.mock.timers.tick(121_000);
-    await nextTurn(50);
+    await sleep(50);
   }
   t.mock.timers.reset();
   assert.match((await newestResult(service)).reason, /^incomplete, ended after \d+ bytes$/);
@@ -120,4 +121,29 @@ test('a stop cuts a backup that its client does not read, and records its end be
   assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
   response.resume();
   await cut;
+});
+
+test('a lock cuts a backup at whatever moment it comes, and every end is recorded', async (t) => {
+  const service = await startAt(t, await newPlace(t, 'sqlite'));
+  const secret = Buffer.alloc(32, 7);
+  const parameters = { salt: Buffer.alloc(16).toString('base64'), memory_kib: 65_536, passes: 3, lanes: 1 };
+  const publicKey = slotPublicKey(slotPrivateKey(secret));
+  const slot = { name: 'words', kind: 'passphrase', public_key: publicKey, parameters };
+  assert.equal((await service.admin.post('/api/v1/key/slots', slot)).status, 201);
+  const given = { secret: secret.toString('base64') };
+  for (const afterMs of [0, 2, 5, 10, 20, 40, 80, 120, 160, 200, 300, 400]) {
+    // A stream that is cut rejects.
+    const backup = service.admin.post('/api/v1/backup').then(
+      ({ status }) => status,
+      () => 200,
+    );
+    await sleep(afterMs);
+    assert.equal((await service.admin.post('/api/v1/lock')).status, 200);
+    const status = await backup;
+    assert.ok([200, 503].includes(status), `${status} after ${afterMs} ms`);
+    assert.equal((await service.anonymous.post('/api/v1/unlock', given)).status, 200);
+  }
+  const count = async (type: string) => (await service.admin.get(`/api/v1/audit?event_type=${type}`)).body.meta.total;
+  assert.equal(await count('service.backup_result'), await count('service.backup'));
+  assert.notEqual(await count('service.backup'), 0);
 });

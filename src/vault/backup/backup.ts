@@ -41,7 +41,8 @@ const running = new WeakMap<Ledger, RunningBackup>();
  * end is recorded too. @throws ACCESS_DENIED, UNAUTHENTICATED, UNAVAILABLE
  */
 export async function takeBackup(vault: Vault, context: Context): Promise<Readable> {
-  const { ledger } = vault;
+  // WHY taken here: after a lock the vault of a request has none of them.
+  const { ledger, store, keys, agentKeys } = vault;
   if (running.has(ledger)) {
     throw new ApiError('UNAVAILABLE', 'Another backup is being taken. Try again when it has ended.', RETRY_AFTER_S);
   }
@@ -59,13 +60,17 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
   running.set(ledger, { cut, ended });
   try {
     const started = await ledger.submit(startBackup(context));
-    const chunks = readChunks(vault, stop.signal, cut, async (isComplete, reason) => {
+    const chunks = readChunks({ store, keys, agentKeys }, stop.signal, cut, async (isComplete, reason) => {
       // If the storage has failed, the entry of the start stays alone.
       await ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
       forget();
     });
     // ORDER: the first chunk is read before anything is sent, so that an error of the snapshot is a response.
     const first = await chunks.next();
+    if (stop.signal.aborted) {
+      await chunks.return(undefined);
+      throw cutShort();
+    }
     stream = Readable.from(prepend(first, chunks), { objectMode: false });
     return stream.once('close', () => {
       // A generator that waits for a chunk ends only then.
@@ -75,7 +80,8 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     });
   } catch (error) {
     forget();
-    throw error;
+    // WHY: what fails first in a backup that is cut depends on the moment.
+    throw stop.signal.aborted ? cutShort() : error;
   }
 }
 
@@ -92,7 +98,7 @@ async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>):
 }
 
 async function* readChunks(
-  vault: Vault,
+  vault: Pick<Vault, 'store' | 'keys' | 'agentKeys'>,
   stop: AbortSignal,
   onStall: () => void,
   onEnd: (isComplete: boolean, reason: string) => Promise<void>,
@@ -100,7 +106,11 @@ async function* readChunks(
   const { logLocation: log } = vault.store;
   const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
   const child = startReader();
-  stop.addEventListener('abort', () => void child.kill('SIGKILL'));
+  // WHY: a message to a reader that was killed is an error too, and without a listener it would end the service.
+  child.on('error', () => undefined);
+  const kill = (): void => void child.kill('SIGKILL');
+  stop.addEventListener('abort', kill);
+  if (stop.aborted) kill();
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const reports = on(child, 'message', { close: ['close'] }) as AsyncIterator<ReaderReport[]>;
   let bytes = 0;
@@ -134,21 +144,25 @@ async function* readChunks(
     await next(reports);
     reason = `complete through entry ${taken.throughSeq}, ${bytes} bytes`;
   } finally {
-    child.kill('SIGKILL');
+    kill();
     await exited;
     if (copy !== '') for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
     await onEnd(reason !== null, reason ?? `incomplete, ended after ${bytes} bytes`);
   }
 }
 
-/** @throws UNAVAILABLE for a failure of the store, an error if the process ended */
+/** @throws UNAVAILABLE for a failure of the store, or if the process ended */
 async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderReport> {
   const result = await reports.next();
   const [report] = result.done === true ? [] : result.value;
-  if (report === undefined) throw new Error('the reader of the backup exited');
+  if (report === undefined) throw cutShort();
   if (report.kind !== 'failure') return report;
   // The administrator is the operator, whom a store's message is for.
   throw new ApiError('UNAVAILABLE', `The backup could not be taken: ${report.reason}.`, RETRY_AFTER_S);
+}
+
+function cutShort(): ApiError {
+  return new ApiError('UNAVAILABLE', 'The backup was cut: its reader ended, or the vault was closed.', RETRY_AFTER_S);
 }
 
 function startReader(): ChildProcess {
