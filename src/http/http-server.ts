@@ -125,7 +125,15 @@ export function createServer(parts: HttpParts): HttpServer {
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
-      const begin = (): unknown => (isGone() ? reply.hijack() : act());
+      // WHY it catches: it may run in a timer, and the vault may have been locked meanwhile.
+      const begin = (): void => {
+        try {
+          if (isGone()) reply.hijack();
+          else act();
+        } catch (error) {
+          done(toError(error));
+        }
+      };
       if (!starts.run(request, begin)) done(OVERLOADED);
     };
     const { config } = request.routeOptions;

@@ -53,8 +53,8 @@ function makeDir(path: string): void {
   syncDir(parent);
 }
 
-/** The write-ahead log and its index are those of a database. */
-const UNFINISHED = /^\.[0-9a-f-]{36}\.new(-wal|-shm)?$/;
+/** The write-ahead log, its index and the journal are those of a database. */
+const UNFINISHED = /^\.[0-9a-f-]{36}\.new(-wal|-shm|-journal)?$/;
 
 /** A file that replaces the one at the path when it is complete. */
 export function temporaryPath(path: string): string {

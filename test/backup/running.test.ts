@@ -109,6 +109,7 @@ test('a stop cuts a backup that its client does not read, and records its end be
     method: 'POST',
     headers: { authorization: `Bearer ${service.adminToken}` },
   }).end();
+  t.after(() => stalled.destroy());
   const [response] = await once(stalled, 'response');
   const cut = once(response, 'error');
   await service.stop();

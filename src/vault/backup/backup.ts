@@ -8,6 +8,7 @@ import { on } from 'node:events';
 import { rmSync } from 'node:fs';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { decodeStoredKeys } from '../../backup/stored-keys.ts';
 import { ApiError } from '../../core/errors.ts';
@@ -24,6 +25,9 @@ const RETRY_AFTER_S = 60;
 /** The objects of a chunk of rows are soon garbage: a larger heap would only take more memory. */
 const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable-proto=throw'];
 
+/** Of the files of a copy, also of one that is not complete. */
+const COPY_SUFFIXES = ['', '-wal', '-shm', '-journal'];
+
 /** How long the client may take no byte. Far longer than a slow disk or network pauses. */
 const MAX_STALL_MS = 120_000;
 
@@ -35,6 +39,10 @@ interface RunningBackup {
 
 /** One for each ledger at most: a backup takes space on the disk, and time of the processor. */
 const running = new WeakMap<Ledger, RunningBackup>();
+/** Of a ledger that is being closed. */
+const NEVER_AGAIN: RunningBackup = { cut: () => undefined, ended: Promise.resolve() };
+/** How long a reader may take to end, for example because of a disk that does not respond. */
+const CUT_TIMEOUT_MS = 5000;
 
 /**
  * Records the backup and takes its snapshot. Resolves to the stream of its records; destroying it ends the backup. The
@@ -53,11 +61,12 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     stop.abort();
     stream?.destroy();
   };
+  const own = { cut, ended };
   const forget = (): void => {
-    running.delete(ledger);
+    if (running.get(ledger) === own) running.delete(ledger);
     setEnded();
   };
-  running.set(ledger, { cut, ended });
+  running.set(ledger, own);
   try {
     const started = await ledger.submit(startBackup(context));
     const chunks = readChunks({ store, keys, agentKeys }, stop.signal, cut, async (isComplete, reason) => {
@@ -80,16 +89,17 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     });
   } catch (error) {
     forget();
-    // WHY: what fails first in a backup that is cut depends on the moment.
-    throw stop.signal.aborted ? cutShort() : error;
+    // What fails first, in a backup that is cut or whose reader does not start, depends on the moment.
+    throw error instanceof ApiError && !stop.signal.aborted ? error : cutShort();
   }
 }
 
-/** Cuts the backup that is being taken, if there is one. Resolves when its end is recorded, or cannot be. */
+/** Cuts the backup that is being taken, and lets no other begin. Resolves when its end is recorded, or cannot be. */
 export async function cutBackup(ledger: Ledger): Promise<void> {
   const backup = running.get(ledger);
+  running.set(ledger, NEVER_AGAIN);
   backup?.cut();
-  await backup?.ended;
+  await Promise.race([backup?.ended, sleep(CUT_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
 async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>): AsyncGenerator<T> {
@@ -114,7 +124,7 @@ async function* readChunks(
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const reports = on(child, 'message', { close: ['close'] }) as AsyncIterator<ReaderReport[]>;
   let bytes = 0;
-  let reason: string | null = null;
+  let reason = '';
   try {
     // ORDER: before the snapshot, so that its keyset is this one or follows from it.
     const keys = vault.keys.fork();
@@ -146,8 +156,12 @@ async function* readChunks(
   } finally {
     kill();
     await exited;
-    if (copy !== '') for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
-    await onEnd(reason !== null, reason ?? `incomplete, ended after ${bytes} bytes`);
+    try {
+      if (copy !== '') for (const suffix of COPY_SUFFIXES) rmSync(copy + suffix, { force: true });
+    } finally {
+      const isComplete = reason !== '' && !stop.aborted;
+      await onEnd(isComplete, isComplete ? reason : `incomplete, ended after ${bytes} bytes`);
+    }
   }
 }
 
@@ -162,7 +176,11 @@ async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderRepor
 }
 
 function cutShort(): ApiError {
-  return new ApiError('UNAVAILABLE', 'The backup was cut: its reader ended, or the vault was closed.', RETRY_AFTER_S);
+  return new ApiError(
+    'UNAVAILABLE',
+    'The backup was cut: its reader ended, or the vault is being closed. Try again.',
+    RETRY_AFTER_S,
+  );
 }
 
 function startReader(): ChildProcess {
