@@ -7,6 +7,8 @@ import type { IncomingMessage, request as nodeRequest, RequestOptions } from 'no
 import { badOption } from './errors.ts';
 import { notLeasehold } from './responses.ts';
 
+/** WHY less than 5 s: that is how long common proxies keep an idle connection, and a request may meet its end. */
+const IDLE_MS = 4000;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
 export function unixFetch(socketPath: string): typeof fetch {
@@ -19,7 +21,7 @@ export function caFetch(ca: string): typeof fetch {
   const { getBuiltinModule } = globalThis.process ?? {};
   if (getBuiltinModule === undefined) throw badOption('ca', 'can be used in Node, Bun and Deno only');
   const { Agent, request } = getBuiltinModule('node:https');
-  return fetchWith(request, { agent: new Agent({ ca, keepAlive: true }) });
+  return fetchWith(request, { agent: new Agent({ ca, keepAlive: true, timeout: IDLE_MS }) });
 }
 
 function fetchWith(request: typeof nodeRequest, target: Pick<RequestOptions, 'socketPath' | 'agent'>): typeof fetch {

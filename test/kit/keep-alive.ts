@@ -9,8 +9,11 @@ interface KeepAliveResponse {
 
 export type Call = (method: string, path: string, token: string | null, body?: unknown) => Promise<KeepAliveResponse>;
 
+/** Less than the service keeps an idle connection, whose end a request would otherwise meet. */
+const IDLE_MS = 30_000;
+
 export function keepAlive(scope: Scope, address: string, connections = 64): Call {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, timeout: IDLE_MS });
   scope.after(() => agent.destroy());
   const { hostname, port } = new URL(address);
   return (method, path, token, body) =>

@@ -84,7 +84,7 @@ export interface HttpCall {
   readonly body: string;
 }
 
-/** `respond` gets each complete request; without a response it hangs. */
+/** `respond` gets each complete request; without a response it hangs. It keeps idle connections. */
 export async function startHttpReceiver(
   scope: Scope,
   respond: (call: HttpCall, response: ServerResponse) => void,
@@ -97,6 +97,7 @@ export async function startHttpReceiver(
       respond({ headers: request.headers, url: request.url ?? '', body: Buffer.concat(chunks).toString() }, response);
     });
   });
+  server.keepAliveTimeout = 0;
   return listen(scope, server, () => server.closeAllConnections());
 }
 

@@ -134,7 +134,9 @@ test('fuzzed: the output does not depend on how the stream is split, and other t
       assert.equal(masked, maskText(masking, text));
       // Whatever sequences it contains, a verbatim match is masked completely.
       const quiet = inPieces(masking, text, places, true);
-      for (const value of all) assert.deepEqual([masked.includes(value), quiet.includes(value)], [false, false]);
+      // A value may begin before a mask and end with the mask's bracket.
+      const shown = [masked, quiet].map((each) => each.replaceAll('[secret]', '\0'));
+      for (const value of all) assert.ok(!shown.some((each) => each.includes(value)), value);
       assert.ok(isWithin(hideMatches(all, text), masked), masked);
       // Without a match, verbatim or without sequences, the text is unchanged. Matches may also begin inside a
       // sequence.

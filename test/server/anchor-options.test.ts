@@ -27,7 +27,7 @@ for (const [text, message] of [
 
 for (const [what, text, message] of [
   ['missing', null, /cannot be read/],
-  ['of two lines', 'one\ntwo\n', /must contain one token/],
+  ['of two lines', 'one\nthe-second-line\n', /must contain one token/],
   ['empty', '\n', /must contain one token/],
 ] as const) {
   test(`a token file of anchors that is ${what} prevents the start`, async (t) => {
@@ -35,7 +35,8 @@ for (const [what, text, message] of [
     if (text !== null) writeFileSync(file, text, { mode: 0o600 });
     await assert.rejects(
       startTestService(t, ['--anchor', 'stdout:', '--anchor-token-file', file]),
-      (error) => error instanceof StartupError && message.test(error.message) && !error.message.includes('two'),
+      (error) =>
+        error instanceof StartupError && message.test(error.message) && !error.message.includes('the-second-line'),
     );
   });
 }

@@ -179,6 +179,19 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
   assert.equal(seriesValue(families, 'leasehold_stream_failures_total', WEBHOOK), failures);
 });
 
+test('an idle connection is ended by the service, because the next entries could meet its end by the receiver', async (t) => {
+  let endings = 0;
+  const port = await startHttpReceiver(t, (_call, response) => {
+    response.socket?.once('end', () => endings++);
+    response.end('{}');
+  });
+  await startTestService(t, [
+    ...['--log-stream', `webhook+http://127.0.0.1:${port}/hook`],
+    ...['--log-stream-secret-file', secretFile(t, `whsec_${SECRET_BYTES.toString('base64')}\n`)],
+  ]);
+  await until(() => endings > 0);
+});
+
 test('a receiver that hangs delays no caller, and its lag is shown', async (t) => {
   const port = await startHttpReceiver(t, () => undefined);
   const syslog = await startSyslogReceiver(t);

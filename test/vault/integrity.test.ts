@@ -24,21 +24,21 @@ const alterFirst = (assignment: string): string =>
   `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', 1)}`;
 const alterNewest = (toValue: (column: string) => string): string => alterNewestAt('prod/key', toValue);
 
-const anotherEnd = (column: string): string =>
+const anotherEnd = (column: string, length: number): string =>
   concatBytes(
-    `substr(${column}, 1, 38)`,
-    `CASE substr(${column}, 39) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
+    `substr(${column}, 1, ${length - 1})`,
+    `CASE substr(${column}, ${length}) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
   );
 
 /** `version` is the requested one: null for the newest, which is 2. */
 const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
-  ['a byte of it is altered', alterNewest(anotherEnd), null],
+  ['a byte of it is altered', alterNewest((column) => anotherEnd(column, 39)), null],
   ['its last byte is cut off', alterNewest((column) => `substr(${column}, 1, 38)`), null],
   ['nothing of it is left', alterNewest(() => bytes('')), null],
   ['it is another credential’s', alterNewest(() => newestSealedAt('prod/other')), null],
   ['it is an earlier version’s', alterNewest(() => sealedOf('prod/key', 1)), null],
   ['it is a later version’s', alterFirst(`sealed = ${newestSealedAt('prod/key')}`), 1],
-  ['an older one is altered', alterFirst(`sealed = ${concatBytes('substr(sealed, 1, 37)', bytes('00'))}`), 1],
+  ['an older one is altered', alterFirst(`sealed = ${anotherEnd('sealed', 38)}`), 1],
   ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
   ['its version has another type', alterFirst("type = 'api_key'"), 1],
   [

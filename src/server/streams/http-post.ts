@@ -5,6 +5,8 @@ import { HttpError, type HttpResponse, sendRequest } from '../http-request.ts';
 import { SinkError } from './sink.ts';
 
 const TIMEOUT_MS = 30_000;
+/** WHY less than 5 s: that is how long common receivers keep an idle connection, and a request may meet its end. */
+const IDLE_MS = 4000;
 
 /** What all requests of a sink share. */
 export interface PostTarget {
@@ -21,7 +23,7 @@ export class Poster {
 
   constructor(target: PostTarget) {
     this.#target = target;
-    const options = { keepAlive: true, maxSockets: 1 };
+    const options = { keepAlive: true, maxSockets: 1, timeout: IDLE_MS };
     this.#agent = target.url.protocol === 'https:' ? new SecureAgent(options) : new http.Agent(options);
   }
 
