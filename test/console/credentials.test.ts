@@ -91,6 +91,10 @@ test('a revealed value is recorded, and 1 s after hiding it is in no element, st
   await signIn(opened, service.adminToken);
   const section = page.getByRole('region', { name: 'Value' });
   await section.getByText(/recorded under your name and issues a lease/).waitFor();
+  // The search finds what is there.
+  const planted = await page.evaluate<string>('(window.planted = crypto.randomUUID())');
+  assert.deepEqual(placesWith({ heap: await heapOf(page) }, planted), ['heap']);
+  await page.evaluate('delete window.planted');
   await section.getByRole('button', { name: 'Reveal' }).click();
   await page.getByRole('button', { name: 'Reveal for 30 seconds' }).focus();
   await page.keyboard.press('Enter');
@@ -98,11 +102,7 @@ test('a revealed value is recorded, and 1 s after hiding it is in no element, st
     .getByRole('timer')
     .filter({ hasText: /^Hidden in (?:30|2\d) s$/ })
     .waitFor();
-  // The searches find what is there.
   assert.equal((await page.content()).includes(value), true);
-  const planted = await page.evaluate<string>('(window.planted = crypto.randomUUID())');
-  assert.deepEqual(placesWith({ heap: await heapOf(page) }, planted), ['heap']);
-  await page.evaluate('delete window.planted');
   await page.getByText('rotate: the current version was seen').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   const { body } = await admin.get('/api/v1/audit?event_type=credential.retrieve&resource=reveal/it');

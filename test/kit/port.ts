@@ -8,8 +8,8 @@ import { createServer } from 'node:net';
 const [FIRST, END] = [20_000, 32_000];
 
 /**
- * A port that is free on 127.0.0.1 now, and that no other process gets here. WHY a reservation in UDP: it lasts as long as
- * this process and leaves the port in TCP free.
+ * A port that is free on 127.0.0.1 now, and that no other process gets here. WHY a reservation in UDP: it lasts as long
+ * as this process and leaves the port in TCP free.
  */
 export async function findPort(): Promise<number> {
   for (;;) {
