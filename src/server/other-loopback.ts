@@ -26,15 +26,16 @@ export async function holdOtherLoopback(server: HttpServer, host: string, port: 
     if (server.server.listening) server.server.emit('connection', socket);
     else socket.destroy();
   });
-  const bound = await bindBoth(held, other, host, port);
-  if (bound === null) return port;
-  const closed = once(held, 'close');
+  let closed: Promise<unknown> | undefined;
   server.addHook('preClose', async () => {
+    closed = once(held, 'close');
     held.close();
     server.server.closeIdleConnections();
   });
   server.addHook('onClose', async () => void (await closed));
-  return bound;
+  // WHY first: it takes long, and another program could get the port that was found to be free.
+  await server.ready();
+  return (await bindBoth(held, other, host, port)) ?? port;
 }
 
 /** Null if this machine lacks the other address. Port 0: one that is free on both. */

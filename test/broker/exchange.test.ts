@@ -6,6 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findPort } from '../kit/port.ts';
 import {
   bodyOf,
   failureOf,
@@ -176,10 +177,7 @@ test('a failure has a class, and nothing else', async (t) => {
       throw new Error('no such name');
     },
   });
-  const unused = createServer();
-  await once(unused.listen(0, '127.0.0.1'), 'listening');
-  const { port } = unused.address() as { port: number };
-  unused.close();
+  const port = await findPort();
   const failure = async (fields: Parameters<typeof orderFor>[1]) => {
     const use = engine.use(orderFor(upstream, fields), null);
     const head = await use.head;

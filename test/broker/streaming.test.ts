@@ -44,6 +44,7 @@ async function receive(request: Readable, response: ServerResponse): Promise<voi
   response.end(String(received));
 }
 upstream.server.on('upgrade', (request, socket) => {
+  socket.on('error', () => undefined);
   const key = `${request.headers['sec-websocket-key']}`;
   const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `X-Echo: ${key}`];
   socket.write(`${[...head, `X-Auth: ${request.headers.authorization}`].join('\r\n')}\r\n\r\n`);

@@ -44,8 +44,9 @@ test('an idle connection is ended by the client, because a request could meet it
   const relay = createServer((client: Socket) => {
     const service = connect(Number(new URL(address).port), '127.0.0.1');
     client.pipe(service).pipe(client);
-    client.once('end', () => endedBy.push('client'));
-    service.once('end', () => endedBy.push('service'));
+    for (const [name, socket] of Object.entries({ client, service })) {
+      socket.on('error', () => undefined).once('end', () => endedBy.push(name));
+    }
   }).listen(0, '127.0.0.1');
   t.after(() => relay.close());
   await once(relay, 'listening');

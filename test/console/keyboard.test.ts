@@ -12,7 +12,8 @@ import { storeWithTargets } from '../kit/use.ts';
 
 const MAX_STOPS = 60;
 
-const service = await startTestService({ after });
+/** A held request waits for as long as a busy machine needs. */
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: 120_000 });
 const upstream = await startUpstream({ after }, (_, response) => response.end('paid'));
 const browser = await startBrowser({ after });
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Scope } from '../kit/directory.ts';
 import type { FloodJob, FloodResult } from './overload-load.ts';
 
-export function startFlood(scope: Scope, job: FloodJob): { end(): Promise<FloodResult> } {
+/** Resolves when its connections are being opened. */
+export async function startFlood(scope: Scope, job: FloodJob): Promise<{ end(): Promise<FloodResult> }> {
   const file = join(import.meta.dirname, 'overload-load.ts');
   const child = spawn(process.execPath, [file, JSON.stringify(job)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -13,6 +14,7 @@ export function startFlood(scope: Scope, job: FloodJob): { end(): Promise<FloodR
   scope.after(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
+  await once(child.stdout, 'data');
   return {
     async end() {
       child.kill('SIGTERM');

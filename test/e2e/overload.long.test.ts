@@ -93,7 +93,7 @@ test('28 times the callers of full load: rejected immediately, others served, me
   await sleep(SETTLE_MS);
   await seeEnough(probes.other, [200]);
   const aloneMs = median(timesOf(probes.other, [200]));
-  const flood = startFlood(t, jobFor(scene, 1));
+  const flood = await startFlood(t, jobFor(scene, 1));
   await sleep(SETTLE_MS);
   for (const probe of Object.values(probes)) probe.forget();
   await seeEnough(probes.flooding, [503]);
@@ -140,7 +140,7 @@ test('connections that pipeline dozens of requests are cut off or rejected, and 
   await sleep(SETTLE_MS);
   await seeEnough(other, [200]);
   const aloneMs = median(timesOf(other, [200]));
-  const flood = startFlood(t, jobFor(scene, 24));
+  const flood = await startFlood(t, jobFor(scene, 24));
   await sleep(1500);
   other.forget();
   await sleep(1500);

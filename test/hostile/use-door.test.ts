@@ -16,6 +16,7 @@ const upstream = await startUpstream({ after }, (request, response) => {
   });
 });
 upstream.server.on('upgrade', (_request, socket) => {
+  socket.on('error', () => undefined);
   socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
   socket.on('data', (bytes: Buffer) => socket.write(`<${bytes.toString('latin1')}>`));
 });

@@ -198,6 +198,7 @@ attempt(
   async ({ setResponse, upstream, use }) => {
     setResponse((response) => response.end('ok'));
     upstream.server.on('upgrade', (request, socket) => {
+      socket.on('error', () => undefined);
       socket.end(`HTTP/1.1 101 a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n${tokenOf(request)}`);
     });
     const headers = {

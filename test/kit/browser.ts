@@ -14,7 +14,7 @@ import {
   type Page,
   type Request,
 } from 'playwright-core';
-import { type Scope, temporaryDirectory } from './directory.ts';
+import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
 import { until } from './processes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -63,7 +63,7 @@ export async function startBrowser(scope: Scope): Promise<TestBrowser> {
     },
     timeout: TIMEOUT_MS,
   });
-  scope.after(() => browser.close());
+  closeBeforeRemoval(home, () => browser.close());
   return { open: (own, address, options) => openPage(own, browser, address, options) };
 }
 

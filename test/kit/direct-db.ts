@@ -33,7 +33,7 @@ export async function openDirectDb(dataDir: string): Promise<DirectDb> {
 }
 
 function openFile(file: string): DirectDb {
-  const database = new DatabaseSync(file);
+  const database = new DatabaseSync(file, { timeout: 10_000 });
   return {
     run: async (sql) => database.exec(sql),
     rows: async (sql) => database.prepare(sql).all(),

@@ -18,7 +18,8 @@ export function temporaryDirectory(scope: Scope): string {
   const directory = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
   scope.after(async () => {
     await closeUsers((path) => path.startsWith(directory));
-    rmSync(directory, { recursive: true, force: true });
+    // A process that is ending may still create a file there.
+    rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   });
   return directory;
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPILED } from './command.ts';
-import type { Scope } from './directory.ts';
+import { closeBeforeRemoval, type Scope } from './directory.ts';
 import { databaseUrlFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -104,10 +104,12 @@ export async function launchProcess(
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.on('close', (code, signal) => resolve(code ?? signal)),
   );
-  scope.after(async () => {
+  const kill = async (): Promise<void> => {
     child.kill('SIGKILL');
     await ended;
-  });
+  };
+  void ended.then(closeBeforeRemoval(dataDir, kill));
+  scope.after(kill);
   keepDatabase(scope, dataDir);
   const ready = new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_TIMEOUT_MS);

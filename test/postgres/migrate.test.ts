@@ -40,11 +40,15 @@ test('ten nodes that start concurrently on an empty database all start, on one s
   assert.deepEqual(await shapeOf(url), await shapeOf(alone));
 });
 
+/** Of this database: other tests hold locks on the same server. */
+const IS_LOCKED = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE locktype = 'advisory' AND datname = current_database()`;
+
 test('a start waits until another node’s migration has ended, longer than other time-outs', async (t) => {
   const url = await newDatabase(t);
   const seconds = RESPONSE_TIMEOUT_MS / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
-  const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
+  const isHeld = async () => (await querySql(url, IS_LOCKED)).length > 0;
   await until(isHeld, 120_000, () => 'no transaction holds the table');
   await open(url);
   await held;

@@ -39,6 +39,7 @@ function* chunks(bytes: number): Generator<Buffer> {
   }
 }
 upstream.server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
+  socket.on('error', () => undefined);
   if (request.url === '/rejected') {
     socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\nX-Own: 1\r\n\r\nshort');
     return;

@@ -64,7 +64,7 @@ test('with syncs of 50 to 200 ms callers wait, while health checks and the event
     token: agent.token,
     path: PATH,
   };
-  const callers = startFlood(t, job);
+  const callers = await startFlood(t, job);
   await until(
     () => disk.syncs() - syncsBefore >= MIN_SYNCS,
     FLOOD_TIMEOUT_MS,
