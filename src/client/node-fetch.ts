@@ -7,7 +7,7 @@ import type { IncomingMessage, request as nodeRequest, RequestOptions } from 'no
 import { badOption } from './errors.ts';
 import { notLeasehold } from './responses.ts';
 
-/** WHY less than 5 s: that is how long common proxies keep an idle connection, and a request may meet its end. */
+/** WHY less than 5 s: common proxies close a connection after 5 s without a request, and one sent then fails. */
 const IDLE_MS = 4000;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 

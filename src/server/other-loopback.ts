@@ -33,7 +33,7 @@ export async function holdOtherLoopback(server: HttpServer, host: string, port: 
     server.server.closeIdleConnections();
   });
   server.addHook('onClose', async () => void (await closed));
-  // WHY first: it takes long, and another program could get the port that was found to be free.
+  // WHY first: compiling the routes takes long, and meanwhile another program could take the free port.
   await server.ready();
   return (await bindBoth(held, other, host, port)) ?? port;
 }

@@ -187,18 +187,18 @@ test('in a directory the names say what they are, and only older backups of this
 test('a schedule counts from the newest backup, and tries again after a failure', async () => {
   const stop = new AbortController();
   const events: string[] = [];
-  let taken: number | null = Date.now();
   let takenAt = performance.now(); // which no step of the clock changes
+  let taken: number | null = Date.now();
   await runSchedule(
     {
       intervalMs: 300,
       firstRetryMs: 20,
       lastTakenAt: async () => taken,
       async take() {
-        events.push(performance.now() - takenAt >= 298 ? 'due' : 'early');
+        events.push(performance.now() - takenAt >= 290 ? 'due' : 'early');
         if (events.length === 2) throw new Error('the service is away');
-        taken = Date.now();
         takenAt = performance.now();
+        taken = Date.now();
         if (events.length === 5) stop.abort();
       },
       onFailure: (error, retryMs) => events.push(`${(error as Error).message}, ${retryMs}`),

@@ -37,7 +37,7 @@ test('a certificate for another name is rejected, and the error says so', async 
   await assert.rejects(vault.health(), /the certificate of \S+ is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
 });
 
-test('an idle connection is ended by the client, because a request could meet its end by the service', async (t) => {
+test('the client closes an idle connection before the service does', async (t) => {
   const certificate = makeCertificate(t);
   const { address } = await startTestService(t, certificate.flags);
   const endedBy: string[] = [];

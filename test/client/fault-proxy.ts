@@ -52,7 +52,7 @@ export async function standBetween(scope: Scope, service: { readonly address: st
     // A request that was delayed until its test had ended finds no service.
     await perform(found?.act ?? 'pass', call, answer, service.address).catch(() => answer.destroy());
   });
-  // Its responses name the time of the service.
+  // Its responses have the service’s Keep-Alive header, so it must not close idle connections earlier.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   scope.after(() => {

@@ -14,7 +14,8 @@ export async function startFlood(scope: Scope, job: FloodJob): Promise<{ end(): 
   scope.after(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
-  await once(child.stdout, 'data');
+  const endedEarly = once(child, 'close').then(() => Promise.reject(new Error('the flood ended before it began')));
+  await Promise.race([once(child.stdout, 'data'), endedEarly]);
   return {
     async end() {
       child.kill('SIGTERM');

@@ -26,11 +26,11 @@ test(`${kills} kills in the middle of streaming lose no entry of any stream (SEE
   const [file, secret] = [join(directory, 'log.ndjson'), join(directory, 'secret')];
   writeFileSync(secret, `whsec_${Buffer.alloc(32, 7).toString('base64')}`, { mode: 0o600 });
   const received = { webhook: [] as number[], otlp: [] as number[] };
-  let isKilled = true;
-  /** Fails at times while the service is killed, before or after it has taken the entries. */
+  let willBeKilled = true;
+  /** Fails at times until the last kill, before or after it has taken the entries. */
   const receiver = (name: keyof typeof received, seqsOf: (body: string) => number[]) =>
     startHttpReceiver(t, ({ body }, response) => {
-      const luck = isKilled ? dice.below(6) : 2;
+      const luck = willBeKilled ? dice.below(6) : 2;
       if (luck === 0) return void response.writeHead(503).end();
       received[name].push(...seqsOf(body));
       if (luck === 1) return void response.destroy();
@@ -81,7 +81,7 @@ test(`${kills} kills in the middle of streaming lose no entry of any stream (SEE
     await Promise.all(callers);
   }
 
-  isKilled = false;
+  willBeKilled = false;
   const service = await startProcess(t, dataDir, flags);
   const admin = createClient(service.address, service.adminToken);
   const { total } = (await admin.get('/api/v1/audit?limit=1')).body.meta;

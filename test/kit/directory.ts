@@ -1,5 +1,6 @@
 /** Temporary directories that are removed with their test. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,7 +20,7 @@ export function temporaryDirectory(scope: Scope): string {
   scope.after(async () => {
     await closeUsers((path) => path.startsWith(directory));
     // A process that is ending may still create a file there.
-    rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   });
   return directory;
 }

@@ -9,7 +9,7 @@ interface KeepAliveResponse {
 
 export type Call = (method: string, path: string, token: string | null, body?: unknown) => Promise<KeepAliveResponse>;
 
-/** Less than the service keeps an idle connection, whose end a request would otherwise meet. */
+/** Less than the service’s 60 s, so that no request is sent while the service closes the connection. */
 const IDLE_MS = 30_000;
 
 export function keepAlive(scope: Scope, address: string, connections = 64): Call {

@@ -84,7 +84,7 @@ export interface HttpCall {
   readonly body: string;
 }
 
-/** `respond` gets each complete request; without a response it hangs. It keeps idle connections. */
+/** `respond` gets each complete request; without a response it hangs. It does not close idle connections. */
 export async function startHttpReceiver(
   scope: Scope,
   respond: (call: HttpCall, response: ServerResponse) => void,

@@ -8,8 +8,8 @@ import { createServer } from 'node:net';
 const [FIRST, END] = [20_000, 32_000];
 
 /**
- * A port that is free on 127.0.0.1 now, and that no other process gets here. WHY a reservation in UDP: it lasts as long
- * as this process and leaves the port in TCP free.
+ * A port that is free on 127.0.0.1 now, and that `findPort` returns in no other process while this one lives. WHY a
+ * reservation in UDP: it leaves the port in TCP free.
  */
 export async function findPort(): Promise<number> {
   for (;;) {
@@ -21,7 +21,10 @@ export async function findPort(): Promise<number> {
 function reserve(port: number): Promise<boolean> {
   const socket = createSocket('udp4').unref();
   return new Promise((resolve) => {
-    socket.once('error', () => resolve(false));
+    socket.once('error', () => {
+      socket.close();
+      resolve(false);
+    });
     socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(true));
   });
 }

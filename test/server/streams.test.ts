@@ -179,7 +179,7 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
   assert.equal(seriesValue(families, 'leasehold_stream_failures_total', WEBHOOK), failures);
 });
 
-test('an idle connection is ended by the service, because the next entries could meet its end by the receiver', async (t) => {
+test('an idle connection to a receiver is closed by the service', async (t) => {
   let endings = 0;
   const port = await startHttpReceiver(t, (_call, response) => {
     response.socket?.once('end', () => endings++);

@@ -55,7 +55,8 @@ test('a repeat can shorten the grace time, and the entry says how long the forme
   };
   assert.match(await reasonOf(60), / 60 seconds$/);
   // What is left of the 60 seconds.
-  assert.match(await reasonOf(600), / (?:60|5\d) seconds$/);
+  const left = Number(/ (\d+) seconds$/.exec(await reasonOf(600))?.[1]);
+  assert.ok(left > 0 && left <= 60, `${left} seconds`);
   assert.match(await reasonOf(0), / 0 seconds$/);
   assert.equal((await verifyAs(address, 'shortened', former)).status, 401);
 });

@@ -515,7 +515,7 @@ function statusOf({ cells, operators, event, takesSession = false }: Expected, c
   return known[caller] ?? (isPublic ? administrator : 401);
 }
 
-/** Work in the background, such as sealing again, is recorded at any time. */
+/** Whether a caller caused the entry. Work in the background, such as sealing again, is recorded at any time. */
 const isOfCaller = ({ agent_name }: { readonly agent_name: string }): boolean => agent_name !== 'service';
 
 for (const { method, path: canonical, aliases } of ROUTES) {

@@ -42,7 +42,7 @@ export async function runHistory(nodes: readonly TestService[], dice: Dice): Pro
     await dice.pick(Object.values(steps))();
     if (dice.chance(0.2)) copies.push(await readRows(first.dataDir));
   }
-  // Every table has a row at the end. SQLite keeps only large values in credential_versions.
+  // Every table has a row at the end: SQLite keeps the newest value in credential_versions only if it is large.
   await steps.store(LARGE);
   for (const step of [steps.putPolicy, steps.putTargets, steps.logInOperator, steps.answer]) await step();
   tokens.push(...(await logInAll(first)));

@@ -5,7 +5,7 @@ import { HttpError, type HttpResponse, sendRequest } from '../http-request.ts';
 import { SinkError } from './sink.ts';
 
 const TIMEOUT_MS = 30_000;
-/** WHY less than 5 s: that is how long common receivers keep an idle connection, and a request may meet its end. */
+/** WHY less than 5 s: common receivers close a connection after 5 s without a request, and one sent then fails. */
 const IDLE_MS = 4000;
 
 /** What all requests of a sink share. */
