@@ -6,7 +6,7 @@ import { lookup as lookupName } from 'node:dns';
 import type { Agent as PlainAgent } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { http } from '../platform/node-http.ts';
+import { http, IDLE_CONNECTION_MS } from '../platform/node-http.ts';
 import { AddressRules, checkHost } from './addresses.ts';
 import type { Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -33,8 +33,6 @@ interface Route {
   readonly rules: AddressRules;
 }
 
-/** WHY less than 5 s: that is how long common servers keep an idle connection, and a request may meet its end. */
-const IDLE_MS = 4000;
 const MAX_FREE_SOCKETS = 256;
 const MAX_AGENTS = 512;
 
@@ -83,7 +81,7 @@ export class ConnectionPool {
   #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): PlainAgent | https.Agent {
     const options = {
       keepAlive: true,
-      timeout: IDLE_MS,
+      timeout: IDLE_CONNECTION_MS,
       maxFreeSockets: MAX_FREE_SOCKETS,
       lookup: this.#checkedLookup(rules),
       // The environment may name a proxy, which would resolve the name again.

@@ -3,3 +3,9 @@
  * streams of browsers, which the service does not use and which take 15 MiB of its memory.
  */
 export const http = process.getBuiltinModule('node:http');
+
+/**
+ * After this time an agent closes an idle connection; it does not limit a request. WHY less than 5 s: common servers
+ * close a connection after 5 s without a request, and one sent then fails.
+ */
+export const IDLE_CONNECTION_MS = 4000;

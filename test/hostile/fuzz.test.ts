@@ -167,8 +167,7 @@ test('no generated request to any route gets a 5xx or a malformed response', asy
   await assertWell();
 });
 
-// Without two of its letters, /unlock would be /lock.
-const HONEST = SERVED.filter(({ id }) => id !== 'unlockVault').map((route) => {
+const HONEST = SERVED.map((route) => {
   const target = route.path.replace('{path}', 'open/stored').replaceAll(/\{\w+\}/g, 'insider');
   return fixture.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
 });
@@ -215,7 +214,9 @@ test('no mutation of a valid request gets a 5xx or a malformed response', async 
       fc.constantFrom(...HONEST),
       fc.array(mutation, { minLength: 1, maxLength: 4 }),
       async (honest, mutations) => {
-        assertAllSound(await sendAll(mutations.reduce(mutate, honest)));
+        const bytes = mutations.reduce(mutate, honest);
+        fc.pre(!bytes.includes('/api/v1/lock')); // which /unlock is without two of its letters
+        assertAllSound(await sendAll(bytes));
       },
     ),
     runs(300, 1000),

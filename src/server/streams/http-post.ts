@@ -1,12 +1,10 @@
 /** Posts to a receiver that the operator named. A redirect is a failure: the operator named the address. */
 import { Agent as SecureAgent } from 'node:https';
-import { http } from '../../platform/node-http.ts';
+import { http, IDLE_CONNECTION_MS } from '../../platform/node-http.ts';
 import { HttpError, type HttpResponse, sendRequest } from '../http-request.ts';
 import { SinkError } from './sink.ts';
 
 const TIMEOUT_MS = 30_000;
-/** WHY less than 5 s: common receivers close a connection after 5 s without a request, and one sent then fails. */
-const IDLE_MS = 4000;
 
 /** What all requests of a sink share. */
 export interface PostTarget {
@@ -23,7 +21,7 @@ export class Poster {
 
   constructor(target: PostTarget) {
     this.#target = target;
-    const options = { keepAlive: true, maxSockets: 1, timeout: IDLE_MS };
+    const options = { keepAlive: true, maxSockets: 1, timeout: IDLE_CONNECTION_MS };
     this.#agent = target.url.protocol === 'https:' ? new SecureAgent(options) : new http.Agent(options);
   }
 
