@@ -1,63 +1,74 @@
 /**
  * Decides to which addresses a connection may be made. Refused are all that are not public, all through which a tunnel
  * or translator reaches such an address, and the machine's own, unless the credential's target allows the network.
+ * Metadata services and the server's own listeners are refused whatever a target allows.
  */
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { containsAddress, type IpAddress, type IpNetwork, parseIpAddress, parseIpNetwork } from '../core/ip-network.ts';
+import { METADATA_NETWORKS } from '../core/target-networks.ts';
+import type { Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
-/** SOURCE: IANA IPv4 Special-Purpose Address Registry, and the addresses of metadata services. */
+/** SOURCE: IANA IPv4 Special-Purpose Address Registry. */
 const REFUSED_IPV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4'],
-  // Metadata services of Alibaba and Azure, the latter in public space.
-  ...['100.100.100.200/32', '168.63.129.16/32'],
 ];
 /** SOURCE: IANA IPv6 Special-Purpose Address Registry; within 2000::/3, outside of which nothing is public. */
 const REFUSED_IPV6 = ['2001:2::/48', '2001:10::/28', '2001:20::/28', '2001:db8::/32', '3fff::/20'];
-const PUBLIC_IPV6 = ['2000::/3', '64:ff9b::/96'];
 
-const refused = toBlockList([...REFUSED_IPV4, ...REFUSED_IPV6]);
-const publicIpv6 = toBlockList(PUBLIC_IPV6);
+const refused = toNetworks([...REFUSED_IPV4, ...REFUSED_IPV6]);
+const publicIpv6 = toNetworks(['2000::/3', '64:ff9b::/96']);
+/** Every system takes these for itself, whichever interfaces it has. */
+const loopback = toNetworks(['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']);
+
+/** The fields of a request on which it depends where it may connect to. */
+export type AddressFields = Pick<Order, 'scheme' | 'port' | 'allowNetworks' | 'targetNetworks' | 'ownPorts'>;
 
 export class AddressRules {
-  readonly #allowed: BlockList;
+  readonly #allowed: readonly IpNetwork[];
+  /** Networks outside of which no target allows anything; null for none. */
+  readonly #limits: readonly IpNetwork[] | null;
+  /** As for requests without TLS. */
   readonly #isAllowedOnly: boolean;
+  readonly #isOwnPort: boolean;
   readonly #readOwn: () => readonly string[];
 
   /**
-   * `isAllowedOnly`: only addresses in an allowed network are permitted, as for requests without TLS. `readOwn` returns
-   * the addresses of the machine.
+   * `readOwn` returns the addresses of the machine.
    * @throws UpstreamError for an invalid network
    */
-  constructor(allowNetworks: readonly string[], isAllowedOnly: boolean, readOwn = readOwnAddresses) {
-    this.#allowed = toBlockList(allowNetworks);
-    this.#isAllowedOnly = isAllowedOnly;
+  constructor(fields: AddressFields, readOwn = readOwnAddresses) {
+    this.#allowed = toNetworks(fields.allowNetworks);
+    this.#limits = fields.targetNetworks === null ? null : toNetworks(fields.targetNetworks);
+    this.#isAllowedOnly = fields.scheme === 'http';
+    this.#isOwnPort = fields.ownPorts.includes(fields.port);
     this.#readOwn = readOwn;
   }
 
   /** Checks the address and every IPv4 address that it contains. */
-  permits(address: string): boolean {
-    const bytes = isIPv6(address) ? parseIpv6(address) : null;
-    if (bytes === null) return isIPv4(address) && this.#permitsOne(address);
-    const embedded = embeddedIpv4(bytes);
-    const isSpelling = isMapped(bytes);
-    return (isSpelling || this.#permitsOne(formatIpv6(bytes))) && embedded.every((each) => this.#permitsOne(each));
+  permits(text: string): boolean {
+    const address = parseIpAddress(text);
+    if (address === null) return false;
+    return [address, ...embeddedIpv4(address)].every((each) => this.#permitsOne(each));
   }
 
-  #permitsOne(address: string): boolean {
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-    if (this.#allowed.check(address, family)) return true;
-    if (this.#isAllowedOnly || refused.check(address, family) || this.#isOwn(address)) return false;
-    return family === 'ipv4' || publicIpv6.check(address, 'ipv6');
+  #permitsOne(address: IpAddress): boolean {
+    if (isWithin(METADATA_NETWORKS, address)) return false;
+    const isLoopback = isWithin(loopback, address);
+    if (this.#isOwnPort && (isLoopback || this.#isOwn(address))) return false;
+    if (isWithin(this.#allowed, address) && (this.#limits === null || isWithin(this.#limits, address))) return true;
+    if (this.#isAllowedOnly || isLoopback || isWithin(refused, address) || this.#isOwn(address)) return false;
+    return address.length === 4 || isWithin(publicIpv6, address);
   }
 
   /** WHY read each time: interfaces come and go, and a check is made once per connection. */
-  #isOwn(address: string): boolean {
+  #isOwn(address: IpAddress): boolean {
     return this.#readOwn().some((own) => {
-      const bytes = isIPv6(own) ? parseIpv6(own) : null;
-      return (bytes === null ? own : formatIpv6(bytes)) === address;
+      const bytes = parseIpAddress(own);
+      return bytes?.length === address.length && bytes.every((byte, at) => byte === address[at]);
     });
   }
 }
@@ -80,73 +91,39 @@ export function checkHost(host: string): string {
   return host;
 }
 
-function toBlockList(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', length = '', ...rest] = network.split('/');
-    const isV4 = isIPv4(address);
-    const isValid = (isV4 || isIPv6(address)) && /^\d{1,3}$/.test(length) && rest.length === 0;
-    if (!isValid || Number(length) > (isV4 ? 32 : 128)) throw new UpstreamError('protocol');
-    list.addSubnet(address, Number(length), isV4 ? 'ipv4' : 'ipv6');
-  }
-  return list;
+const isWithin = (networks: readonly IpNetwork[], address: IpAddress): boolean =>
+  networks.some((network) => containsAddress(network, address));
+
+function toNetworks(texts: readonly string[]): IpNetwork[] {
+  return texts.map((text) => {
+    const network = parseIpNetwork(text);
+    if (network === null) throw new UpstreamError('protocol');
+    return network;
+  });
 }
 
 function readOwnAddresses(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((entries) => (entries ?? []).map(({ address }) => address));
 }
 
-/** The 16 bytes; null with a zone or anything else that is not a plain address. */
-function parseIpv6(address: string): number[] | null {
-  if (!/^[0-9a-f:.]+$/i.test(address)) return null;
-  const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...parts: string[]) => {
-    const [a = 0, b = 0, c = 0, d = 0] = parts.slice(0, 4).map(Number);
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
-  const [head = '', tail] = hex.split('::');
-  const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const [before, after] = [groupsOf(head), groupsOf(tail ?? '')];
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].flatMap((group) => {
-    const word = Number.parseInt(group, 16);
-    return [word >> 8, word & 0xff];
-  });
-}
+const startsWith = (bytes: IpAddress, ...prefix: number[]): boolean => prefix.every((byte, at) => bytes[at] === byte);
+const isZero = (bytes: IpAddress): boolean => bytes.every((byte) => byte === 0);
 
-function formatIpv6(bytes: readonly number[]): string {
-  return Array.from({ length: 8 }, (_, at) =>
-    (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
-  ).join(':');
-}
-
-const startsWith = (bytes: readonly number[], ...prefix: number[]): boolean =>
-  prefix.every((byte, at) => bytes[at] === byte);
-const isZero = (bytes: readonly number[]): boolean => bytes.every((byte) => byte === 0);
-const isMapped = (bytes: readonly number[]): boolean =>
-  isZero(bytes.slice(0, 10)) && startsWith(bytes.slice(10), 0xff, 0xff);
-
-/** Every IPv4 address to which a packet for the address may be sent on. */
-function embeddedIpv4(bytes: readonly number[]): string[] {
-  const dotted = (...at: number[]): string => at.map((index) => bytes[index]).join('.');
-  const last = dotted(12, 13, 14, 15);
-  // Mapped, compatible, and translated (RFC 2765).
-  if (isMapped(bytes) || isZero(bytes.slice(0, 12))) return [last];
+/** Every IPv4 address to which a packet for an IPv6 address may be sent on. */
+function embeddedIpv4(bytes: IpAddress): IpAddress[] {
+  if (bytes.length === 4) return [];
+  const part = (...at: number[]): number[] => at.map((index) => bytes[index] ?? 0);
+  const last = part(12, 13, 14, 15);
+  // Compatible, but for `::` and `::1`, and translated. SOURCE: RFC 4291, 2.5.5.1; RFC 2765.
+  if (isZero(bytes.slice(0, 12))) return isWithin(loopback, bytes) ? [] : [last];
   if (isZero(bytes.slice(0, 8)) && startsWith(bytes.slice(8), 0xff, 0xff, 0, 0)) return [last];
   // NAT64. SOURCE: RFC 6052, 2.2; the local prefix may have several lengths.
   if (startsWith(bytes, 0, 0x64, 0xff, 0x9b, 0, 1))
-    return [last, dotted(6, 7, 9, 10), dotted(7, 9, 10, 11), dotted(9, 10, 11, 12)];
+    return [last, part(6, 7, 9, 10), part(7, 9, 10, 11), part(9, 10, 11, 12)];
   if (startsWith(bytes, 0, 0x64, 0xff, 0x9b)) return [last];
   // 6to4, and Teredo with its server and the client's inverted address.
-  if (startsWith(bytes, 0x20, 0x02)) return [dotted(2, 3, 4, 5)];
-  if (startsWith(bytes, 0x20, 0x01, 0, 0)) {
-    return [
-      dotted(4, 5, 6, 7),
-      bytes
-        .slice(12)
-        .map((byte) => byte ^ 0xff)
-        .join('.'),
-    ];
-  }
+  if (startsWith(bytes, 0x20, 0x02)) return [part(2, 3, 4, 5)];
+  if (startsWith(bytes, 0x20, 0x01, 0, 0)) return [part(4, 5, 6, 7), last.map((byte) => byte ^ 0xff)];
   // ISATAP.
   const isIsatap = startsWith(bytes.slice(9), 0, 0x5e, 0xfe) && ((bytes[8] ?? 0) & 0xfd) === 0;
   return isIsatap ? [last] : [];

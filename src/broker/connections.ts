@@ -7,7 +7,7 @@ import type { Agent as PlainAgent } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { http, IDLE_CONNECTION_MS } from '../platform/node-http.ts';
-import { AddressRules, checkHost } from './addresses.ts';
+import { type AddressFields, AddressRules, checkHost } from './addresses.ts';
 import type { Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -51,9 +51,10 @@ export class ConnectionPool {
   }
 
   /** @throws UpstreamError if the host is invalid, or is an address to which no connection may be made */
-  connectorFor(order: Pick<Order, 'scheme' | 'host' | 'port' | 'caPem' | 'allowNetworks'>): Connector {
+  connectorFor(order: AddressFields & Pick<Order, 'host' | 'caPem'>): Connector {
     const host = checkHost(order.host);
-    const key = JSON.stringify([order.scheme, order.host, order.port, order.caPem, order.allowNetworks]);
+    const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = order;
+    const key = JSON.stringify([scheme, order.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
     const route = this.#routes.get(key) ?? this.#createRoute(order);
     // Node resolves no address, so that the lookup does not see it.
     const isAddress = isIP(host) !== 0;
@@ -73,9 +74,9 @@ export class ConnectionPool {
     this.#routes.clear();
   }
 
-  #createRoute({ scheme, caPem, allowNetworks }: Pick<Order, 'scheme' | 'caPem' | 'allowNetworks'>): Route {
-    const rules = new AddressRules(allowNetworks, scheme === 'http');
-    return { rules, agent: this.#createAgent(scheme, caPem, rules) };
+  #createRoute(order: AddressFields & Pick<Order, 'caPem'>): Route {
+    const rules = new AddressRules(order);
+    return { rules, agent: this.#createAgent(order.scheme, order.caPem, rules) };
   }
 
   #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): PlainAgent | https.Agent {

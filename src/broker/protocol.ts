@@ -26,6 +26,10 @@ export interface Order {
   readonly value: string;
   /** CIDR blocks that the guards would otherwise refuse. */
   readonly allowNetworks: readonly string[];
+  /** The only networks in which `allowNetworks` counts; null for all. */
+  readonly targetNetworks: readonly string[] | null;
+  /** The server's own ports, to which no request is made at an address of this machine. */
+  readonly ownPorts: readonly number[];
   /** Replaces the default certificate authorities. */
   readonly caPem: string | null;
   /** Further values to redact; the value itself and its rendered forms are always redacted. */

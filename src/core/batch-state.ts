@@ -8,6 +8,7 @@ import type { Change } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
+import type { IpNetwork } from './ip-network.ts';
 import type { KeySlot, SlotId } from './keyset.ts';
 import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
@@ -76,6 +77,8 @@ export interface VaultSettings {
   /** Whether the administrator may read values. */
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
+  /** The networks that targets may name; null or absent for all. */
+  readonly targetNetworks?: readonly IpNetwork[] | null;
 }
 
 export class BatchState implements CallerLookup {

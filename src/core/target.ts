@@ -3,8 +3,10 @@
  * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 import { invalidRequest } from './errors.ts';
+import { parseIpNetwork } from './ip-network.ts';
 import type { Brand, CredentialId } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
+import { isNeverReachable } from './target-networks.ts';
 import { type Host, parseAuthority, parseHost, type Scheme, type UpstreamUrl, type UrlPath } from './upstream-url.ts';
 
 /** A DNS name, an address, or `*.` and a DNS name for exactly one more label. */
@@ -74,7 +76,6 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
   'via',
 ]);
-const CIDR = /^[0-9a-fA-F.:]{2,45}\/\d{1,3}$/;
 
 export interface TargetFields {
   readonly origin: string;
@@ -154,9 +155,10 @@ export function parseMethod(text: string, field = 'method'): Method {
 }
 
 function parseNetwork(text: string, field: string): string {
-  const bits = Number(text.slice(text.indexOf('/') + 1));
-  if (!CIDR.test(text) || bits > (text.includes(':') ? 128 : 32)) {
-    throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
+  const network = parseIpNetwork(text);
+  if (network === null) throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
+  if (isNeverReachable(network)) {
+    throw invalidRequest(field, 'must not be a network of link-local addresses or metadata services');
   }
   return text;
 }

@@ -114,6 +114,7 @@ export async function startService(
         warn,
         approvalHoldMs: timeouts.approvalHoldMs,
         node,
+        ownPorts: () => (listening?.startsWith('http') === true ? [portOf(listening)] : []),
         consoleUrl: () => configuration.consoleUrl ?? (listening?.startsWith('http') === true ? listening : null),
       });
     } catch (error) {
@@ -198,6 +199,12 @@ export async function startService(
       }
     },
   };
+}
+
+/** The port of an address that clients take. */
+function portOf(address: string): number {
+  const { port, protocol } = new URL(address);
+  return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
 /** In one line. */

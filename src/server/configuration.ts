@@ -21,7 +21,7 @@ import {
   rejectUnknownVariables,
   variableOf,
 } from './flags.ts';
-import { parsePublicName, parseTrustedProxy } from './hosts.ts';
+import { parsePublicName, parseTargetNetworks, parseTrustedProxy } from './hosts.ts';
 import { parseOidc } from './oidc-options.ts';
 import { parseStreams } from './streams/stream-options.ts';
 
@@ -118,6 +118,8 @@ export function readConfiguration(args: readonly string[], environment: Environm
     consoleUrl: parseUrl('console-url', get('console-url')),
     publicNames: parseList(get('public-name')).map(parsePublicName),
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
+    /** The only networks that targets may allow; null for all. */
+    targetNetworks: parseTargetNetworks(get('target-networks')),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),
     acceptRollback: parseBoolean('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),

@@ -56,6 +56,11 @@ export const FLAGS = [
     help: 'proxies whose X-Forwarded-For is trusted: addresses or networks',
   },
   {
+    name: 'target-networks',
+    value: 'CIDR,…',
+    help: 'the only internal networks that targets may allow, or none (default: any): see docs/use.md',
+  },
+  {
     name: 'oidc-issuer',
     value: 'URL',
     help: 'a provider of OpenID Connect at which operators sign in: see docs/operators.md',

@@ -1,6 +1,7 @@
 /** Host names and networks in flags, checked before the service creates anything. */
 
 import { isIP } from 'node:net';
+import { type IpNetwork, parseIpNetwork } from '../core/ip-network.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const MAX_NAME_LENGTH = 253;
@@ -29,4 +30,17 @@ export function parseTrustedProxy(text: string): string {
     throw new UsageError('--trusted-proxy must not be every address (/0): each caller could then choose its own.');
   }
   return text;
+}
+
+/** Networks such as 10.0.0.0/8, separated by commas; an empty list for `none`; null without the flag. @throws UsageError */
+export function parseTargetNetworks(text: string | undefined): readonly IpNetwork[] | null {
+  if (text === undefined) return null;
+  if (text === 'none') return [];
+  return text.split(',').map((item) => {
+    const network = parseIpNetwork(item.trim());
+    if (network !== null) return network;
+    throw new UsageError(
+      '--target-networks must be networks such as 10.0.0.0/8 or fd00::/8, separated by commas, or none.',
+    );
+  });
 }

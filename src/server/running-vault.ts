@@ -52,6 +52,8 @@ export interface RunningVaultParts {
   readonly node: Omit<NodeFacts, 'lateness'>;
   /** For links; null if browsers cannot reach the service. */
   readonly consoleUrl: () => string | null;
+  /** The TCP ports on which the server listens. */
+  readonly ownPorts: () => readonly number[];
 }
 
 export class RunningVault {
@@ -81,7 +83,11 @@ export class RunningVault {
       store,
       keys,
       clock,
-      settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
+      settings: {
+        adminMayRetrieve: configuration.adminMayRetrieve,
+        versionsKept: configuration.versionsKept,
+        targetNetworks: configuration.targetNetworks,
+      },
       memory,
       denials: this.#denials,
       isReadOnly,
@@ -123,7 +129,10 @@ export class RunningVault {
       onFailure: (error) => logOften('approvals could not be read or ended; the service retries', error),
     });
     this.#background.push(approvals);
-    this.#uses = new Uses(ledger, broker, useLimits, approvals);
+    this.#uses = new Uses(ledger, broker, useLimits, approvals, {
+      targetNetworks: configuration.targetNetworks?.map(({ text }) => text) ?? null,
+      ownPorts: parts.ownPorts,
+    });
     const resealing = new Resealing({
       ledger,
       store,

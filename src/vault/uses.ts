@@ -42,6 +42,14 @@ interface Running {
   ended: Promise<void>;
 }
 
+/** Where this server makes no request, whatever a target allows. */
+export interface NetworkLimits {
+  /** The only networks that targets may allow; null for all. */
+  readonly targetNetworks: readonly string[] | null;
+  /** The ports on which the server listens. */
+  readonly ownPorts: () => readonly number[];
+}
+
 /** Changes after which any use may have to be cut. */
 const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
   'revokeMatching',
@@ -67,6 +75,7 @@ export class Uses {
   readonly #broker: BrokerClient;
   readonly #limits: UseLimits;
   readonly #decisions: UseDecisions;
+  readonly #networks: NetworkLimits;
   /** By the intent's entry; those checked longest ago first. */
   readonly #running = new Map<EntryId, Running>();
   readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
@@ -75,11 +84,18 @@ export class Uses {
   readonly #unrecorded = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(ledger: Ledger, broker: BrokerClient, limits: UseLimits, approvals: ApprovalHolds) {
+  constructor(
+    ledger: Ledger,
+    broker: BrokerClient,
+    limits: UseLimits,
+    approvals: ApprovalHolds,
+    networks: NetworkLimits,
+  ) {
     this.#ledger = ledger;
     this.#broker = broker;
     this.#limits = limits;
     this.#decisions = new UseDecisions(approvals);
+    this.#networks = networks;
   }
 
   get runningCount(): number {
@@ -110,7 +126,7 @@ export class Uses {
     // WHY also then: the decision may have waited for the store while the vault was being locked.
     if (signal?.aborted === true || this.#isStopped) running.cut.abort(CUT);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started), call.openBody(), running.cut.signal);
+    const use = this.#broker.use(toOrder(call, started, this.#networks), call.openBody(), running.cut.signal);
     running.ended = use.result.then((result) => {
       release();
       this.#end(running, result);
@@ -228,7 +244,11 @@ export class Uses {
   }
 }
 
-function toOrder({ headers, bodyLength, isUpgrade, baseUrl }: UseCall, started: StartedUse): Order {
+function toOrder(
+  { headers, bodyLength, isUpgrade, baseUrl }: UseCall,
+  started: StartedUse,
+  { targetNetworks, ownPorts }: NetworkLimits,
+): Order {
   const { request, target, placement, value, selector } = started;
   const { method, url } = request;
   return {
@@ -242,6 +262,8 @@ function toOrder({ headers, bodyLength, isUpgrade, baseUrl }: UseCall, started: 
     placement,
     value: value.reveal(),
     allowNetworks: target.allowNetworks,
+    targetNetworks,
+    ownPorts: ownPorts(),
     caPem: target.caPem,
     redact: [],
     isUpgrade,

@@ -3,11 +3,21 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { AddressRules, checkHost } from '../../src/broker/addresses.ts';
+import { type AddressFields, AddressRules, checkHost } from '../../src/broker/addresses.ts';
 import { UpstreamError } from '../../src/broker/upstream-error.ts';
 
-const permits = (address: string, allowed: readonly string[] = []): boolean =>
-  new AddressRules(allowed, false).permits(address);
+/** Rules for `https` at port 443 of a server that listens elsewhere. */
+const rulesFor = (
+  allowNetworks: readonly string[],
+  fields: Partial<AddressFields> = {},
+  readOwn?: () => readonly string[],
+): AddressRules =>
+  new AddressRules(
+    { scheme: 'https', port: 443, allowNetworks, targetNetworks: null, ownPorts: [7700], ...fields },
+    readOwn,
+  );
+const permits = (address: string, allowed: readonly string[] = [], fields: Partial<AddressFields> = {}): boolean =>
+  rulesFor(allowed, fields).permits(address);
 
 const CLASSES: Readonly<Record<string, readonly string[]>> = {
   private: ['10.0.0.1', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.1.1', 'fc00::1', 'fdff::1'],
@@ -48,7 +58,7 @@ test('SSRF: the machine’s own addresses are refused', () => {
 
 test('SSRF: own addresses are refused also if they are public, unless a network allows them', () => {
   const own = ['8.8.8.8', '2606:4700::1'];
-  const rules = (allowed: readonly string[]) => new AddressRules(allowed, false, () => own);
+  const rules = (allowed: readonly string[]) => rulesFor(allowed, {}, () => own);
   for (const address of [...own, '::ffff:8.8.8.8', '64:ff9b::808:808', '2606:4700:0:0::1'])
     assert.equal(rules([]).permits(address), false, address);
   assert.equal(rules([]).permits('8.8.4.4'), true);
@@ -80,14 +90,74 @@ test('an embedded address is permitted only if both it and the outer one are', (
 });
 
 test('without TLS only an allowed network is permitted', () => {
-  assert.equal(new AddressRules([], true).permits('8.8.8.8'), false);
-  assert.equal(new AddressRules(['8.8.8.0/24'], true).permits('8.8.8.8'), true);
-  assert.equal(new AddressRules(['10.0.0.0/8'], true).permits('64:ff9b::a00:1'), false);
+  const plain = { scheme: 'http' } as const;
+  assert.equal(permits('8.8.8.8', [], plain), false);
+  assert.equal(permits('8.8.8.8', ['8.8.8.0/24'], plain), true);
+  assert.equal(permits('64:ff9b::a00:1', ['10.0.0.0/8'], plain), false);
+});
+
+test('an allowed IPv6 network permits loopback by itself, and no IPv4 address', () => {
+  assert.equal(permits('::1', ['::1/128']), true);
+  assert.equal(permits('::2', ['::1/128']), false);
+  assert.equal(permits('fd12::1', ['::/0']), true);
+  for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::127.0.0.1', '::127.0.0.1', '2002:7f00:1::'])
+    assert.equal(permits(address, ['::/0']), false, address);
+  assert.equal(permits('127.0.0.1', ['::ffff:127.0.0.0/104']), true);
+  assert.equal(permits('::1', ['0.0.0.0/0']), false);
+});
+
+const EVERYTHING = ['0.0.0.0/0', '::/0'];
+
+test('SSRF: metadata services and link-local addresses are refused whatever a target allows', () => {
+  const addresses = [
+    ...['169.254.169.254', '169.254.170.2', '169.254.0.1', '100.100.100.200', '168.63.129.16', '192.0.0.192'],
+    ...['fe80::1', 'febf::1', 'fe80::a9fe:a9fe', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42'],
+    ...['::ffff:169.254.169.254', '::ffff:a9fe:a9fe', '::169.254.169.254', '::ffff:0:169.254.169.254'],
+    ...['64:ff9b::169.254.169.254', '64:ff9b:1::169.254.169.254', '2002:a9fe:a9fe::', '::ffff:168.63.129.16'],
+    ...['2001:0:a9fe:a9fe:8000:63bf:3fff:fdd2', '2606:4700::5efe:169.254.169.254'],
+  ];
+  for (const scheme of ['https', 'http'] as const) {
+    assert.deepEqual(
+      addresses.filter((address) => permits(address, [...EVERYTHING, `${address.split('%')[0]}/32`], { scheme })),
+      [],
+    );
+  }
+  assert.equal(permits('10.0.0.1', EVERYTHING), true);
+  assert.equal(permits('fd00:ec3::1', EVERYTHING), true);
+});
+
+test("SSRF: the server's own ports are refused at every address of this machine, whatever a target allows", () => {
+  const own = () => ['192.168.7.7', '2606:4700::7', 'fd07::7'];
+  const addresses = [
+    ...['127.0.0.1', '127.9.9.9', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1', '::ffff:0.0.0.0', '64:ff9b::127.0.0.1'],
+    ...['192.168.7.7', '::ffff:192.168.7.7', '2606:4700::7', 'fd07::7', '2002:c0a8:707::'],
+  ];
+  const rules = (port: number) => rulesFor(EVERYTHING, { port, ownPorts: [7700] }, own);
+  for (const address of addresses) {
+    assert.equal(rules(7700).permits(address), false, address);
+    assert.equal(rules(7701).permits(address), true, address);
+  }
+  assert.equal(rules(7700).permits('192.168.7.8'), true);
+});
+
+test('an allowed network counts only in the networks that the server allows', () => {
+  const limited = { targetNetworks: ['10.0.0.0/8', 'fd12::/16'] };
+  assert.equal(permits('10.1.2.3', EVERYTHING, limited), true);
+  assert.equal(permits('::ffff:10.1.2.3', EVERYTHING, limited), true);
+  assert.equal(permits('fd12::1', EVERYTHING, limited), true);
+  assert.equal(permits('10.1.2.3', [], limited), false);
+  for (const address of ['127.0.0.1', '::1', '192.168.1.1', 'fd13::1']) {
+    assert.equal(permits(address, EVERYTHING, limited), false, address);
+    assert.equal(permits(address, EVERYTHING, { targetNetworks: [] }), false, address);
+  }
+  assert.equal(permits('8.8.8.8', [], { targetNetworks: [] }), true);
+  // Without TLS no address is permitted otherwise.
+  assert.equal(permits('8.8.8.8', EVERYTHING, { ...limited, scheme: 'http' }), false);
 });
 
 test('an invalid network is rejected', () => {
   for (const network of ['10.0.0.0', '10.0.0.0/33', '10.0.0/8', '::/129', 'x/8', '10.0.0.0/8/8', '10.0.0.0/-1', '/8'])
-    assert.throws(() => new AddressRules([network], false), UpstreamError, network);
+    assert.throws(() => rulesFor([network]), UpstreamError, network);
 });
 
 const ODD_HOSTS = [

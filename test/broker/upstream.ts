@@ -72,6 +72,8 @@ export function orderFor(upstream: Pick<Upstream, 'port' | 'caPem'>, fields: Par
     placement: { kind: 'bearer' },
     value: PLAIN_VALUE,
     allowNetworks: ['127.0.0.0/8'],
+    targetNetworks: null,
+    ownPorts: [],
     caPem: upstream.caPem,
     redact: [],
     isUpgrade: false,

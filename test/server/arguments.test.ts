@@ -72,6 +72,12 @@ const VALUES: Readonly<Record<string, Row>> = {
     one: ['10.0.0.1', ['10.0.0.1']],
     other: ['10.0.0.0/8,::1', ['10.0.0.0/8', '::1']],
   },
+  'target-networks': {
+    seen: ({ targetNetworks }) => targetNetworks?.map(({ text }) => text) ?? null,
+    byDefault: null,
+    one: ['none', []],
+    other: ['10.0.0.0/8, fd00::/8', ['10.0.0.0/8', 'fd00::/8']],
+  },
   'log-level': {
     seen: ({ logLevel }) => logLevel,
     byDefault: 'info',
@@ -177,6 +183,7 @@ const MISTAKES: readonly (readonly [flag: string, ...texts: string[]])[] = [
     'ä',
     'a.example,*',
   ],
+  ['target-networks', '', 'any', '10.0.0.1', '10.0.0.0/33', '10.0.0.0/8,', 'none,10.0.0.0/8', 'fe80::%1/10', '::/08'],
   ['log-level', '', 'trace', 'INFO', 'verbose'],
   ['accept-clock', 'yes'],
   ['insecure-http', 'on'],

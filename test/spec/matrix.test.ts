@@ -158,7 +158,8 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     operators: [403, 403, 200, 200],
     event: 'target.put',
     parameter: storeFresh,
-    body: async () => TARGETS,
+    // WHY a public one: the other fields are an operator's decision.
+    body: async () => ({ targets: [{ origin: 'https://api.example.com' }], placement: { kind: 'bearer' } }),
   },
   'GET /api/v1/targets/{path}': {
     cells: [403, 200, 403, 200],

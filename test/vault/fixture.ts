@@ -168,7 +168,10 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onFailure: (error) => failures.push(error),
   });
   scope.after(() => approvals.stop());
-  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()), approvals);
+  const uses = new Uses(ledger, brokerClient, new UseLimits(ledger, () => clock.now()), approvals, {
+    targetNetworks: null,
+    ownPorts: () => [],
+  });
   const warn = (line: string): void => void failures.push(line);
   const checkpoints = new Checkpoints({ store, keys, clock, onSigned: () => undefined, warn });
   const resealing = new Resealing({

@@ -6,6 +6,7 @@ import type { CompleteUsage } from '../catalogue/catalogue.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Usage } from '../target.ts';
+import { networkViolation, operatorField } from '../target-networks.ts';
 import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
 export interface UsageDraft extends CompleteUsage {
@@ -34,6 +35,10 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       const granted = access(state, caller, 'store', path);
       if (!granted.allowed) return accessDenied(input, granted);
       const { policyName } = granted;
+      const violation = draftViolation(input, draft);
+      if (violation !== null) {
+        return rejected('ACCESS_DENIED', violation.message, entry('denied', { policyName, reason: violation.reason }));
+      }
       if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
       if (credential === null) return notFound(input, policyName, 'credential');
@@ -44,6 +49,28 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       ]);
     },
   );
+}
+
+/** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
+function draftViolation(
+  { caller, state }: OperationInput,
+  { targets, path }: UsageDraft,
+): { readonly message: string; readonly reason: string } | null {
+  const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
+  const field = isPerson ? null : operatorField(targets);
+  if (field !== null) {
+    const rule = `${field}: only an operator or the administrator may set http, allow_networks and ca_pem`;
+    return {
+      message: `Access denied: ${rule}. Ask one to run leasehold target put ${path}, or use public https targets.`,
+      reason: rule,
+    };
+  }
+  const violation = networkViolation(targets, state.settings.targetNetworks ?? null);
+  if (violation === null) return null;
+  return {
+    message: `Access denied: ${violation.field} ${violation.rule}.`,
+    reason: `${violation.field} is not in a network that this server allows`,
+  };
 }
 
 /** Needs `list`. Recorded only if it is denied. */

@@ -1,0 +1,58 @@
+/**
+ * The rules about the networks of targets: which ones no target ever reaches, which ones this server's targets may
+ * name, and which fields of a target are an operator's decision. SOURCE: docs/use.md, "Where a credential may go".
+ */
+import { containsNetwork, type IpNetwork, parseIpNetwork } from './ip-network.ts';
+import type { Target } from './target.ts';
+
+/**
+ * Services from which a machine of a cloud reads its own identity and credentials: of Alibaba, Azure, AWS, Oracle,
+ * Google and Scaleway outside of link-local addresses, which are all included.
+ */
+export const METADATA_NETWORKS: readonly IpNetwork[] = [
+  ...['169.254.0.0/16', 'fe80::/10', '100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32'],
+  ...['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128'],
+].flatMap((text) => parseIpNetwork(text) ?? []);
+
+/** A field of a target that breaks a rule about networks, and the rule. */
+export interface NetworkViolation {
+  readonly field: string;
+  readonly rule: string;
+}
+
+/** The first field that an agent may not set; null for public targets over HTTPS. */
+export function operatorField(targets: readonly Target[]): string | null {
+  for (const [index, { scheme, allowNetworks, caPem }] of targets.entries()) {
+    const field = `targets[${index}]`;
+    if (allowNetworks.length > 0) return `${field}.allow_networks`;
+    if (scheme === 'http') return `${field}.origin`;
+    if (caPem !== null) return `${field}.ca_pem`;
+  }
+  return null;
+}
+
+/** Whether the networks are among those that this server's targets may name. `limits`: null for all. */
+export function networkViolation(
+  targets: readonly Target[],
+  limits: readonly IpNetwork[] | null,
+): NetworkViolation | null {
+  if (limits === null) return null;
+  for (const [index, { allowNetworks }] of targets.entries()) {
+    for (const [at, text] of allowNetworks.entries()) {
+      const network = parseIpNetwork(text);
+      if (network !== null && limits.some((outer) => containsNetwork(outer, network))) continue;
+      const names = limits.map((each) => each.text).join(', ');
+      const rule =
+        names === ''
+          ? 'must be empty: this server allows no internal network (--target-networks none)'
+          : `must be within ${names}, the networks that this server allows (--target-networks)`;
+      return { field: `targets[${index}].allow_networks[${at}]`, rule };
+    }
+  }
+  return null;
+}
+
+/** Whether no target can reach any address of the network. */
+export function isNeverReachable(network: IpNetwork): boolean {
+  return METADATA_NETWORKS.some((outer) => containsNetwork(outer, network));
+}
