@@ -3,6 +3,7 @@
  * describes the caller's own connection, is removed before the credential is set. Bodies are never touched. Pure.
  */
 import type { Placement } from '../core/target.ts';
+import { restoreTags } from './entity-tags.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -27,11 +28,14 @@ const REMOVED = new Set([
   ...['upgrade', 'accept-encoding'],
   // WHY: a value in compressed messages would not be found.
   'sec-websocket-extensions',
-  // WHY ranges: half of a value in each of two responses would pass the redaction of either.
-  ...['range', 'if-range'],
 ]);
 const REMOVED_PREFIXES = ['x-forwarded-', 'proxy-'];
 const WEBSOCKET_PREFIX = 'sec-websocket-';
+
+/** Words with `range` in them that do not mean one. */
+const OTHER_WORDS = /^(?:orange|strange|arrange|rearrange)/;
+/** It describes the body of these requests: a part of an upload. */
+const UPLOAD_METHODS = /^(?:PUT|POST|PATCH)$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Of the caller's headers. SOURCE: RFC 9110, 5.5 */
@@ -53,7 +57,8 @@ export function buildRequest(order: Order): RenderedRequest {
     if (!TOKEN.test(name) || !FIELD_VALUE.test(text)) throw new UpstreamError('protocol');
   }
   const replaced = placement.kind === 'header' ? plainName(placement.name) : null;
-  headers.push(...forwardedHeaders(order).filter(([name]) => plainName(name) !== replaced));
+  const forwarded = forwardedHeaders(order).filter(([name]) => plainName(name) !== replaced);
+  headers.push(...forwarded.map(([name, text]) => [name, restoreTags(plainName(name), text)] as const));
   headers.push(['Accept-Encoding', 'identity'], ...framing(order));
   const path = placement.kind === 'query' ? setParameter(order.path, placement.name, value) : order.path;
   if (placement.kind !== 'query') headers.push(headerOf(placement, value));
@@ -122,10 +127,13 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
 const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
 /**
- * The caller's headers that are sent upstream as they were written, but for the one that the placement replaces.
- * Approvals show and bind the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
+ * The caller's headers that are sent upstream, but for the one that the placement replaces. Approvals show and bind the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
  */
-export function forwardedHeaders({ headers, isUpgrade }: Pick<Order, 'headers' | 'isUpgrade'>): HeaderPairs {
+export function forwardedHeaders({
+  headers,
+  isUpgrade,
+  method,
+}: Pick<Order, 'headers' | 'isUpgrade' | 'method'>): HeaderPairs {
   const named = new Set(
     headers
       .filter(([name]) => plainName(name) === 'connection')
@@ -134,9 +142,18 @@ export function forwardedHeaders({ headers, isUpgrade }: Pick<Order, 'headers' |
   const isRemoved = (name: string): boolean =>
     REMOVED.has(name) ||
     named.has(name) ||
+    (namesRange(name) && !(name === 'content-range' && UPLOAD_METHODS.test(method))) ||
     REMOVED_PREFIXES.some((prefix) => name.startsWith(prefix)) ||
     (!isUpgrade && name.startsWith(WEBSOCKET_PREFIX));
   return headers.filter(([name]) => !isRemoved(plainName(name)));
+}
+
+/**
+ * Whether a header asks for a part of a representation, by whatever name a service gives it, such as `X-Ms-Range`. WHY:
+ * half of a value in each of two responses would pass the redaction of either. `name` is plain.
+ */
+function namesRange(name: string): boolean {
+  return name.split(/[^a-z]+/).some((word) => word.includes('range') && !OTHER_WORDS.test(word));
 }
 
 function framing({ bodyLength, isUpgrade, method }: Order): HeaderPairs {

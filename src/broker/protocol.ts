@@ -40,8 +40,21 @@ export interface Order {
   readonly linkPrefix: string | null;
 }
 
-/** `broker`: the broker's process ended or could not be started; all others are about the upstream. */
-const FAILURES = ['dns', 'refused_address', 'connect', 'tls', 'timeout', 'protocol', 'coding', 'broker'] as const;
+/**
+ * `partial`: a part of a representation, which nobody asked for. `broker`: the broker's process ended or could not be
+ * started; all others are about the upstream.
+ */
+const FAILURES = [
+  'dns',
+  'refused_address',
+  'connect',
+  'tls',
+  'timeout',
+  'protocol',
+  'coding',
+  'partial',
+  'broker',
+] as const;
 
 export type FailureClass = (typeof FAILURES)[number];
 

@@ -1,23 +1,50 @@
-/** Which headers of an upstream's response the caller gets. */
+/**
+ * Which headers of an upstream's response the caller gets, and which responses it does not get. Headers that describe
+ * the representation are kept as far as they stay true: of a response to HEAD all of them, because it has no bytes that
+ * could change.
+ */
+import { weaken } from './entity-tags.ts';
 import { rewriteLinks } from './links.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 import type { Redactor } from './redaction.ts';
+import { UpstreamError } from './upstream-error.ts';
 
 const REMOVED = new Set([
   // The upstream's own connection.
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'transfer-encoding', 'upgrade'],
-  // They describe bytes that redaction and decoding may change.
-  ...['content-length', 'content-encoding', 'etag', 'digest', 'content-digest', 'repr-digest', 'content-md5'],
-  ...['accept-ranges', 'content-range'],
-  // They would speak for this service's address.
-  ...['alt-svc', 'strict-transport-security', 'public-key-pins', 'clear-site-data'],
+  // Ranges are not requested from an upstream.
+  'accept-ranges',
+]);
+/** They describe bytes that redaction and decoding may change. */
+const OF_BYTES = new Set([
+  'content-length',
+  'content-encoding',
+  'digest',
+  'content-digest',
+  'repr-digest',
+  'content-md5',
 ]);
 /** Ours: an upstream must not claim that its error is the vault's. */
 const OUR_PREFIX = 'x-leasehold-';
 /** A handshake needs them; the bytes after it are not changed. */
 const HANDSHAKE = new Set(['connection', 'upgrade']);
 
-/** `Set-Cookie` stays: it is part of the response, and the caller can send no cookie back. */
+/** A page of a list, as PostgREST counts it: whole items, without a unit. */
+const ITEM_RANGE = /^(?:\d+-\d+|\*)\/(?:\d+|\*)$/;
+
+/**
+ * INVARIANT: no request asks for a part, so that a value cannot be read in two halves, neither of which is redacted.
+ * @throws UpstreamError for a part of a representation, before any byte of it is released
+ */
+export function rejectPartial(status: number, headers: HeaderPairs): void {
+  const range = headerText(headers, 'content-range');
+  const isOfItems = ITEM_RANGE.test(range);
+  const isOfBytes = range !== '' && !isOfItems;
+  const isMultipart = /^\s*multipart\/byteranges\b/i.test(headerText(headers, 'content-type'));
+  if (isOfBytes || isMultipart || (status === 206 && !isOfItems)) throw new UpstreamError('partial');
+}
+
+/** Also of trailers. */
 export function responseHeaders(
   headers: HeaderPairs,
   order: Order,
@@ -27,12 +54,21 @@ export function responseHeaders(
   const named = headers
     .filter(([name]) => name.toLowerCase() === 'connection')
     .flatMap(([, value]) => value.split(',').map((part) => part.trim().toLowerCase()));
+  const isHead = order.method === 'HEAD';
   const kept = headers.filter(([name]) => {
     const plain = name.toLowerCase();
     if (isHandshake && HANDSHAKE.has(plain)) return true;
+    if (OF_BYTES.has(plain)) return isHead;
     return !REMOVED.has(plain) && !named.includes(plain) && !plain.startsWith(OUR_PREFIX);
   });
-  return redactor.headers(rewriteLinks(kept, order));
+  // The tag of a response to PUT or POST names what was stored, of which nothing is changed.
+  const isRepresentation = isHead || order.method === 'GET';
+  const tagged = isRepresentation ? kept.map(([name, value]) => [name, weakenTag(name, value)] as const) : kept;
+  return redactor.headers(rewriteLinks(tagged, order));
+}
+
+function weakenTag(name: string, value: string): string {
+  return name.toLowerCase() === 'etag' ? weaken(value) : value;
 }
 
 /** The values of a header, joined. */

@@ -7,7 +7,7 @@ import { decodeBody } from './decoding.ts';
 import type { Maskings } from './maskings.ts';
 import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
-import { headerText, responseHeaders } from './response-headers.ts';
+import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -55,6 +55,7 @@ async function answer(
   response: UpstreamResponse & { readonly redactor: Redactor },
 ): Promise<void> {
   const { redactor } = response;
+  rejectPartial(response.status, response.headers);
   const isHandshake = response.status === 101;
   const body = isHandshake ? response.body : decodedBody(order, response);
   redactor.setContentType(headerText(response.headers, 'content-type'));

@@ -41,6 +41,11 @@ function clearCookie(request: FastifyRequest): Readonly<Record<string, string>> 
   return { 'set-cookie': `${cookieName(request)}=; ${attributes(request)}; Max-Age=0` };
 }
 
+/** Whether a browser with a session of the console sent the request, whichever scheme the session is of. */
+export function hasSessionCookie(request: IncomingMessage): boolean {
+  return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
+}
+
 /** The values of the cookie, as often as it was sent. */
 function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());

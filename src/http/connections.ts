@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../core/errors.ts';
 import { http } from '../platform/node-http.ts';
+import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
 /** How long a caller may take. Tests shorten the times. */
@@ -113,6 +114,7 @@ export function writeError(socket: Socket, error: ApiError, requestId: string, m
     `Content-Length: ${Buffer.byteLength(text)}`,
     'Cache-Control: no-store',
     'X-Content-Type-Options: nosniff',
+    `Content-Security-Policy: ${SANDBOX_POLICY}`,
     `X-Request-Id: ${requestId}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...more,

@@ -15,6 +15,8 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Vault } from '../vault/vault.ts';
+import { SANDBOX_POLICY } from './base-url-headers.ts';
+import { rejectBrowser } from './browser-requests.ts';
 import { hasAuthentication } from './browser-session.ts';
 import { checkRole } from './check-role.ts';
 import { ConnectionLimits } from './connection-limits.ts';
@@ -141,6 +143,7 @@ export function createServer(parts: HttpParts): HttpServer {
       try {
         checkRequest(request.raw, parts, config);
         const isUse = isBaseUrl(request.raw);
+        if (isUse) rejectBrowser(request.raw);
         const isUnknown =
           request.is404 || (!isUse && !isConsolePage(request.url) && isEncodedRoute(request.url, request.method));
         const error = isUnknown ? routingError(request.url, reply) : undefined;
@@ -203,6 +206,8 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     'x-request-id': request.id,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    // The console's pages have a policy of their own; nothing else here is a page.
+    'content-security-policy': SANDBOX_POLICY,
   });
 }
 

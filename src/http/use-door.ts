@@ -18,6 +18,7 @@ import { checkForwarded } from '../vault/misuse.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
+import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
 import { allowLongWork, continueIfExpected, disconnectSignal } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
@@ -45,7 +46,7 @@ export function mayTakeLonger(error: Error & { code?: string }, socket: Socket):
 
 /** The headers of an error of ours. */
 export function errorHeaders({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>): Record<string, string> {
-  return isBaseUrl(raw) ? { 'x-leasehold-error': '1', 'x-leasehold-request': id } : {};
+  return isBaseUrl(raw) ? { ...BASE_URL_HEADERS, 'x-leasehold-error': '1', 'x-leasehold-request': id } : {};
 }
 
 /** The template of base URLs, for metrics. */
@@ -87,8 +88,8 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
   }
   reply.hijack();
-  const ours = ['X-Leasehold-Lease', started.leaseId, 'X-Leasehold-Request', requestId];
-  const headers = [...head.headers.flat(), ...ours];
+  const ours = { ...BASE_URL_HEADERS, 'X-Leasehold-Lease': started.leaseId, 'X-Leasehold-Request': requestId };
+  const headers = [...withoutAddressHeaders(head.headers), ...Object.entries(ours)].flat();
   // Not awaited: from here on the framework has no part in the response.
   if (head.status === 101) void switchProtocols(request.raw.socket, headers, response);
   else void send(request.raw, reply.raw, { status: head.status, headers }, response);
@@ -176,7 +177,7 @@ async function send(
     response.flushHeaders();
     await pipeline(body, response, { end: false });
     if (response.chunkedEncoding)
-      response.addTrailers(trailers().map(([name, value]): [string, string] => [name, value]));
+      response.addTrailers(withoutAddressHeaders(trailers()).map(([name, value]): [string, string] => [name, value]));
     response.end();
   } catch {
     body.destroy();

@@ -54,7 +54,9 @@ export function withoutToken(
   query: string,
   placement: Placement | null,
 ): RequestWithoutToken {
-  const own = placement?.kind === 'header' ? placement.name.toLowerCase() : null;
+  const placed = placement?.kind === 'header' ? placement.name.toLowerCase() : null;
+  // WHY never a cookie: browsers send those of other ports and pages of the host by themselves.
+  const own = placed === 'cookie' ? null : placed;
   const headers = headerPairs(request).filter(([name, value]) => {
     return namedToken(name, value) === null && !(name === own && value.includes(token));
   });

@@ -24,6 +24,7 @@ const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
   ['timeout', `The host did not respond in time. ${UNKNOWN_OUTCOME}`],
   ['protocol', `The request or the response is not valid HTTP. ${UNKNOWN_OUTCOME}`],
   ['coding', `The host used a content coding that cannot be searched for secrets. ${UNKNOWN_OUTCOME}`],
+  ['partial', `The host answered with a part that was not asked for, which is withheld. ${UNKNOWN_OUTCOME}`],
   ['broker', `The service could not complete the request. ${UNKNOWN_OUTCOME}`],
 ]);
 

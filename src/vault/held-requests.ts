@@ -181,9 +181,11 @@ function digestOf(call: UseCall, bodySha256: string): string {
 const VOLATILE =
   /^(?:user-agent|accept|accept-(?:charset|encoding|language)|cache-control|pragma|date|dnt|priority|origin|referer|sec-(?:ch-ua.*|fetch-(?:dest|mode|site|user)|gpc|websocket-(?:key|version))|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;
 
+const sentHeaders = (call: UseCall): HeaderPairs => forwardedHeaders({ ...call, method: call.order.request.method });
+
 /** Sorted by name; those of one name stay in order. */
 function boundHeaders(call: UseCall): readonly ShownHeader[] {
-  return forwardedHeaders(call)
+  return sentHeaders(call)
     .map(([name, value]) => ({ name: name.toLowerCase(), value }))
     .filter(({ name }) => !VOLATILE.test(name))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
@@ -195,7 +197,7 @@ function callerOf({ authentication }: Context): string {
 
 /** Of those that are sent. */
 function headerOf(call: UseCall, wanted: string): string | null {
-  const values = forwardedHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+  const values = sentHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
   return values.length === 0 ? null : values.join(', ');
 }
 

@@ -28,7 +28,7 @@ const AUTHORITY = [
 const CONNECTION = [
   ...['Host', 'Forwarded', 'Via', 'X-Forwarded-For', 'X-Forwarded-Host', 'X_Forwarded_Proto', 'TE', 'Trailer'],
   ...['Upgrade', 'Connection', 'Keep-Alive', 'Proxy-Connection', 'Transfer-Encoding', 'Content-Length', 'Expect'],
-  ...['Accept-Encoding', 'Sec-WebSocket-Key', 'Range', 'If-Range', 'X-HTTP-Method-Override', 'X-Original-URL'],
+  ...['Accept-Encoding', 'Sec-WebSocket-Key', 'X-HTTP-Method-Override', 'X-Original-URL'],
 ];
 
 for (const name of AUTHORITY) {
@@ -48,6 +48,35 @@ for (const name of CONNECTION) {
     assert.equal(texts.includes('of-the-caller'), false);
   });
 }
+
+const RANGES = [
+  ...['Range', 'If-Range', 'Request-Range', 'X-Ms-Range', 'x_ms_range', 'X-Range', 'X-Ms-Source-Range', 'Ranges'],
+  ...['X-Amz-Copy-Source-Range', 'X-Goog-Copy-Source-Range', 'X-Oss-Range-Behavior', 'X-Byte-Range', 'X-ByteRange'],
+  ...['XRange', 'Range2', 'Next-Range', 'Unless-Modified-Range', 'X-Ms-Range-Get-Content-Md5', 'X.Range', 'RANGE'],
+];
+for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'QUERY']) {
+  test(`ranges: no header of a ${method} that means a range is sent, whatever its name`, () => {
+    assert.deepEqual(
+      passed(
+        RANGES.map((name) => [name, 'bytes=0-9'] as const),
+        { method },
+      ),
+      [],
+    );
+  });
+}
+
+test('ranges: a part of an upload is described as it is, and other words that look like a range are not one', () => {
+  const upload: HeaderPairs = [['Content-Range', 'bytes 0-9/20']];
+  for (const method of ['PUT', 'POST', 'PATCH']) assert.deepEqual(passed(upload, { method, bodyLength: 10 }), upload);
+  for (const method of ['GET', 'HEAD', 'DELETE', 'QUERY']) assert.deepEqual(passed(upload, { method }), []);
+  const others: HeaderPairs = [
+    ['X-Orange-Id', '1'],
+    ['X-Arrangement', '2'],
+    ['Upload-Offset', '3'],
+  ];
+  assert.deepEqual(passed(others), others);
+});
 
 test('hop-by-hop: a header that any Connection header names is not sent, and other headers are', () => {
   const headers: HeaderPairs = [

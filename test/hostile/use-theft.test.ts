@@ -84,7 +84,7 @@ const CODINGS = {
 } as const;
 for (const [coding, encode] of Object.entries(CODINGS)) {
   attempt(`a body that is compressed with ${coding} although it was not asked for`, async ({ echo }) => {
-    for (const status of [200, 203, 205, 206, 404, 500]) {
+    for (const status of [200, 203, 205, 404, 500]) {
       await echo({}, (response, request) => {
         response.writeHead(status, { 'content-encoding': coding }).end(encode(Buffer.from(tokenOf(request))));
       });
@@ -146,9 +146,18 @@ attempt('a body that breaks off within the value', async ({ echo }) => {
   assert.equal(answer.status, 502, answer.text);
 });
 attempt('half of the value in each of two ranges', async ({ setResponse, use }) => {
-  for (const headers of [{ range: 'bytes=0-16' }, { Range: 'bytes=17-', 'If-Range': '"a"' }, { RANGE: 'bytes=-9' }]) {
+  const attempts: readonly Readonly<Record<string, string>>[] = [
+    { range: 'bytes=0-16' },
+    { Range: 'bytes=17-', 'If-Range': '"a"' },
+    { RANGE: 'bytes=-9' },
+    { 'x-ms-range': 'bytes=0-16' },
+    { 'Request-Range': 'bytes=17-' },
+    { 'X-Byte_Range': 'bytes=0-16' },
+  ];
+  for (const headers of attempts) {
     setResponse((response, request) => {
-      const [, from = '', to = ''] = /bytes=(\d*)-(\d*)/.exec(request.headers.range ?? '') ?? [];
+      const given = Object.entries(request.headers).find(([name]) => name.includes('range'))?.[1];
+      const [, from = '', to = ''] = /bytes=(\d*)-(\d*)/.exec(String(given)) ?? [];
       const value = tokenOf(request);
       response.end(value.slice(Number(from), to === '' ? undefined : Number(to)));
     });

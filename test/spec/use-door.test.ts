@@ -80,9 +80,7 @@ test("the response is the upstream's, with the lease and the request of ours", a
   await text();
   const { headers } = response;
   assert.equal(response.statusCode, 404);
-  assert.deepEqual([headers['x-request-id'], headers['cache-control']], ['of-the-upstream', 'max-age=60']);
-  assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2']);
-  assert.deepEqual([headers['x-leasehold-error'], headers['x-content-type-options']], [undefined, undefined]);
+  assert.deepEqual([headers['x-request-id'], headers['x-leasehold-error']], ['of-the-upstream', undefined]);
   const lease = String(headers['x-leasehold-lease']);
   assert.match(lease, UUID);
   const [result, intent] = await newestUse();

@@ -124,6 +124,7 @@ const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['timeout', 'It took too long to respond.'],
   ['protocol', 'It did not respond in HTTP.'],
   ['coding', 'Its response has a coding in which the value cannot be masked.'],
+  ['partial', 'It answered with a part that was not asked for, in which a part of the value could not be masked.'],
   ['broker', 'Try again: the part of the service that makes requests was restarted.'],
 ];
 
