@@ -3,9 +3,13 @@ import { createRoot } from 'react-dom/client';
 import { Console } from './console.tsx';
 import { followOtherTabs, resumeSession } from './session/console-client.ts';
 import { applyTheme } from './shell/preferences.ts';
+import { removeServiceWorkers } from './shell/service-workers.ts';
 
 applyTheme();
-followOtherTabs();
-void resumeSession();
-const root = document.getElementById('console');
-if (root !== null) createRoot(root).render(<Console />);
+// ORDER: before the first request, which a worker of another program could read.
+if (await removeServiceWorkers()) {
+  followOtherTabs();
+  void resumeSession();
+  const root = document.getElementById('console');
+  if (root !== null) createRoot(root).render(<Console />);
+}

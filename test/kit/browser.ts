@@ -47,13 +47,18 @@ export interface TestPage {
   expectReport(pattern: RegExp): () => Promise<void>;
 }
 
-export async function startBrowser(scope: Scope): Promise<TestBrowser> {
+/** `names` resolve to this machine. */
+export async function startBrowser(scope: Scope, names: readonly string[] = []): Promise<TestBrowser> {
   allowPrototypeAccess(scope);
   const home = temporaryDirectory(scope);
   const browser = await chromium.launch({
     executablePath: await findBrowser(),
     // WHY only this: the arguments that the package recommends switch web security off.
-    args: ['--no-sandbox', '--lang=en-US'],
+    args: [
+      '--no-sandbox',
+      '--lang=en-US',
+      ...(names.length === 0 ? [] : [`--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join()}`]),
+    ],
     env: {
       ...process.env,
       TMPDIR: home,
