@@ -2,8 +2,8 @@
 import { createRoot } from 'react-dom/client';
 import { Console } from './console.tsx';
 import { followOtherTabs, resumeSession } from './session/console-client.ts';
+import { removeServiceWorkers } from './shell/foreign-workers.ts';
 import { applyTheme } from './shell/preferences.ts';
-import { removeServiceWorkers } from './shell/service-workers.ts';
 
 applyTheme();
 // ORDER: before the first request, which a worker of another program could read.

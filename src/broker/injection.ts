@@ -127,7 +127,8 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
 const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
 /**
- * The caller's headers that are sent upstream, but for the one that the placement replaces. Approvals show and bind the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
+ * The caller's headers that are sent upstream, but for the one that the placement replaces. Approvals show and bind
+ * the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
  */
 export function forwardedHeaders({
   headers,

@@ -3,7 +3,6 @@
  * name, and which fields of a target are an operator's decision. SOURCE: docs/use.md, "Where a credential may go".
  */
 import { containsNetwork, type IpNetwork, parseIpNetwork } from './ip-network.ts';
-import type { Target } from './target.ts';
 
 /**
  * Services from which a machine of a cloud reads its own identity and credentials: of Alibaba, Azure, AWS, Oracle,
@@ -14,6 +13,13 @@ export const METADATA_NETWORKS: readonly IpNetwork[] = [
   ...['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128'],
 ].flatMap((text) => parseIpNetwork(text) ?? []);
 
+/** What the rules read of a target. */
+interface Reach {
+  readonly scheme: 'https' | 'http';
+  readonly allowNetworks: readonly string[];
+  readonly caPem: string | null;
+}
+
 /** A field of a target that breaks a rule about networks, and the rule. */
 export interface NetworkViolation {
   readonly field: string;
@@ -21,7 +27,7 @@ export interface NetworkViolation {
 }
 
 /** The first field that an agent may not set; null for public targets over HTTPS. */
-export function operatorField(targets: readonly Target[]): string | null {
+export function operatorField(targets: readonly Reach[]): string | null {
   for (const [index, { scheme, allowNetworks, caPem }] of targets.entries()) {
     const field = `targets[${index}]`;
     if (allowNetworks.length > 0) return `${field}.allow_networks`;
@@ -31,9 +37,9 @@ export function operatorField(targets: readonly Target[]): string | null {
   return null;
 }
 
-/** Whether the networks are among those that this server's targets may name. `limits`: null for all. */
+/** The first network that this server's targets may not name; null if there is none. `limits`: null for all. */
 export function networkViolation(
-  targets: readonly Target[],
+  targets: readonly Reach[],
   limits: readonly IpNetwork[] | null,
 ): NetworkViolation | null {
   if (limits === null) return null;

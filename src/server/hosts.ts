@@ -32,7 +32,7 @@ export function parseTrustedProxy(text: string): string {
   return text;
 }
 
-/** Networks such as 10.0.0.0/8, separated by commas; an empty list for `none`; null without the flag. @throws UsageError */
+/** Networks separated by commas; an empty list for `none`, null without the flag. @throws UsageError */
 export function parseTargetNetworks(text: string | undefined): readonly IpNetwork[] | null {
   if (text === undefined) return null;
   if (text === 'none') return [];
