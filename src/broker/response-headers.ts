@@ -40,7 +40,7 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
   const range = headerText(headers, 'content-range');
   const isOfItems = ITEM_RANGE.test(range);
   const isOfBytes = range !== '' && !isOfItems;
-  const isMultipart = /^\s*multipart\/byteranges\b/i.test(headerText(headers, 'content-type'));
+  const isMultipart = /multipart\/byteranges/i.test(headerText(headers, 'content-type'));
   if (isOfBytes || isMultipart || (status === 206 && !isOfItems)) throw new UpstreamError('partial');
 }
 
