@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TSchema } from 'typebox';
@@ -10,6 +11,7 @@ import { EVENT_TYPES, RESULTS } from '../../src/core/audit.ts';
 import { ACTIONS } from '../../src/core/policy.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { startUpstream } from '../broker/upstream.ts';
 import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -149,8 +151,12 @@ test('the examples print the output that the page shows', async (t) => {
   const directory = temporaryDirectory(t);
   const { address, dataDir } = await startTestService(t);
   const { PATH = '' } = process.env;
+  const respond = (_request: IncomingMessage, response: ServerResponse) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}');
+  const upstream = await startUpstream(t, respond, 'http');
   const env = {
     PATH,
+    UPSTREAM: `http://127.0.0.1:${upstream.port}`,
     HOME: directory,
     LEASEHOLD_DATA_DIR: dataDir,
     LEASEHOLD_LISTEN: new URL(address).host,
