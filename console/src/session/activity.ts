@@ -1,10 +1,12 @@
 /**
  * Keeps the session while its person is active: renews it when less than ten minutes are left and a key or the pointer
  * was used since the last check. An idle session is left to end; the notice before it says so. The administrator's
- * token does not end, so the page signs it out after the same time.
+ * token does not end, so the page signs it out after the same time. WHY that counts by the server's clock: the
+ * monotonic clock of a browser may stop while the computer sleeps.
  */
 import { useEffect, useRef, useState } from 'react';
-import { noticeError, renewSession, signOut } from './console-client.ts';
+import { noticeError, renewWhileActive, signOut } from './console-client.ts';
+import { serverNow } from './server-clock.ts';
 import type { Person } from './session-store.ts';
 
 const CHECK_INTERVAL_MS = 20_000;
@@ -22,26 +24,26 @@ export interface NearEnd {
 }
 
 /** Returns the end of the session once it is near; null otherwise. */
-export function useActivity({ expiresAt, endsAt }: Person): NearEnd | null {
+export function useActivity({ expiresAt, endsAt, expiryMs }: Person): NearEnd | null {
   const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
   // WHY not inside the effect: a new end of the session would then count as activity, and renew an idle session.
-  const activeAt = useRef(Date.now());
+  const activeAt = useRef(serverNow());
   useEffect(() => {
     const note = (): void => {
-      activeAt.current = Date.now();
+      activeAt.current = serverNow();
     };
     const check = (): void => {
-      const now = Date.now();
-      if (expiresAt === null) {
+      const idleMs = serverNow() - activeAt.current;
+      if (expiresAt === null || expiryMs === null) {
         setNearEnd(null);
-        if (now - activeAt.current >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
+        if (idleMs >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
         return;
       }
-      const left = Date.parse(expiresAt) - now;
+      const left = expiryMs - performance.now();
       const isExtensible = endsAt === null || Date.parse(endsAt) > Date.parse(expiresAt);
       setNearEnd(left < NOTICE_THRESHOLD_MS ? { leftMs: Math.max(0, left), isExtensible } : null);
-      if (left < RENEWAL_THRESHOLD_MS && now - activeAt.current < ACTIVE_FOR_MS && isExtensible) {
-        renewSession().catch(noticeError);
+      if (left < RENEWAL_THRESHOLD_MS && idleMs < ACTIVE_FOR_MS && isExtensible) {
+        renewWhileActive().catch(noticeError);
       }
     };
     check();
@@ -51,6 +53,6 @@ export function useActivity({ expiresAt, endsAt }: Person): NearEnd | null {
       clearInterval(timer);
       for (const name of EVENTS) removeEventListener(name, note, { capture: true });
     };
-  }, [expiresAt, endsAt]);
+  }, [expiresAt, endsAt, expiryMs]);
   return nearEnd;
 }
