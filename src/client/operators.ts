@@ -58,7 +58,7 @@ export class Operators {
     return this.#api.read(addressOf(name), {}, decodeOperator, options);
   }
 
-  /** With the tag of this state, for `ifMatch`. */
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Operator>> {
     return this.#api.readTagged(addressOf(name), decodeOperator, options);
   }

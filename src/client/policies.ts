@@ -66,7 +66,7 @@ export class Policies {
     return this.#api.read(addressOf(name), {}, decodePolicy, options);
   }
 
-  /** With the tag of this state, for `ifMatch`. */
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Policy>> {
     return this.#api.readTagged(addressOf(name), decodePolicy, options);
   }

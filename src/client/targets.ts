@@ -29,7 +29,7 @@ export class Targets {
     return this.#api.read(addressOf(path), {}, decodeTargets, options);
   }
 
-  /** With the tag of this state, for `ifMatch`. */
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
     return this.#api.readTagged(addressOf(path), decodeTargets, options);
   }

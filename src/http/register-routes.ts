@@ -17,6 +17,7 @@ import { integerParameters, parseIntegers } from './query.ts';
 import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
+import { toTimestamp } from './serialize.ts';
 import { checkSchemas } from './validation.ts';
 import { serviceUrlOf } from './web-origin.ts';
 
@@ -33,6 +34,7 @@ interface Parts {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const TIME_HEADER = 'leasehold-time';
 const NONCE_HEADER = 'leasehold-proof-nonce';
 
 export function addRoutes(app: FastifyInstance, parts: Parts): void {
@@ -123,7 +125,7 @@ async function handle(
   const { authentication } = request;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
   // The console shows how much time is left by this clock, which decides, and not by its own, which may be wrong.
-  if (request.isBrowserSession) reply.header('date', new Date(vault.clock.now()).toUTCString());
+  if (request.isBrowserSession) reply.header(TIME_HEADER, toTimestamp(vault.clock.now()));
   const preconditions = preconditionsOf(request.raw, row.represent);
   const context: Context = {
     authentication,

@@ -1,6 +1,6 @@
 /**
- * What an operator sees when somebody else changed or deleted what is being edited. Nothing is saved until the operator
- * has seen the other change and chosen.
+ * Shows an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved until the
+ * operator has seen the other change and chosen.
  */
 import type { ReactNode } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
@@ -20,7 +20,7 @@ export interface Conflict<T> {
 
 interface Subject<T> {
   readonly read: () => Promise<Tagged<T>>;
-  /** As the entries of its changes name it. */
+  /** The name of the resource in the entries of its changes. */
   readonly resource: string;
   readonly events: readonly EventType[];
 }
@@ -58,10 +58,10 @@ interface Props<T> {
   readonly conflict: Conflict<T>;
   /** The difference between what was edited and what is stored now. */
   readonly children: ReactNode;
-  /** What follows if the buttons are pressed. */
+  /** Explains the buttons. */
   readonly hint: string;
   readonly onReload: () => void;
-  /** Absent if the change cannot be kept. */
+  /** Absent if the operator's change cannot be kept. */
   readonly onMerge?: () => void;
 }
 

@@ -35,7 +35,7 @@ const transport = new Transport({
   onApprovalPending: undefined,
 });
 
-/** On the page's monotonic clock. */
+/** The last automatic renewal, as `performance.now()` showed it. */
 let renewedAt = Number.NEGATIVE_INFINITY;
 
 export const session = new SessionStore();

@@ -26,7 +26,7 @@ export const OPERATOR_IDLE_MS = 30 * 60_000;
  * A renewal in the minute after a login or another renewal changes nothing and is not recorded, so that no client
  * fills the log with renewals.
  */
-export const MIN_RENEWAL_INTERVAL_MS = 60_000;
+const MIN_RENEWAL_INTERVAL_MS = 60_000;
 /** An operator's session ends after this time, however often it was renewed. */
 export const OPERATOR_SESSION_LIFE_MS = 12 * 3_600_000;
 
@@ -198,7 +198,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
-      // Of a session that ends before its idle time is over, no renewal is possible.
+      // The login, or the last renewal. Nothing extends a session beyond its absolute end.
       const lastRenewedAt = session.expiresAt - OPERATOR_IDLE_MS;
       if (session.expiresAt >= endsAt || moment.now - lastRenewedAt < MIN_RENEWAL_INTERVAL_MS)
         return succeeded(toCurrent(operator, session, moment.now), null);

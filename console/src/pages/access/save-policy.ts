@@ -18,7 +18,7 @@ export async function savePolicy(before: Tagged<PolicyText> | null, after: Polic
   await forgetDecisions();
 }
 
-/** As `savePolicy`, for a policy of a list, which has no tags. */
+/** Saves a policy that was read in a list, which has no tags. @throws LeaseholdError as `savePolicy` does */
 export async function savePolicyOfList(before: Policy | null, after: PolicyDraft): Promise<void> {
   if (before === null) return savePolicy(null, after);
   const present = await client.policies.readTagged(before.name).catch((error: unknown) => {

@@ -22,7 +22,7 @@ export function Reveal({ path, isEditor }: Props) {
   const hiding = useRef<HTMLButtonElement>(null);
   const asking = useRef<AbortController | null>(null);
   const [isAsking, setAsking] = useState(false);
-  /** On the monotonic clock. */
+  /** The end as `performance.now()` will show it. */
   const [endsAt, setEndsAt] = useState<number | null>(null);
   const [left, setLeft] = useState(SHOWN_SECONDS);
   const isShown = endsAt !== null;

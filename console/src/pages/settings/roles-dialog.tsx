@@ -22,7 +22,7 @@ type Fields = Pick<Operator, 'roles' | 'description'>;
 interface Edit {
   readonly base: Tagged<Operator>;
   readonly fields: Fields;
-  /** Of the form that was sent and not saved. */
+  /** What the form had when it was sent and not saved. */
   readonly mine: Fields | null;
   readonly conflict: Conflict<Operator> | null;
   /** Counts the times that the form was filled. */
