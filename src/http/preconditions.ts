@@ -1,11 +1,8 @@
-/**
- * Entity tags, and the headers If-Match and If-None-Match. A tag is a digest of the response body's `data`, so that it
- * is the same on every node and after a restart. SOURCE: RFC 9110, sections 8.8.3 and 13.
- */
-import { createHash } from 'node:crypto';
+/** The headers If-Match and If-None-Match. SOURCE: RFC 9110, section 13; docs/decisions.md, "Conditional requests". */
 import type { IncomingMessage } from 'node:http';
 import { Type } from '../api/schema.ts';
 import type { Preconditions } from '../core/preconditions.ts';
+import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
 
 /** Makes the `data` of a route's response from the target of its operation. */
 export type Represent = (target: never) => object;
@@ -17,18 +14,8 @@ export const IF_MATCH_HEADER = {
   }),
 } as const;
 
-/** A strong tag. The order of fields has no meaning, and is not the same for a row of the store and for a new one. */
-export function entityTag(data: object): string {
-  const text = JSON.stringify(data, (_, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  );
-  return `"${createHash('sha256').update(text).digest('base64url')}"`;
-}
-
-/** Every tag that this server makes. WHY others are not parsed: they match nothing. */
-const OWN_TAG = /(?:^|[\s,])(W\/)?("[A-Za-z0-9_-]{43}")(?=$|[\s,])/g;
+/** WHY only the server's own tags: others match nothing. */
+const OWN_TAG = new RegExp(String.raw`(?:^|[\s,])(W/)?(${ENTITY_TAG})(?=$|[\s,])`, 'g');
 
 /** The server's tags in the header. A weak one has the prefix `W/`. */
 function tagsIn(header: string): { readonly tag: string; readonly isWeak: boolean }[] {

@@ -62,7 +62,13 @@ for (const aheadMinutes of [20, -20]) {
 test('a session that seems to be always near its end is renewed once a minute', async (t) => {
   const { name, page, renewals, work } = await openPage(t, 0, '/settings?section=sign-in');
   const at = (minutes: number): string => new Date(Date.now() + minutes * MINUTE_MS).toISOString();
-  const data = { agent_name: `operator:${name}`, roles: ['viewer'], expires_at: at(1), expires_in: 60, ends_at: at(600) };
+  const data = {
+    agent_name: `operator:${name}`,
+    roles: ['viewer'],
+    expires_at: at(1),
+    expires_in: 60,
+    ends_at: at(600),
+  };
   await page.route(/auth\/session$/, (route) => route.fulfill({ json: { data } }));
   await page.reload();
   await page.getByText('Absolute end').waitFor();
@@ -81,7 +87,10 @@ test('what is left for an approval, and the hour of the plots, are by the clock 
   t.after(() => held.abandon());
   // The inbox reads again by a timer.
   await page.clock.runFor(10_000);
-  await page.getByRole('timer').getByText(/^[1-5]:\d\d left$/).waitFor();
+  await page
+    .getByRole('timer')
+    .getByText(/^[1-5]:\d\d left$/)
+    .waitFor();
   const counts = page.waitForRequest(/audit\/counts/);
   await page.goto(`${service.address}/console/now`);
   const until = new URL((await counts).url()).searchParams.get('until') ?? '';

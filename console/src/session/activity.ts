@@ -1,8 +1,7 @@
 /**
  * Keeps the session while its person is active: renews it when less than ten minutes are left and a key or the pointer
  * was used since the last check. An idle session is left to end; the notice before it says so. The administrator's
- * token does not end, so the page signs it out after the same time. WHY that counts by the server's clock: the
- * monotonic clock of a browser may stop while the computer sleeps.
+ * token does not end, so the page signs it out after the same time.
  */
 import { useEffect, useRef, useState } from 'react';
 import { noticeError, renewWhileActive, signOut } from './console-client.ts';
@@ -23,17 +22,27 @@ export interface NearEnd {
   readonly isExtensible: boolean;
 }
 
+/** WHY two clocks: the monotonic one may stop while the computer sleeps, and the server's may be set. */
+function readClocks() {
+  return { monotonicMs: performance.now(), serverMs: serverNow() };
+}
+
+function millisecondsSince({ monotonicMs, serverMs }: ReturnType<typeof readClocks>): number {
+  const now = readClocks();
+  return Math.max(now.monotonicMs - monotonicMs, now.serverMs - serverMs);
+}
+
 /** Returns the end of the session once it is near; null otherwise. */
 export function useActivity({ expiresAt, endsAt, expiryMs }: Person): NearEnd | null {
   const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
   // WHY not inside the effect: a new end of the session would then count as activity, and renew an idle session.
-  const activeAt = useRef(serverNow());
+  const activeAt = useRef(readClocks());
   useEffect(() => {
     const note = (): void => {
-      activeAt.current = serverNow();
+      activeAt.current = readClocks();
     };
     const check = (): void => {
-      const idleMs = serverNow() - activeAt.current;
+      const idleMs = millisecondsSince(activeAt.current);
       if (expiresAt === null || expiryMs === null) {
         setNearEnd(null);
         if (idleMs >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
