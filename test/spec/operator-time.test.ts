@@ -113,7 +113,7 @@ for (const [kind, open] of Object.entries(RENEWERS)) {
     // After 60 and after 120 seconds; between them 30 seconds less are left.
     assert.equal(Math.max(...left), 1800, left.join(' '));
     assert.ok(
-      left.slice(3, 6).every((seconds) => seconds <= 1770),
+      left.slice(3, 6).every((each) => each <= 1770),
       left.join(' '),
     );
     assert.equal(entries.filter(({ event_type }) => event_type === 'session.renew').length, 2);
