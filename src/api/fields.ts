@@ -64,6 +64,7 @@ const text = (grammar: RegExp | string, minLength: number, maxLength: number, op
 export const Text = Type.String();
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC with milliseconds.' });
 export const NullableTimestamp = nullable<string>(Timestamp);
+export const SecondsLeft = whole(0, { description: 'Time until `expires_at`, in whole seconds.' });
 export const NullableText = nullable<string>(Text);
 export const NullableCount = nullable<number>(whole(0));
 

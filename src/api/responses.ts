@@ -135,6 +135,7 @@ export const Challenge = object({
 const session = {
   agent_name: fields.PrincipalName,
   expires_at: Timestamp,
+  expires_in: fields.SecondsLeft,
   roles: Type.Optional(Type.Array(fields.Role, { description: 'Of an operator.' })),
   ends_at: Type.Optional(
     Type.String({ ...Timestamp, description: 'Of an operator: renewals extend the session up to this time.' }),

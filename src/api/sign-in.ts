@@ -94,6 +94,7 @@ export const SignInMethods = object({
 export const BrowserSession = object({
   agent_name: fields.ActorName,
   expires_at: fields.NullableTimestamp,
+  expires_in: fields.nullable<number>(fields.SecondsLeft),
   session_part: Type.String({ description: 'Half of the token; the cookie that this response sets has the other.' }),
 });
 export const OneTimeCode = object({ code: Type.String(), expires_at: fields.Timestamp });

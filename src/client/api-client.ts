@@ -9,6 +9,24 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of a call that replaces or deletes a resource which others may change, too. */
+export interface ReplaceOptions extends CallOptions {
+  /** The tag with which the resource was read: PRECONDITION_FAILED if it is another one now, or is gone. */
+  readonly ifMatch?: string;
+}
+
+/** Options of a call that creates or replaces a resource. */
+export interface PutOptions extends ReplaceOptions {
+  /** PRECONDITION_FAILED if the resource exists. */
+  readonly onlyIfNew?: boolean;
+}
+
+/** A resource, and the tag of this state of it. */
+export interface Tagged<T> {
+  readonly data: T;
+  readonly tag: string;
+}
+
 /** Options of a call that reads a whole list. */
 export interface ListAllOptions extends CallOptions {
   /** Limit on all pages together; 1 GiB, a few million rows, by default. */
@@ -48,6 +66,21 @@ export class ApiClient {
   ): Promise<T> {
     const limits = timeoutMs === undefined ? {} : { timeoutMs };
     return (await this.ask({ method: 'GET', path, query, retry: 'always', signal, ...limits }, decode)).data;
+  }
+
+  /** @throws LeaseholdError INVALID_RESPONSE also from a server without entity tags */
+  async readTagged<T>(path: string, decode: Decoder<T>, { signal }: CallOptions): Promise<Tagged<T>> {
+    const { data, headers } = await this.ask({ method: 'GET', path, retry: 'always', signal }, decode);
+    const tag = headers.get('etag');
+    if (tag === null) throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no ETag');
+    return { data, tag };
+  }
+
+  /** WHY not repeated after a lost response: a second try could undo another caller's change. */
+  async put<T>(path: string, body: object, decode: Decoder<T>, options: PutOptions): Promise<T> {
+    const { signal } = options;
+    const headers = preconditionHeaders(options);
+    return (await this.ask({ method: 'PUT', path, body, headers, retry: 'if-not-applied', signal }, decode)).data;
   }
 
   /** One page of a list. Without `limit` the service returns the whole list. */
@@ -98,10 +131,18 @@ export class ApiClient {
   }
 
   /** `by`: a deleted name may be taken again before a retry, an id cannot. */
-  async remove(path: string, { signal }: CallOptions, by: 'name' | 'id'): Promise<void> {
-    const spec = { method: 'DELETE', path, retry: by === 'id' ? 'always' : 'if-not-applied', signal } as const;
-    await this.#transport.remove(spec, this.caller);
+  async remove(path: string, options: ReplaceOptions, by: 'name' | 'id'): Promise<void> {
+    const { signal } = options;
+    const retry = by === 'id' ? 'always' : 'if-not-applied';
+    await this.#transport.remove(
+      { method: 'DELETE', path, headers: preconditionHeaders(options), retry, signal },
+      this.caller,
+    );
   }
+}
+
+function preconditionHeaders({ ifMatch, onlyIfNew = false }: PutOptions): Readonly<Record<string, string>> {
+  return { ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }), ...(onlyIfNew ? { 'if-none-match': '*' } : {}) };
 }
 
 /**

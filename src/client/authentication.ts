@@ -2,7 +2,7 @@
 import { Secret } from '../core/secret.ts';
 import { decodeChallenge, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
-import { Expiry, estimateDurationMs } from './expiry.ts';
+import { Expiry } from './expiry.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
 import { abortable } from './retries.ts';
 import type { Signer } from './signers.ts';
@@ -90,7 +90,7 @@ export class AgentAuth implements AuthProvider {
     );
     const { challenge_id, nonce } = challenge;
     const signature = toBase64(await this.#signer(toBytes(nonce)));
-    const { data, sentAt, headers } = await this.#transport.ask(
+    const { data, sentAt } = await this.#transport.ask(
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, retry: 'never' },
       ANONYMOUS,
       decodeSession,
@@ -98,7 +98,7 @@ export class AgentAuth implements AuthProvider {
     const { session_id, ...others } = data;
     this.#current = {
       session: { ...others, session_id: new Secret(session_id) },
-      expiry: new Expiry(sentAt, estimateDurationMs(others.expires_at, sentAt, headers.get('date'))),
+      expiry: new Expiry(sentAt, others.expires_in * 1000),
     };
     return this.#current;
   }

@@ -124,6 +124,7 @@ export const decodeChallenge = object<types.Challenge>({ challenge_id: 'text', n
 const session = {
   agent_name: 'text',
   expires_at: 'text',
+  expires_in: 'integer',
   roles: 'optional list of text',
   ends_at: 'optional text',
 } as const;

@@ -4,9 +4,6 @@
  * set.
  */
 
-/** The Date header is truncated to seconds. */
-const DATE_RESOLUTION_MS = 1000;
-
 /** One reading of both clocks. */
 export interface ClockReading {
   readonly monotonicMs: number;
@@ -31,13 +28,4 @@ export class Expiry {
 
 export function now(): ClockReading {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
-}
-
-/**
- * Estimates the remaining time of something whose expiry alone is known. `date`: the response's Date header, the
- * service's clock.
- */
-export function estimateDurationMs(expiresAt: string, { wallMs }: ClockReading, date: string | null): number {
-  const serviceMs = date === null ? Number.NaN : Date.parse(date) + DATE_RESOLUTION_MS;
-  return Date.parse(expiresAt) - (Number.isNaN(serviceMs) ? wallMs : serviceMs);
 }

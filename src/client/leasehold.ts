@@ -225,7 +225,7 @@ function checkNumber(name: string, value: number, min: number): void {
   throw badOption(name, `must be an integer from ${min} to ${MAX_OPTION}`);
 }
 
-export type { CallOptions, ListAllOptions } from './api-client.ts';
+export type { CallOptions, ListAllOptions, PutOptions, ReplaceOptions, Tagged } from './api-client.ts';
 export { groupApprovals } from './approval-groups.ts';
 export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';

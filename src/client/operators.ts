@@ -1,5 +1,12 @@
 /** Calls on operators. SOURCE: docs/operators.md. */
-import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type ListAllOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegment,
+} from './api-client.ts';
 import { listOf, nullable, object } from './decoders.ts';
 import { decodeOneTimeCode, decodePasskey } from './sign-in.ts';
 import type {
@@ -51,14 +58,18 @@ export class Operators {
     return this.#api.read(addressOf(name), {}, decodeOperator, options);
   }
 
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
+  readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Operator>> {
+    return this.#api.readTagged(addressOf(name), decodeOperator, options);
+  }
+
   add(body: OperatorRequest, options: CallOptions = {}): Promise<Operator> {
     return this.#api.post(OPERATORS, body, decodeOperator, options);
   }
 
   /** Replaces the roles and the description. */
-  async replace(name: string, body: OperatorReplacement, { signal }: CallOptions = {}): Promise<Operator> {
-    const spec = { method: 'PUT', path: addressOf(name), body, retry: 'if-not-applied', signal } as const;
-    return (await this.#api.ask(spec, decodeOperator)).data;
+  replace(name: string, body: OperatorReplacement, options: ReplaceOptions = {}): Promise<Operator> {
+    return this.#api.put(addressOf(name), body, decodeOperator, options);
   }
 
   /** Ends the operator's sessions and leases immediately. */
@@ -79,7 +90,7 @@ export class Operators {
   }
 
   /** Ends the operator's sessions and leases immediately. */
-  async remove(name: string, options: CallOptions = {}): Promise<void> {
+  async remove(name: string, options: ReplaceOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(name), options, 'name');
   }
 }

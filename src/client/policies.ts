@@ -1,5 +1,13 @@
 /** Calls on policies. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
-import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type ListAllOptions,
+  type PutOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegment,
+} from './api-client.ts';
 import { decodeSimulation, object, optional } from './decoders.ts';
 import type {
   Page,
@@ -58,19 +66,23 @@ export class Policies {
     return this.#api.read(addressOf(name), {}, decodePolicy, options);
   }
 
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
+  readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Policy>> {
+    return this.#api.readTagged(addressOf(name), decodePolicy, options);
+  }
+
   /** @throws LeaseholdError ALREADY_EXISTS */
   create(body: PolicyRequest, options: CallOptions = {}): Promise<Policy> {
     return this.#api.post(POLICIES, body, decodePolicy, options);
   }
 
   /** Creates or replaces the policy. */
-  async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
-    const spec = { method: 'PUT', path: addressOf(name), body, retry: 'if-not-applied', signal } as const;
-    return (await this.#api.ask(spec, decodePolicy)).data;
+  put(name: string, body: PolicyReplacement, options: PutOptions = {}): Promise<Policy> {
+    return this.#api.put(addressOf(name), body, decodePolicy, options);
   }
 
   /** Takes effect immediately, on every node. */
-  async delete(name: string, options: CallOptions = {}): Promise<void> {
+  async delete(name: string, options: ReplaceOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(name), options, 'name');
   }
 

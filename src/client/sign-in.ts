@@ -31,6 +31,7 @@ const decodeMethods = object<SignInMethods>({
 const decodeBrowserSession = object<BrowserSession>({
   agent_name: 'text',
   expires_at: 'text or null',
+  expires_in: 'integer or null',
   session_part: 'text',
 });
 export const decodeOneTimeCode = object<OneTimeCode>({ code: 'text', expires_at: 'text' });

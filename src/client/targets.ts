@@ -1,5 +1,12 @@
 /** Calls on targets: where a credential may be used. SOURCE: docs/api.md, "Targets". */
-import { type ApiClient, type CallOptions, toSegments } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type PutOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegments,
+} from './api-client.ts';
 import { decodeTargets } from './decoders.ts';
 import type { CredentialTargets, PutTargetsRequest } from './types.ts';
 
@@ -13,9 +20,8 @@ export class Targets {
   }
 
   /** Sets or replaces the targets and the placement. Ends the credential's use leases. */
-  async put(path: string, body: PutTargetsRequest, { signal }: CallOptions = {}): Promise<CredentialTargets> {
-    const spec = { method: 'PUT', path: addressOf(path), body, retry: 'if-not-applied', signal } as const;
-    return (await this.#api.ask(spec, decodeTargets)).data;
+  put(path: string, body: PutTargetsRequest, options: PutOptions = {}): Promise<CredentialTargets> {
+    return this.#api.put(addressOf(path), body, decodeTargets, options);
   }
 
   /** @throws LeaseholdError NOT_FOUND without targets, … */
@@ -23,8 +29,13 @@ export class Targets {
     return this.#api.read(addressOf(path), {}, decodeTargets, options);
   }
 
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
+  readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
+    return this.#api.readTagged(addressOf(path), decodeTargets, options);
+  }
+
   /** The credential cannot be used then. Ends its use leases. */
-  async delete(path: string, options: CallOptions = {}): Promise<void> {
+  async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(path), options, 'name');
   }
 }

@@ -17,7 +17,7 @@ import {
 } from './idempotency.ts';
 import type { AgentId, EntryId } from './names.ts';
 import { hasRole, roleFor } from './operator.ts';
-import { meets, type Preconditions } from './preconditions.ts';
+import { EXISTING_TARGET, meets, type Preconditions } from './preconditions.ts';
 import type { Secret } from './secret.ts';
 
 /** The time, sequence number and ids of one decision. */
@@ -119,8 +119,11 @@ interface OperationSpec {
    */
   readonly requiredRole: 'admin' | 'authenticated' | 'use';
   readonly reads?: ReadSet;
-  /** Absent if the operation succeeds only on an existing target. */
-  readonly targetExists?: (known: BatchState) => boolean;
+  /**
+   * The target of the request's preconditions; null if it does not exist. Absent if the operation succeeds only on an
+   * existing target without an entity tag.
+   */
+  readonly target?: (known: BatchState) => object | null;
 }
 
 /**
@@ -159,7 +162,7 @@ export function callerReads(authentication: Authentication): Pick<ReadSet, 'sess
 }
 
 function decideOnce<R>(
-  { context, event, resource, requiredRole, targetExists = () => true }: OperationSpec,
+  { context, event, resource, requiredRole, target = () => EXISTING_TARGET }: OperationSpec,
   decide: (input: OperationInput) => Outcome<R>,
   caller: Caller,
   known: BatchState,
@@ -191,8 +194,14 @@ function decideOnce<R>(
   }
   const outcome = decide({ caller, state: known, moment, entry });
   const { preconditions } = context;
-  if (preconditions === undefined || 'error' in outcome.response) return outcome;
-  if (meets(preconditions, targetExists(known))) return outcome;
+  if (preconditions === undefined) return outcome;
+  const current = target(known);
+  // ORDER: a caller who may not make the request learns nothing of its target. One who may is told that what it read is
+  // gone by the same code as that it was changed.
+  const isGone = current === null && preconditions.ifMatch !== null;
+  const { response } = outcome;
+  if ('error' in response && !(isGone && response.error.code === 'NOT_FOUND')) return outcome;
+  if (meets(preconditions, current)) return outcome;
   const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
   const message = 'A precondition of the request does not hold.';
   return rejected('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);

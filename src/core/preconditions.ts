@@ -1,15 +1,23 @@
-/** The preconditions of a request. SOURCE: docs/decisions.md, "Requests". */
-
 /**
- * Conditions of a request on its target. No resource has an entity tag, so a list of tags never matches.
- * SOURCE: RFC 9110, section 13.
+ * The preconditions of a request. They are checked within the decision, on the state of that moment, so that of two
+ * operators who change the same version only one succeeds. SOURCE: docs/decisions.md, "Conditional requests".
  */
+
+/** Whether the entity tag of the target is one that the request names. */
+type TagMatch = (target: object) => boolean;
+
+/** SOURCE: RFC 9110, section 13. */
 export interface Preconditions {
-  readonly ifMatch: 'any' | 'tags' | null;
-  readonly ifNoneMatch: 'any' | null;
+  readonly ifMatch: 'any' | TagMatch | null;
+  readonly ifNoneMatch: 'any' | TagMatch | null;
 }
 
-/** Whether the preconditions hold. They are checked only if the operation would succeed without them. */
-export function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolean {
-  return exists ? ifMatch !== 'tags' && ifNoneMatch === null : ifMatch === null;
+/** The target of an operation that succeeds only on an existing one, and whose tag no request can name. */
+export const EXISTING_TARGET: object = Object.freeze({});
+
+/** Whether the preconditions hold; `target` is null if it does not exist. */
+export function meets({ ifMatch, ifNoneMatch }: Preconditions, target: object | null): boolean {
+  if (target === null) return ifMatch === null;
+  const includes = (condition: 'any' | TagMatch): boolean => condition === 'any' || condition(target);
+  return (ifMatch === null || includes(ifMatch)) && (ifNoneMatch === null || !includes(ifNoneMatch));
 }

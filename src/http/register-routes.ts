@@ -6,17 +6,19 @@ import { Meta } from '../api/responses.ts';
 import { Type } from '../api/schema.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Context } from '../core/operation.ts';
+import { entityTag } from '../vault/entity-tag.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { authorizeScrape } from '../vault/scrape-access.ts';
 import type { Vault } from '../vault/vault.ts';
 import { browserPageOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
-import { preconditionsOf } from './preconditions.ts';
+import { isUnchanged, preconditionsOf } from './preconditions.ts';
 import { integerParameters, parseIntegers } from './query.ts';
 import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
+import { toTimestamp } from './serialize.ts';
 import { checkSchemas } from './validation.ts';
 import { serviceUrlOf } from './web-origin.ts';
 
@@ -33,6 +35,7 @@ interface Parts {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const TIME_HEADER = 'leasehold-time';
 const NONCE_HEADER = 'leasehold-proof-nonce';
 
 export function addRoutes(app: FastifyInstance, parts: Parts): void {
@@ -118,11 +121,13 @@ async function handle(
       prove: () => proofFor(request, prove),
       scrape: () => scrapeFor(request, metrics),
     });
-    return send(reply, row, result);
+    return send(request, reply, row, result);
   }
   const { authentication } = request;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  const preconditions = preconditionsOf(request.raw);
+  // The console shows how much time is left by this clock, which decides, and not by its own, which may be wrong.
+  if (request.isBrowserSession) reply.header(TIME_HEADER, toTimestamp(vault.clock.now()));
+  const preconditions = preconditionsOf(request.raw, row.represent);
   const context: Context = {
     authentication,
     requestId,
@@ -131,7 +136,7 @@ async function handle(
   };
   checkSchemas(row, request);
   const call = toCall(vault, request, reply, context, publicNames);
-  return send(reply, row, await row.handle(withIdempotency(row, request, call)));
+  return send(request, reply, row, await row.handle(withIdempotency(row, request, call)));
 }
 
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {
@@ -199,7 +204,7 @@ export function addressOf(request: FastifyRequest): string | null {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function send(reply: FastifyReply, row: Route, result: Reply): FastifyReply {
+function send(request: FastifyRequest, reply: FastifyReply, row: Route, result: Reply): FastifyReply {
   reply.code(row.status);
   if (result === null) return reply.send();
   if ('isEmpty' in result) return reply.headers(result.headers).send();
@@ -208,6 +213,11 @@ function send(reply: FastifyReply, row: Route, result: Reply): FastifyReply {
     const { data, meta, headers, hasFailed = false } = result;
     if (headers !== undefined) reply.headers(headers);
     if (hasFailed && row.failureStatus !== null) reply.code(row.failureStatus);
+    if (row.represent !== null && row.method === 'GET') {
+      const tag = entityTag(Object(data));
+      reply.header('etag', tag);
+      if (isUnchanged(request.raw, tag)) return reply.code(304).send();
+    }
     return reply.type(JSON_TYPE).send(serializerOf(row, reply)({ data, meta }));
   }
   const { stream, headers = {}, type } = result;

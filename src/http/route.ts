@@ -9,6 +9,7 @@ import type { Context } from '../core/operation.ts';
 import type { WebOrigin } from '../vault/passkeys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
+import { IF_MATCH_HEADER, type Represent } from './preconditions.ts';
 
 /** The schema of a query or body without fields. */
 const NOTHING: TObject = Nothing;
@@ -132,6 +133,8 @@ interface RouteHead {
   readonly aliases: readonly string[];
   /** Whether an Idempotency-Key is honoured. */
   readonly acceptsIdempotencyKey: boolean;
+  /** Makes the data of which the entity tag is a digest; null if the resource has no entity tag. */
+  readonly represent: Represent | null;
   /** Whether the route is served while the service starts, stops or is locked. */
   readonly isAlwaysServed: boolean;
   /** Whether the route is served while a loss of log entries is not accepted. */
@@ -168,6 +171,7 @@ interface RouteSpec<Q extends TObject, B extends TObject | null> {
   readonly headers?: Readonly<Record<string, TSchema>>;
   readonly aliases?: readonly string[];
   readonly acceptsIdempotencyKey?: true;
+  readonly represent?: Represent;
   readonly isAlwaysServed?: true;
   readonly showsLog?: true;
   readonly takesSession?: true;
@@ -212,9 +216,14 @@ function normalizeSpec<Q extends TObject, B extends TObject | null>(row: RouteSp
     content: row.content ?? null,
     failureStatus: row.failureStatus ?? null,
     meta: row.meta ?? 'never',
-    headers: { ...row.headers, ...(row.acceptsIdempotencyKey ? IDEMPOTENCY_HEADER : {}) },
+    headers: {
+      ...row.headers,
+      ...(row.acceptsIdempotencyKey ? IDEMPOTENCY_HEADER : {}),
+      ...(row.represent === undefined || row.method === 'GET' ? {} : IF_MATCH_HEADER),
+    },
     aliases: row.aliases ?? [],
     acceptsIdempotencyKey: row.acceptsIdempotencyKey ?? false,
+    represent: row.represent ?? null,
     isAlwaysServed: row.isAlwaysServed ?? false,
     showsLog: row.showsLog ?? false,
     takesSession: row.takesSession ?? false,

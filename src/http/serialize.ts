@@ -157,6 +157,7 @@ export const toCurrentSessionResponse = (
 const sessionFields = (session: CurrentSession): Omit<api.SessionResponse, 'session_id'> => ({
   agent_name: session.agentName,
   expires_at: toTimestamp(session.expiresAt),
+  expires_in: session.expiresInSeconds,
   ...(session.operator === null
     ? {}
     : { roles: [...session.operator.roles], ends_at: toTimestamp(session.operator.endsAt) }),

@@ -62,11 +62,11 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await dialog.getByLabel('Path').fill('first/path');
   await dialog.getByText('No credential has this path').waitFor();
   assert.deepEqual(await violationsOf(page), []);
-  assert.equal(await dialog.getByLabel('Value').getAttribute('type'), 'password');
-  await dialog.getByLabel('Value').focus();
+  await dialog.getByRole('textbox', { name: 'Value' }).focus();
   const value = `typed-${crypto.randomUUID()}`;
   await page.keyboard.insertText(value);
-  await page.keyboard.press('Enter');
+  await dialog.getByText('1 line, 42 bytes', { exact: true }).waitFor();
+  await page.keyboard.press('Control+Enter');
   await page.getByRole('complementary', { name: 'first/path' }).getByText('The credential has no targets').waitFor();
   const { body } = await admin.get('/api/v1/credentials/first/path');
   assert.equal(body.data.value, value);
@@ -74,9 +74,9 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await page.getByRole('button', { name: 'Store a credential' }).click();
   await dialog.getByLabel('Path').fill('first/openai');
   await dialog.getByLabel(/^Service/).selectOption({ label: 'OpenAI' });
-  await dialog.getByLabel('Value').fill('a value');
+  await dialog.getByRole('textbox', { name: 'Value' }).fill('a value');
   await dialog.getByText('No credential has this path').waitFor();
-  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+Enter');
   const stored = page.getByRole('complementary', { name: 'first/openai' });
   await stored.getByText('https://api.openai.com', { exact: true }).waitFor();
 });

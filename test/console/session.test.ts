@@ -109,7 +109,7 @@ test('the absolute end is announced as one that nothing extends', async (t) => {
   const { page } = opened;
   // By the browser's clock: the test has moved its own.
   const end = new Date((await page.evaluate<number>('Date.now()')) + MINUTE_MS).toISOString();
-  const data = { agent_name: 'operator:max', roles: ['viewer'], expires_at: end, ends_at: end };
+  const data = { agent_name: 'operator:max', roles: ['viewer'], expires_at: end, expires_in: 60, ends_at: end };
   await page.route(/auth\/session$/, (route) => route.fulfill({ json: { data } }));
   await signIn(opened, operator.token);
   await page.getByText('Your session ends in 1 min, as each one does 12 hours after it began.').waitFor();

@@ -37,6 +37,7 @@ export function withPlaceholders(text: string): string {
     .replaceAll(/"request_id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"request_id":"<request>"')
     .replaceAll(/"x-request-id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"x-request-id":"<request>"')
     .replaceAll(/"date":"[^"]+"/g, '"date":"<date>"')
+    .replaceAll(/"expires_in":\d+/g, '"expires_in":<seconds>')
     .replaceAll(/"nonce":"[\w-]{22}"/g, '"nonce":"<nonce>"')
     .replaceAll(/"[A-Za-z0-9+/]{43}="/g, '"<32 bytes>"')
     .replaceAll(/^(\w+ +)[A-Za-z0-9+/]{43}=$/gm, '$1<32 bytes>')

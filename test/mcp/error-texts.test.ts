@@ -12,6 +12,7 @@ test('a name with colours and a line break is printed escaped', async (t) => {
     session_id: 'x',
     agent_name: '\u001b[31mRED\nsecond line\u202e',
     expires_at: '2099-01-01T00:00:00Z',
+    expires_in: 3600,
   };
   const body = JSON.stringify({ data: session });
   const isSession = ({ method, path }: { method: string; path: string }) =>

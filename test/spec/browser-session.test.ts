@@ -10,7 +10,7 @@ import { startTestService } from '../kit/service.ts';
 import { AUTH, sessionHeaders } from '../kit/sign-in.ts';
 
 const SESSION = '/api/v1/auth/session';
-const FIELDS = 'agent_name expires_at session_part';
+const FIELDS = 'agent_name expires_at expires_in session_part';
 const SAME = { 'sec-fetch-site': 'same-origin' };
 const service = await startTestService({ after });
 const { admin, anonymous } = service;
@@ -35,7 +35,7 @@ test('the token of a session is split into a cookie that no page reads and a par
   assert.equal(headers.cookie.slice('leasehold='.length) + session_part, operator.token);
   assert.equal(session_part.length, 21);
   const session = await read(headers);
-  assert.deepEqual(dataOf(session, 200, 'agent_name expires_at roles ends_at').roles, ['viewer']);
+  assert.deepEqual(dataOf(session, 200, 'agent_name expires_at expires_in roles ends_at').roles, ['viewer']);
   assert.equal((await anonymous.call('GET', '/api/v1/agents', undefined, headers)).status, 200);
   assertRejected(await anonymous.call('POST', '/api/v1/agents', { name: 'x' }, headers), 'ACCESS_DENIED');
 });

@@ -13,7 +13,7 @@ import { assertInvalid, assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID 
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
-const SESSION = 'session_id agent_name expires_at';
+const SESSION = 'session_id agent_name expires_at expires_in';
 
 /** The store's clock may be read a moment later than this process's. */
 const CLOCKS_DIFFER_MS = 1000;

@@ -43,7 +43,7 @@ test('an operator signs in with the subject at the provider', async () => {
   const returned = await provider.visit(url, { subject: 'sub-1' });
   assert.equal(returned.state, state);
   const opened = await verify(returned);
-  assert.equal(dataOf(opened, 200, 'agent_name expires_at session_part').agent_name, `operator:${name}`);
+  assert.equal(dataOf(opened, 200, 'agent_name expires_at expires_in session_part').agent_name, `operator:${name}`);
   const headers = { ...sessionHeaders(opened), 'sec-fetch-site': 'same-origin' };
   assert.equal((await browser.call('GET', '/api/v1/agents', undefined, headers)).status, 200);
   assert.deepEqual((await lastOf(name)).reason, 'by the identity provider');

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createClient } from '../kit/client.ts';
+import { createClient, type TestResponse } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
-import { startAnotherNode, startTestService } from '../kit/service.ts';
+import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
+import { AUTH, addWithPasskey, openBrowser, sessionHeaders } from '../kit/sign-in.ts';
 import { STORE } from '../kit/stores.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
@@ -70,6 +71,55 @@ test('a renewal extends it to 30 minutes from then, and 12 hours after the login
   assertRejected(await operator.get(SESSION), 'SESSION_EXPIRED');
   assertRejected(await operator.post(RENEW), 'SESSION_EXPIRED');
 });
+
+/** The renewals of a session: of one outside a browser, and of those that a browser opens. */
+const RENEWERS = {
+  'the login of a key': async (service: TestService) => {
+    const operator = await addOperator(service, 'ann', ['viewer']);
+    return () => operator.post(RENEW);
+  },
+  'a passkey': async (service: TestService) => {
+    const authenticator = await addWithPasskey(service, 'pia', ['editor']);
+    return inBrowser(service, await openBrowser(service).signIn(authenticator));
+  },
+  'a code from the CLI': async (service: TestService) => {
+    const operator = await addOperator(service, 'hal', ['admin']);
+    const { code } = (await operator.post(`${AUTH}/handoff`, {})).body.data;
+    return inBrowser(service, await openBrowser(service).post(`${AUTH}/handoff/redeem`, { code }));
+  },
+};
+
+function inBrowser(service: TestService, opened: TestResponse) {
+  const headers = { ...sessionHeaders(opened), 'sec-fetch-site': 'same-origin' };
+  return () => openBrowser(service).call('POST', `/api/v1${RENEW}`, undefined, headers);
+}
+
+for (const [kind, open] of Object.entries(RENEWERS)) {
+  test(`a session from ${kind} is renewed once a minute: another renewal changes and records nothing`, async (t) => {
+    const { clock, service } = await start(t);
+    const renew = await open(service);
+    const ends = new Set<string>();
+    const left: number[] = [];
+    const entries = await auditEntriesOf(service, async () => {
+      for (let halves = 0; halves < 5; halves++) {
+        for (const { status, text, body } of await Promise.all([renew(), renew(), renew()])) {
+          assert.equal(status, 200, text);
+          ends.add(body.data.expires_at);
+          left.push(body.data.expires_in);
+        }
+        await clock.move(30_000);
+      }
+    });
+    // After 60 and after 120 seconds; between them 30 seconds less are left.
+    assert.equal(Math.max(...left), 1800, left.join(' '));
+    assert.ok(
+      left.slice(3, 6).every((each) => each <= 1770),
+      left.join(' '),
+    );
+    assert.equal(entries.filter(({ event_type }) => event_type === 'session.renew').length, 2);
+    assert.equal(ends.size, 3);
+  });
+}
 
 test('a renewed session is valid after a restart, and verification finds every row of sessions as recorded', async (t) => {
   const { service, pass } = await start(t);

@@ -48,7 +48,7 @@ test('an enrolment code registers a passkey, once, and the passkey signs in', as
   assertRejected(await browser.enrol(code, new Authenticator()), 'AUTH_FAILED');
 
   const opened = await browser.signIn(authenticator);
-  assert.equal(dataOf(opened, 200, 'agent_name expires_at session_part').agent_name, `operator:${name}`);
+  assert.equal(dataOf(opened, 200, 'agent_name expires_at expires_in session_part').agent_name, `operator:${name}`);
   assert.equal(opened.headers.get('cache-control'), 'no-store');
   assert.match((await lastOf(name)).reason, /^by the passkey laptop$/);
   const mine = { ...sessionHeaders(opened), 'sec-fetch-site': 'same-origin' };

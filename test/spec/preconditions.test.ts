@@ -14,7 +14,7 @@ const store = () => admin.post('/api/v1/credentials', { path: 'some/path', value
 const call = (method: string, path: string, header: string, value: string, body?: unknown) =>
   admin.call(method, path, body, { [header]: value });
 
-test('If-Match with an entity tag is always 412: nothing changes, and the rejection is recorded', async () => {
+test('If-Match with a tag of another state is 412: nothing changes, and the rejection is recorded', async () => {
   await store();
   const entries = await auditEntriesOf(service, async () => {
     assertRejected(await call('DELETE', CREDENTIAL, 'if-match', '"1"'), 'PRECONDITION_FAILED');

@@ -10,7 +10,7 @@ import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertNoContent, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
-const SESSION = 'session_id agent_name expires_at';
+const SESSION = 'session_id agent_name expires_at expires_in';
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;

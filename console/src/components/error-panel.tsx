@@ -13,7 +13,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Your roles, or the policies that limit what you may change, do not include this. An administrator can change roles under Settings and policies under Access.',
   ALREADY_EXISTS: 'Choose another name, or open the one that exists and change it.',
   PRECONDITION_FAILED:
-    'It was changed in the meantime. Reload the page and look at the change before you repeat yours.',
+    'Somebody changed or deleted it since you read it. Look at what it is now before you repeat your change.',
   UNAUTHENTICATED: 'Sign in again.',
   APPROVAL_PENDING: 'Nothing was refused: an operator has to approve it under Approvals. Then try again.',
   VAULT_LOCKED: 'Unlock the vault on the machine of the service: leasehold unlock.',

@@ -10,6 +10,10 @@ interface Props {
   readonly verb: string;
   readonly children: ReactNode;
   readonly onSubmit: (values: FormData) => Promise<unknown>;
+  /** Returns whether the caller shows the failure; the dialog shows any other one itself. */
+  readonly onFailure?: (failure: unknown, values: FormData) => Promise<boolean>;
+  /** Whether the form cannot be submitted now. */
+  readonly isHeld?: boolean;
   readonly onClose: () => void;
 }
 
@@ -21,19 +25,21 @@ export function FormDialog({ isOpen, title, onClose, ...content }: Props) {
   );
 }
 
-function Form({ verb, children, onSubmit, onClose }: Omit<Props, 'isOpen' | 'title'>) {
+function Form({ verb, children, onSubmit, onFailure, isHeld = false, onClose }: Omit<Props, 'isOpen' | 'title'>) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
-    if (isBusy) return;
+    if (isBusy || isHeld) return;
     setBusy(true);
     setError(null);
+    const values = new FormData(event.currentTarget);
     try {
-      await onSubmit(new FormData(event.currentTarget));
+      await onSubmit(values);
       onClose();
     } catch (failure) {
-      setError(failure);
+      const isShown = onFailure !== undefined && (await onFailure(failure, values).catch(() => false));
+      if (!isShown) setError(failure);
       setBusy(false);
     }
   };
@@ -45,7 +51,7 @@ function Form({ verb, children, onSubmit, onClose }: Omit<Props, 'isOpen' | 'tit
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" className="primary" disabled={isBusy}>
+        <button type="submit" className="primary" disabled={isBusy || isHeld}>
           {verb}
         </button>
       </div>

@@ -4,7 +4,8 @@
  * token does not end, so the page signs it out after the same time.
  */
 import { useEffect, useRef, useState } from 'react';
-import { noticeError, renewSession, signOut } from './console-client.ts';
+import { noticeError, renewWhileActive, signOut } from './console-client.ts';
+import { serverNow } from './server-clock.ts';
 import type { Person } from './session-store.ts';
 
 const CHECK_INTERVAL_MS = 20_000;
@@ -21,27 +22,37 @@ export interface NearEnd {
   readonly isExtensible: boolean;
 }
 
+/** WHY two clocks: the monotonic one may stop while the computer sleeps, and the server's may be set. */
+function readClocks() {
+  return { monotonicMs: performance.now(), serverMs: serverNow() };
+}
+
+function millisecondsSince({ monotonicMs, serverMs }: ReturnType<typeof readClocks>): number {
+  const now = readClocks();
+  return Math.max(now.monotonicMs - monotonicMs, now.serverMs - serverMs);
+}
+
 /** Returns the end of the session once it is near; null otherwise. */
-export function useActivity({ expiresAt, endsAt }: Person): NearEnd | null {
+export function useActivity({ expiresAt, endsAt, expiryMs }: Person): NearEnd | null {
   const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
   // WHY not inside the effect: a new end of the session would then count as activity, and renew an idle session.
-  const activeAt = useRef(Date.now());
+  const activeAt = useRef(readClocks());
   useEffect(() => {
     const note = (): void => {
-      activeAt.current = Date.now();
+      activeAt.current = readClocks();
     };
     const check = (): void => {
-      const now = Date.now();
-      if (expiresAt === null) {
+      const idleMs = millisecondsSince(activeAt.current);
+      if (expiresAt === null || expiryMs === null) {
         setNearEnd(null);
-        if (now - activeAt.current >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
+        if (idleMs >= IDLE_MS) signOut(WAS_IDLE).catch(noticeError);
         return;
       }
-      const left = Date.parse(expiresAt) - now;
+      const left = expiryMs - performance.now();
       const isExtensible = endsAt === null || Date.parse(endsAt) > Date.parse(expiresAt);
       setNearEnd(left < NOTICE_THRESHOLD_MS ? { leftMs: Math.max(0, left), isExtensible } : null);
-      if (left < RENEWAL_THRESHOLD_MS && now - activeAt.current < ACTIVE_FOR_MS && isExtensible) {
-        renewSession().catch(noticeError);
+      if (left < RENEWAL_THRESHOLD_MS && idleMs < ACTIVE_FOR_MS && isExtensible) {
+        renewWhileActive().catch(noticeError);
       }
     };
     check();
@@ -51,6 +62,6 @@ export function useActivity({ expiresAt, endsAt }: Person): NearEnd | null {
       clearInterval(timer);
       for (const name of EVENTS) removeEventListener(name, note, { capture: true });
     };
-  }, [expiresAt, endsAt]);
+  }, [expiresAt, endsAt, expiryMs]);
   return nearEnd;
 }

@@ -9,29 +9,34 @@ import { Leasehold } from '../../../src/client/leasehold.ts';
 import { SignIn } from '../../../src/client/sign-in.ts';
 import { Transport } from '../../../src/client/transport.ts';
 import type { BrowserSession } from '../../../src/client/types.ts';
+import { timedFetch } from './server-clock.ts';
 import { type Person, SessionStore } from './session-store.ts';
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 2;
+const MIN_RENEWAL_INTERVAL_MS = 60_000;
 const ADMINISTRATOR: Person = {
   name: 'admin',
   roles: ['admin'],
   isAdministrator: true,
   expiresAt: null,
   endsAt: null,
+  expiryMs: null,
 };
 const ENDED = 'Your session has ended. Sign in again to continue where you were.';
 
 const base = location.origin;
-const call: typeof fetch = (input, init) => fetch(input, init);
 const transport = new Transport({
   base,
-  fetch: call,
+  fetch: timedFetch,
   timeoutMs: TIMEOUT_MS,
   retries: RETRIES,
   approvalRetries: 0,
   onApprovalPending: undefined,
 });
+
+/** The last automatic renewal, as `performance.now()` showed it. */
+let renewedAt = Number.NEGATIVE_INFINITY;
 
 export const session = new SessionStore();
 export const client = new Leasehold({
@@ -40,7 +45,7 @@ export const client = new Leasehold({
   timeoutMs: TIMEOUT_MS,
   retries: RETRIES,
   insecureHttp: true,
-  fetch: call,
+  fetch: timedFetch,
 });
 export const api = new ApiClient(transport, session.caller);
 /** Calls without a session, whose response sets the cookie of one. */
@@ -52,16 +57,17 @@ export const signInCalls = new SignIn(
 );
 
 /** Reads who is signed in. @throws LeaseholdError 401 for an invalid session */
-async function readPerson(signal?: AbortSignal): Promise<Person> {
+async function readPerson(): Promise<Person> {
   try {
-    const found = await client.readSession(signal === undefined ? {} : { signal });
-    const { agent_name, roles, expires_at, ends_at } = found;
+    const sentAt = performance.now();
+    const { agent_name, roles, expires_at, ends_at, expires_in } = await client.readSession();
     return {
       name: agent_name.replace(/^operator:/, ''),
       roles: roles ?? [],
       isAdministrator: false,
       expiresAt: expires_at,
       endsAt: ends_at ?? null,
+      expiryMs: sentAt + expires_in * 1000,
     };
   } catch (error) {
     // The administrator's token has no session.
@@ -114,6 +120,14 @@ export async function openBrowserSession({ session_part, expires_at }: BrowserSe
 export async function renewSession(): Promise<void> {
   await client.renewSession();
   session.signIn(await readPerson());
+}
+
+/** No more than once a minute, whatever the times of the session are. The server has the same limit. */
+export async function renewWhileActive(): Promise<void> {
+  const now = performance.now();
+  if (now - renewedAt < MIN_RENEWAL_INTERVAL_MS) return;
+  renewedAt = now;
+  await renewSession();
 }
 
 /** The administrator's token has no session that could end, but a cookie in this browser. */

@@ -23,6 +23,8 @@ export interface Person {
   readonly expiresAt: string | null;
   /** The end that renewals do not move; null if none exists. */
   readonly endsAt: string | null;
+  /** The end of the session as `performance.now()` will show it, whatever the browser's clock shows. */
+  readonly expiryMs: number | null;
 }
 
 const PART_KEY = 'leasehold.session-part';

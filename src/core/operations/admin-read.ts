@@ -26,7 +26,11 @@ export function adminRead<R>(
   resource: string,
   read: (known: BatchState) => (R & Replayable<R>) | ApiError,
 ): Operation<R> {
-  return operation({ ...spec, resource }, ({ state }) => {
+  const target = (known: BatchState): object | null => {
+    const seen = read(known);
+    return seen instanceof ApiError ? null : Object(seen);
+  };
+  return operation({ ...spec, resource, target }, ({ state }) => {
     const seen = read(state);
     return seen instanceof ApiError ? rejected(seen.code, seen.message, null) : succeeded<R>(seen, null);
   });

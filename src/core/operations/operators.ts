@@ -1,4 +1,5 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
+import type { BatchState } from '../batch-state.ts';
 import type { ControlState } from '../control.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { isSameEmail, type ProviderIdentity } from '../identity.ts';
@@ -19,6 +20,11 @@ export interface NewOperator {
 }
 
 const NOT_FOUND = 'The operator does not exist.';
+
+const operatorNamed =
+  (name: OperatorName) =>
+  ({ control }: BatchState): Operator | null =>
+    control.operatorByName(name);
 
 export const addOperator = adminOperation('operator.add', (spec, request: NewOperator) =>
   operation<Operator>({ ...spec, resource: request.name }, ({ state, moment, entry }) => {
@@ -46,9 +52,9 @@ export interface OperatorChange {
 
 /** What an operator may do changes with the next request. Another identity ends its sessions and leases. */
 export const replaceOperator = adminOperation('operator.replace', (spec, name: OperatorName, change: OperatorChange) =>
-  operation<Operator>({ ...spec, resource: name }, (input) => {
+  operation<Operator>({ ...spec, resource: name, target: operatorNamed(name) }, (input) => {
     const { state, moment, entry } = input;
-    const known = state.control.operatorByName(name);
+    const known = operatorNamed(name)(state);
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     const isOther = change.identity !== undefined && !isSameIdentity(change.identity, known.identity);
     const operator: Operator = { ...known, ...change, ...(isOther ? { sessionsEndedAt: moment.now } : {}) };
@@ -79,9 +85,9 @@ export const rotateOperatorKey = adminOperation('operator.rotate', (spec, name: 
 
 /** The sessions stop working because they name the operator's id; its leases are revoked. */
 export const removeOperator = adminOperation('operator.remove', (spec, name: OperatorName) =>
-  operation<null>({ ...spec, resource: name }, (input) => {
+  operation<null>({ ...spec, resource: name, target: operatorNamed(name) }, (input) => {
     const { state, moment, entry } = input;
-    const known = state.control.operatorByName(name);
+    const known = operatorNamed(name)(state);
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
     return succeeded(null, entry('allowed'), [
@@ -92,11 +98,7 @@ export const removeOperator = adminOperation('operator.remove', (spec, name: Ope
 );
 
 export const readOperator = adminOperation('operator.read', (spec, name: OperatorName) =>
-  adminRead<Operator>(
-    spec,
-    name,
-    ({ control }) => control.operatorByName(name) ?? new ApiError('NOT_FOUND', NOT_FOUND),
-  ),
+  adminRead<Operator>(spec, name, (known) => operatorNamed(name)(known) ?? new ApiError('NOT_FOUND', NOT_FOUND)),
 );
 
 /** Sorted by name. */

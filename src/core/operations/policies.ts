@@ -33,12 +33,17 @@ export const createPolicy = adminOperation('policy.create', (spec, draft: Policy
   }),
 );
 
+const policyNamed =
+  (name: PolicyName) =>
+  ({ control }: BatchState): Policy | null =>
+    control.policies.get(name);
+
 /** Creates or replaces. */
 export const replacePolicy = adminOperation('policy.replace', (spec, draft: PolicyDraft) => {
-  const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
-  return operation<Policy>({ ...spec, resource: `policy:${draft.name}`, targetExists }, (input) => {
+  const { name } = draft;
+  return operation<Policy>({ ...spec, resource: `policy:${name}`, target: policyNamed(name) }, (input) => {
     const { state, moment, entry } = input;
-    const before = state.control.policies.get(draft.name);
+    const before = state.control.policies.get(name);
     const beyond =
       beyondReach(input, before === null ? [draft] : [before, draft]) ??
       (before === null ? null : liftsApproval(input, before));
@@ -49,7 +54,7 @@ export const replacePolicy = adminOperation('policy.replace', (spec, draft: Poli
 });
 
 export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyName) =>
-  operation<null>({ ...spec, resource: `policy:${name}` }, (input) => {
+  operation<null>({ ...spec, resource: `policy:${name}`, target: policyNamed(name) }, (input) => {
     const { state, entry } = input;
     const policy = state.control.policies.get(name);
     if (policy === null) return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
@@ -63,7 +68,7 @@ export const readPolicy = adminOperation('policy.read', (spec, name: PolicyName)
   adminRead<Policy>(
     spec,
     `policy:${name}`,
-    ({ control }) => control.policies.get(name) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
+    (known) => policyNamed(name)(known) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
   ),
 );
 

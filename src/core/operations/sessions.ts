@@ -22,6 +22,11 @@ export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
 /** Without a renewal an operator's session ends after this time. */
 export const OPERATOR_IDLE_MS = 30 * 60_000;
+/**
+ * A renewal in the minute after a login or another renewal changes nothing and is not recorded, so that no client
+ * fills the log with renewals.
+ */
+const MIN_RENEWAL_INTERVAL_MS = 60_000;
 /** An operator's session ends after this time, however often it was renewed. */
 export const OPERATOR_SESSION_LIFE_MS = 12 * 3_600_000;
 
@@ -42,13 +47,16 @@ export interface LoginRequest {
 export interface CurrentSession {
   readonly agentName: PrincipalName;
   readonly expiresAt: number;
-  /** Of an operator's session. */
+  /** Time until the end, in whole seconds, for clients whose clock is wrong. */
+  readonly expiresInSeconds: number;
+  /** Null for the session of an agent. */
   readonly operator: { readonly roles: readonly Role[]; readonly endsAt: number } | null;
 }
 
-export function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session): CurrentSession {
+export function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session, now: number): CurrentSession {
   const operator = 'roles' in holder ? { roles: holder.roles, endsAt: endsAt ?? expiresAt } : null;
-  return { agentName: holder.name, expiresAt, operator };
+  const expiresInSeconds = Math.max(0, Math.floor((expiresAt - now) / 1000));
+  return { agentName: holder.name, expiresAt, expiresInSeconds, operator };
 }
 
 const holderOf = (caller: SessionCaller): Agent | Operator =>
@@ -125,7 +133,7 @@ export function openSession(
         return rejected(error.code, error.message, entry, consume);
       }
       const session = newSession(tokenHash, agent, now);
-      return succeeded(toCurrent(agent, session), entry, [...consume, { kind: 'putSession', session }]);
+      return succeeded(toCurrent(agent, session, now), entry, [...consume, { kind: 'putSession', session }]);
     },
   };
 }
@@ -137,7 +145,8 @@ export function openSession(
 export function readBrowserSession(context: Context): Operation<CurrentSession | null> {
   return operation<CurrentSession | null>(
     { context, event: 'session.browser', resource: '*', requiredRole: 'admin' },
-    ({ caller }) => succeeded('session' in caller ? toCurrent(holderOf(caller), caller.session) : null, null),
+    ({ caller, moment }) =>
+      succeeded('session' in caller ? toCurrent(holderOf(caller), caller.session, moment.now) : null, null),
   );
 }
 
@@ -148,12 +157,12 @@ export function readBrowserSession(context: Context): Operation<CurrentSession |
 export function readHandoffSession(context: Context, isBrowser: boolean): Operation<CurrentSession> {
   return operation<CurrentSession>(
     { context, event: 'session.handoff', resource: '*', requiredRole: 'admin' },
-    ({ caller, entry }) => {
+    ({ caller, moment, entry }) => {
       if (isBrowser) {
         const reason = 'the session is that of a browser';
         return rejected('ACCESS_DENIED', "A browser's session cannot be handed over.", entry('denied', { reason }));
       }
-      if (caller.kind === 'operator') return succeeded(toCurrent(caller.operator, caller.session), null);
+      if (caller.kind === 'operator') return succeeded(toCurrent(caller.operator, caller.session, moment.now), null);
       const message =
         "Only an operator's session can be handed over. Paste the administrator's token into the console.";
       return rejected('ACCESS_DENIED', message, entry('denied', { reason: 'the caller is not an operator' }));
@@ -165,13 +174,16 @@ const NO_SESSION = 'This token is not that of a session.';
 
 /** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
-  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'authenticated' }, ({ caller }) => {
-    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
-    return succeeded(toCurrent(holderOf(caller), caller.session), null);
-  });
+  return operation(
+    { context, event: 'session.read', resource: '*', requiredRole: 'authenticated' },
+    ({ caller, moment }) => {
+      if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
+      return succeeded(toCurrent(holderOf(caller), caller.session, moment.now), null);
+    },
+  );
 }
 
-/** Extends an operator's session by its idle time, up to its end. */
+/** Extends an operator's session by its idle time, up to its end, at most once a minute. */
 export function renewSession(context: Context): Operation<CurrentSession> {
   return operation<CurrentSession>(
     { context, event: 'session.renew', resource: '*', requiredRole: 'authenticated' },
@@ -186,8 +198,12 @@ export function renewSession(context: Context): Operation<CurrentSession> {
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
+      // The login, or the last renewal. Nothing extends a session beyond its absolute end.
+      const lastRenewedAt = session.expiresAt - OPERATOR_IDLE_MS;
+      if (session.expiresAt >= endsAt || moment.now - lastRenewedAt < MIN_RENEWAL_INTERVAL_MS)
+        return succeeded(toCurrent(operator, session, moment.now), null);
       const renewed = { ...session, expiresAt: Math.min(moment.now + OPERATOR_IDLE_MS, endsAt) };
-      return succeeded(toCurrent(operator, renewed), entry('allowed', { resource: operator.name }), [
+      return succeeded(toCurrent(operator, renewed, moment.now), entry('allowed', { resource: operator.name }), [
         { kind: 'putSession', session: renewed },
       ]);
     },

@@ -92,7 +92,7 @@ function signIn(
         return rejected(code, message, entry('denied', failure ?? ''), consume);
       }
       const session = newSession(tokenHash, verdict.operator, now, verdict.endsAt);
-      return succeeded(toCurrent(verdict.operator, session), entry('allowed', verdict.by), [
+      return succeeded(toCurrent(verdict.operator, session, now), entry('allowed', verdict.by), [
         ...consume,
         ...(verdict.changed === undefined ? [] : [{ kind: 'putOperator' as const, operator: verdict.changed }]),
         { kind: 'putSession', session },

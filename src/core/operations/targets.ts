@@ -2,6 +2,8 @@
  * Writes, reads and deletes where a credential may be used. A change ends the credential's use leases, because they
  * were issued for other targets. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
+
+import type { BatchState } from '../batch-state.ts';
 import type { CompleteUsage } from '../catalogue/catalogue.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -12,6 +14,13 @@ import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 export interface UsageDraft extends CompleteUsage {
   readonly path: CredentialPath;
 }
+
+const usageAt =
+  (path: CredentialPath) =>
+  (known: BatchState): Usage | null => {
+    const credential = known.credential(path);
+    return credential === null ? null : known.usage(credential);
+  };
 
 const endUseLeases = ({ moment }: OperationInput, credentialId: Usage['credentialId']) => ({
   kind: 'revokeMatching' as const,
@@ -28,7 +37,7 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       resource: path,
       requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
-      targetExists: (known) => known.loaded.usages.has(path),
+      target: usageAt(path),
     },
     (input) => {
       const { caller, state, moment, entry } = input;
@@ -82,12 +91,12 @@ export function readTargets(context: Context, path: CredentialPath): Operation<U
       resource: path,
       requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
+      target: usageAt(path),
     },
     (input) => {
       const granted = access(input.state, input.caller, 'list', path);
       if (!granted.allowed) return accessDenied(input, granted);
-      const credential = input.state.credential(path);
-      const usage = credential === null ? null : input.state.usage(credential);
+      const usage = usageAt(path)(input.state);
       return usage === null ? rejected('NOT_FOUND', NO_TARGETS, null) : succeeded(usage, null);
     },
   );
@@ -104,14 +113,14 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
       resource: path,
       requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
+      target: usageAt(path),
     },
     (input) => {
       const { caller, state, entry } = input;
       const granted = access(state, caller, 'store', path);
       if (!granted.allowed) return accessDenied(input, granted);
       const { policyName } = granted;
-      const credential = state.credential(path);
-      const usage = credential === null ? null : state.usage(credential);
+      const usage = usageAt(path)(state);
       if (usage === null) {
         const details = { policyName, reason: 'the credential has no targets' };
         return rejected('NOT_FOUND', NO_TARGETS, entry('not_found', details));

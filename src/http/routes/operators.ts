@@ -68,6 +68,7 @@ export const operatorRoutes: readonly Route[] = [
     who: 'admin',
     adminEvent: 'operator.read',
     data: Operator,
+    represent: toOperatorResponse,
     async handle({ vault, context, params }) {
       return { data: toOperatorResponse(await vault.ledger.submit(readOperator(context, nameIn(params)))) };
     },
@@ -82,6 +83,7 @@ export const operatorRoutes: readonly Route[] = [
     adminEvent: 'operator.replace',
     body: OperatorReplacement,
     data: Operator,
+    represent: toOperatorResponse,
     async handle({ vault, context, params, body }) {
       const operation = replaceOperator(context, nameIn(params), {
         description: parseDescription(body.description ?? ''),
@@ -147,6 +149,7 @@ export const operatorRoutes: readonly Route[] = [
     adminEvent: 'operator.remove',
     status: 204,
     data: null,
+    represent: toOperatorResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removeOperator(context, nameIn(params)));
       return null;

@@ -107,6 +107,7 @@ export const policyRoutes: readonly Route[] = [
     who: 'admin',
     adminEvent: 'policy.read',
     data: Policy,
+    represent: toPolicyResponse,
     async handle({ vault, context, params }) {
       const name = parsePolicyName(params['name'] ?? '');
       return { data: toPolicyResponse(await vault.ledger.submit(readPolicy(context, name))) };
@@ -122,6 +123,7 @@ export const policyRoutes: readonly Route[] = [
     adminEvent: 'policy.replace',
     body: PolicyReplacement,
     data: Policy,
+    represent: toPolicyResponse,
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
       if (body.name !== undefined && body.name !== name)
@@ -139,6 +141,7 @@ export const policyRoutes: readonly Route[] = [
     adminEvent: 'policy.delete',
     status: 204,
     data: null,
+    represent: toPolicyResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deletePolicy(context, parsePolicyName(params['name'] ?? '')));
       return null;

@@ -44,6 +44,7 @@ function openInBrowser(browser: BrowserPage, token: string, session: CurrentSess
   const data: BrowserSessionResponse = {
     agent_name: session?.agentName ?? ADMIN,
     expires_at: session === null ? null : toTimestamp(session.expiresAt),
+    expires_in: session === null ? null : session.expiresInSeconds,
     session_part: part,
   };
   return { data, headers };

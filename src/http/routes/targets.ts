@@ -20,6 +20,7 @@ export const targetRoutes: readonly Route[] = [
     who: 'authenticated',
     body: TargetsRequest,
     data: CredentialTargets,
+    represent: toTargetsResponse,
     async handle({ vault, context, params, body }) {
       const draft = { path: parsePath(params['path'] ?? ''), ...completeUsage(body) };
       return { data: toTargetsResponse(await vault.ledger.submit(putTargets(context, draft))) };
@@ -33,6 +34,7 @@ export const targetRoutes: readonly Route[] = [
     params: { path: Path },
     who: 'authenticated',
     data: CredentialTargets,
+    represent: toTargetsResponse,
     async handle({ vault, context, params }) {
       const path = parsePath(params['path'] ?? '');
       return { data: toTargetsResponse(await vault.ledger.submit(readTargets(context, path))) };
@@ -47,6 +49,7 @@ export const targetRoutes: readonly Route[] = [
     who: 'authenticated',
     status: 204,
     data: null,
+    represent: toTargetsResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
       return null;

@@ -1,5 +1,6 @@
 /** The simulator's question from the URL, checked by the parsers of the service, and its answer. */
 
+import type { Tagged } from '../../../../src/client/leasehold.ts';
 import { toPolicy } from '../../../../src/client/policy-drafts.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { type AccessQuery, type Explanation, explainAccess } from '../../../../src/core/access-explanation.ts';
@@ -26,7 +27,7 @@ const MAX_OPERATORS_READ = 1000;
  */
 export async function completeUrl({ path, url }: QuestionFields, signal: AbortSignal): Promise<string> {
   const [, host = '', rest = ''] = /^\/\/(\[[^\]]*\]|[^/:]*)(.*)$/.exec(url) ?? [];
-  const origins = (await readTargets(path, signal))?.targets.map(({ origin }) => origin) ?? [];
+  const origins = (await readTargets(path, signal))?.data.targets.map(({ origin }) => origin) ?? [];
   const origin = origins.find((each) => URL.canParse(each) && new URL(each).hostname === host);
   return `${origin ?? `https://${host}`}${rest}`;
 }
@@ -62,7 +63,7 @@ export interface SimulatedAccess {
   /** Null if no person has to approve. */
   readonly approval: ApprovalTerms | null;
   /** The current targets, where one more would allow the request; null otherwise. */
-  readonly targets: CredentialTargets | null;
+  readonly targets: Tagged<CredentialTargets> | null;
   /** What the policies do not decide, and what denies a use in any case. */
   readonly finding: UseObstacle | null;
   /** Whether the agent or operator exists. Policies can name one that does not, which is denied everything. */

@@ -2,20 +2,26 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { CredentialTargets } from '../../../../src/client/types.ts';
+import type { Tagged } from '../../../../src/client/leasehold.ts';
+import { toPolicy } from '../../../../src/client/policy-drafts.ts';
+import type { CredentialTargets, Policy as PolicyText } from '../../../../src/client/types.ts';
 import type { ExactTarget } from '../../../../src/core/access-explanation.ts';
 import { isOperatorName, type PrincipalName } from '../../../../src/core/names.ts';
+import { type Conflict, ConflictNotice, FieldChanges } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { forgetCredentials } from '../credentials/credential-queries.ts';
+import { findTargetsConflict, targetFields } from '../credentials/targets-conflict.ts';
 import type { SimulatedAccess, UseObstacle } from './access-question.ts';
 import { PolicyDiff } from './policy-diff.tsx';
-import { forgetDecisions, savePolicy } from './policy-editor.tsx';
 import { sentenceOf } from './policy-sentence.ts';
 import { type Proposal, proposalsFor } from './proposals.ts';
+import { findPolicyConflict, forgetDecisions, savePolicyOfList } from './save-policy.ts';
 
+const PROPOSED_AGAIN =
+  'Reload makes the proposal again, on top of that change, for you to look at before you apply it.';
 const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.';
 
 interface FixCardProps {
@@ -86,13 +92,20 @@ interface PolicyFixProps {
 
 function PolicyFix({ proposals, onApplied }: PolicyFixProps) {
   const [chosen, setChosen] = useState(0);
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: ({ before, after }: Proposal) => savePolicy(before, after),
+  const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
+  const { mutate, error, isPending, reset } = useMutation({
+    mutationFn: ({ before, after }: Proposal) => savePolicyOfList(before, after),
     onSuccess: (_, { after }) => {
       announce(`The policy ${after.name} is saved.`);
       onApplied();
     },
+    onError: async (failure, { after }) => setConflict(await findPolicyConflict(failure, after.name).catch(() => null)),
   });
+  const reload = async (): Promise<void> => {
+    await forgetDecisions();
+    setConflict(null);
+    reset();
+  };
   const proposal = proposals[chosen] ?? proposals[0];
   if (proposal === undefined) return null;
   return (
@@ -109,8 +122,21 @@ function PolicyFix({ proposals, onApplied }: PolicyFixProps) {
       </fieldset>
       <PolicyDiff before={proposal.before} after={proposal.after} />
       <p>{sentenceOf(proposal.after)}</p>
-      {error !== null && <ErrorPanel error={error} />}
-      <ApplyButton isPending={isPending} onClick={() => mutate(proposal)} />
+      {conflict === null ? (
+        error !== null && <ErrorPanel error={error} />
+      ) : (
+        <ConflictNotice
+          what={`The policy ${proposal.after.name}`}
+          conflict={conflict}
+          hint={PROPOSED_AGAIN}
+          onReload={() => void reload()}
+        >
+          {proposal.before !== null && conflict.current !== null && (
+            <PolicyDiff before={proposal.before} after={toPolicy(conflict.current.data)} />
+          )}
+        </ConflictNotice>
+      )}
+      <ApplyButton isPending={isPending || conflict !== null} onClick={() => mutate(proposal)} />
     </section>
   );
 }
@@ -119,27 +145,34 @@ interface TargetFixProps {
   readonly path: string;
   readonly target: ExactTarget;
   /** Null if the credential has none, so that its placement is unknown. */
-  readonly targets: CredentialTargets | null;
+  readonly targets: Tagged<CredentialTargets> | null;
   readonly onApplied: () => void;
 }
 
 /** The policies grant it, and the targets do not have the request. */
 function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: async ({ targets: present, placement, service }: CredentialTargets) => {
+  const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
+  const { mutate, error, isPending, reset } = useMutation({
+    mutationFn: async ({ tag, data: { targets: present, placement, service } }: Tagged<CredentialTargets>) => {
       // Plain HTTP needs the networks of the target that has the origin.
       const like = present.find(({ origin }) => origin === target.origin);
       const added = { ...target, ...(like === undefined ? {} : { allow_networks: like.allow_networks }) };
       // Without the service the credential would lose it, which the difference does not show.
       const kept = service === null ? {} : { service };
-      await client.targets.put(path, { ...kept, targets: [...present, added], placement });
+      await client.targets.put(path, { ...kept, targets: [...present, added], placement }, { ifMatch: tag });
       await Promise.all([forgetDecisions(), forgetCredentials()]);
     },
     onSuccess: () => {
       announce(`The targets of ${path} are saved.`);
       onApplied();
     },
+    onError: async (failure) => setConflict(await findTargetsConflict(failure, path).catch(() => null)),
   });
+  const reload = async (): Promise<void> => {
+    await Promise.all([forgetDecisions(), forgetCredentials()]);
+    setConflict(null);
+    reset();
+  };
   return (
     <section className="card" aria-label="How to allow it">
       <h2>How to allow it</h2>
@@ -150,7 +183,7 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
           <tr>
             <th scope="row">targets</th>
             <td>
-              {(targets?.targets ?? []).map((each) => (
+              {(targets?.data.targets ?? []).map((each) => (
                 <span key={JSON.stringify(each)} className="same">{`  ${targetText(each)}`}</span>
               ))}
               <ins>{`+ ${targetText(target)}`}</ins>
@@ -158,7 +191,20 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
           </tr>
         </tbody>
       </table>
-      {error !== null && <ErrorPanel error={error} />}
+      {conflict === null ? (
+        error !== null && <ErrorPanel error={error} />
+      ) : (
+        <ConflictNotice
+          what={`The targets of ${path}`}
+          conflict={conflict}
+          hint={PROPOSED_AGAIN}
+          onReload={() => void reload()}
+        >
+          {targets !== null && conflict.current !== null && (
+            <FieldChanges before={targetFields(targets.data)} after={targetFields(conflict.current.data)} />
+          )}
+        </ConflictNotice>
+      )}
       {targets === null ? (
         <p>
           The credential has no targets yet:{' '}
@@ -167,7 +213,7 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
       ) : (
         <>
           <p>Saving ends the use leases of this credential; agents take new ones.</p>
-          <ApplyButton isPending={isPending} onClick={() => mutate(targets)} />
+          <ApplyButton isPending={isPending || conflict !== null} onClick={() => mutate(targets)} />
         </>
       )}
     </section>

@@ -9,6 +9,7 @@ import { approvalTexts, limitTexts } from '../../../../src/core/policy-compariso
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
+import { isConflict } from '../../components/edit-conflict.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
@@ -19,9 +20,10 @@ import { Facts, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
-import { forgetDecisions, PolicyEditor } from './policy-editor.tsx';
+import { PolicyEditor } from './policy-editor.tsx';
 import { MAX_FILTERED, usePolicyRows } from './policy-rows.ts';
 import { durationText, sentenceOf } from './policy-sentence.ts';
+import { forgetDecisions } from './save-policy.ts';
 
 const COLUMNS: readonly TableColumn<PolicyText>[] = [
   { title: 'Name', width: 'minmax(9rem, 1fr)', cell: ({ name }) => name },
@@ -87,7 +89,7 @@ export function PoliciesView() {
       </div>
       {isCreating && (
         <PolicyEditor
-          before={null}
+          policy={null}
           onClose={() => setCreating(false)}
           onSaved={(name) => {
             setCreating(false);
@@ -128,11 +130,18 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
   const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['policy', name],
-    queryFn: ({ signal }) => client.policies.read(name, { signal }),
+    queryFn: ({ signal }) => client.policies.readTagged(name, { signal }),
   });
-  const policy: PolicyDraft | null = data === undefined ? null : toPolicy(data);
+  const text = data?.data;
+  const policy: PolicyDraft | null = text === undefined ? null : toPolicy(text);
   const remove = async (): Promise<void> => {
-    await client.policies.delete(name);
+    try {
+      await client.policies.delete(name, data === undefined ? {} : { ifMatch: data.tag });
+    } catch (failure) {
+      // The dialog then says what the present policy grants.
+      if (isConflict(failure)) await refetch();
+      throw failure;
+    }
     announce(`The policy ${name} is deleted.`);
     onClose();
     await forgetDecisions();
@@ -141,18 +150,18 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
     <SidePanel title={name} onClose={onClose}>
       {isPending && <Loading what="the policy" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && policy !== null && (
+      {data !== undefined && text !== undefined && policy !== null && (
         <>
           <p>{sentenceOf(policy)}</p>
           <Facts
             rows={[
-              ['Principal', data.principal],
-              ['Actions', data.actions.join(', ')],
-              ['Resources', <List key="resources" texts={data.resources} />],
-              ['Longest lease', durationText(data.max_ttl)],
+              ['Principal', text.principal],
+              ['Actions', text.actions.join(', ')],
+              ['Resources', <List key="resources" texts={text.resources} />],
+              ['Longest lease', durationText(text.max_ttl)],
               ['Limits', limitTexts(policy).join(', ') || null],
               ['Approval', approvalTexts(policy).join(', ') || null],
-              ['Created', <Time key="created" at={data.created_at} />],
+              ['Created', <Time key="created" at={text.created_at} />],
             ]}
           />
           {isEditor ? (
@@ -168,7 +177,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
             <p className="hint">{NOT_AN_EDITOR}</p>
           )}
           {dialog === 'edit' && (
-            <PolicyEditor before={policy} onClose={() => setDialog(null)} onSaved={() => setDialog(null)} />
+            <PolicyEditor policy={data} onClose={() => setDialog(null)} onSaved={() => setDialog(null)} />
           )}
           <ConfirmDialog
             isOpen={dialog === 'delete'}

@@ -2,6 +2,7 @@
 import type { PolicyDraft } from '../../../../src/core/policy.ts';
 import { approvalTexts, compare, type FieldChange, limitTexts } from '../../../../src/core/policy-comparison.ts';
 import { Badge } from '../../components/badge.tsx';
+import { DiffLines } from '../../components/diff-lines.tsx';
 
 interface Props {
   /** Null for a new policy. */
@@ -46,35 +47,18 @@ export function PolicyDiff({ before, after }: Props) {
       </thead>
       <tbody>
         {changes.map(({ field, from, to, widens: isWider }) => {
-          const [old, now] = [toTexts(from), toTexts(to)];
           return (
             <tr key={field}>
               <th scope="row">
                 {LABELS[field] ?? field} {isWider && <Badge text="wider" tone="warning" />}
               </th>
               <td>
-                <Lines old={old} now={now} />
+                <DiffLines from={toTexts(from)} to={toTexts(to)} />
               </td>
             </tr>
           );
         })}
       </tbody>
     </table>
-  );
-}
-
-/** What is removed, and then what is there afterwards. */
-function Lines({ old, now }: { readonly old: readonly string[]; readonly now: readonly string[] }) {
-  const removed = old.filter((text) => !now.includes(text));
-  return (
-    <>
-      {removed.map((text) => (
-        <del key={text}>{`− ${text}`}</del>
-      ))}
-      {now.map((text) => {
-        if (!old.includes(text)) return <ins key={text}>{`+ ${text}`}</ins>;
-        return <span key={text} className="same">{`  ${text}`}</span>;
-      })}
-    </>
   );
 }

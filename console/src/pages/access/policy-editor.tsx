@@ -1,21 +1,23 @@
 /** Writes a policy: each field is checked while it is typed, and the difference is shown before it is saved. */
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import { toReplacement } from '../../../../src/client/policy-drafts.ts';
+import type { Tagged } from '../../../../src/client/leasehold.ts';
+import { toPolicy } from '../../../../src/client/policy-drafts.ts';
+import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../../../../src/core/approval-rule.ts';
-import { ACTIONS, type PolicyDraft } from '../../../../src/core/policy.ts';
+import { ACTIONS } from '../../../../src/core/policy.ts';
 import { LIMIT_FIELDS } from '../../../../src/core/policy-limits.ts';
+import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { client } from '../../session/console-client.ts';
-import { queries } from '../../session/queries.ts';
 import { PolicyDiff } from './policy-diff.tsx';
-import { check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
+import { check, type FormFields, type FormPart, mergeFields, NEW_POLICY, toFields } from './policy-form.ts';
 import { sentenceOf } from './policy-sentence.ts';
+import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
 import { useTouched } from './use-touched.ts';
 
 interface Props {
   /** Null for a new policy. */
-  readonly before: PolicyDraft | null;
+  readonly policy: Tagged<PolicyText> | null;
   readonly onSaved: (name: string) => void;
   readonly onClose: () => void;
 }
@@ -26,23 +28,14 @@ const LIMIT_LABELS = {
   concurrent: 'Uses at the same time',
 } as const;
 
-/** Writes the draft, and forgets every decision that was read. @throws LeaseholdError */
-export async function savePolicy(before: PolicyDraft | null, after: PolicyDraft): Promise<void> {
-  if (before === null) await client.policies.create({ name: after.name, ...toReplacement(after) });
-  else await client.policies.put(after.name, toReplacement(after));
-  await forgetDecisions();
-}
-
-export async function forgetDecisions(): Promise<void> {
-  await queries.invalidateQueries({
-    predicate: ({ queryKey }) => ['policies', 'policy', 'matrix', 'simulation'].includes(String(queryKey[0])),
-  });
-}
-
-export function PolicyEditor({ before, onSaved, onClose }: Props) {
+export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  // WHY not the property: the page may read a newer state, which the operator has not seen.
+  const [base, setBase] = useState(policy);
+  const before = base === null ? null : toPolicy(base.data);
   const [fields, setFields] = useState(() => (before === null ? NEW_POLICY : toFields(before)));
+  const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -62,14 +55,35 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
     setSaving(true);
     setError(null);
     try {
-      await savePolicy(before, draft);
+      await savePolicy(base, draft);
       announce(`The policy ${draft.name} is saved.`);
       onSaved(draft.name);
     } catch (failure) {
-      setError(failure);
+      const found = await findPolicyConflict(failure, draft.name).catch(() => null);
+      setConflict(found);
+      if (found === null) setError(failure);
     } finally {
       setSaving(false);
     }
+  };
+  const reload = (): void => {
+    setConflict(null);
+    if (conflict?.current == null) {
+      void forgetDecisions();
+      onClose();
+      return;
+    }
+    setBase(conflict.current);
+    setFields(toFields(toPolicy(conflict.current.data)));
+  };
+  /** Shows the result, which the operator then saves on top of the present state. */
+  const merge = (): void => {
+    if (conflict === null) return;
+    const { current } = conflict;
+    setConflict(null);
+    setBase(current);
+    if (current !== null && before !== null)
+      setFields(mergeFields(toFields(before), fields, toFields(toPolicy(current.data))));
   };
   const text = (name: keyof FormFields, label: string, part: FormPart, isDisabled = false): ReactNode => (
     <Field label={label} problem={part === 'limits' || part === 'approval' ? undefined : problems[part]}>
@@ -171,11 +185,28 @@ export function PolicyEditor({ before, onSaved, onClose }: Props) {
           )}
         </section>
         {error !== null && <ErrorPanel error={error} />}
+        {conflict !== null && (
+          <ConflictNotice
+            what={`The policy ${fields.name}`}
+            conflict={conflict}
+            hint={
+              conflict.current === null
+                ? 'Reload closes this form. Apply on top keeps it as a new policy, which you then create.'
+                : 'Reload discards your changes. Apply on top adds them to that change, and shows the result before you save it.'
+            }
+            onReload={reload}
+            onMerge={merge}
+          >
+            {before !== null && conflict.current !== null && (
+              <PolicyDiff before={before} after={toPolicy(conflict.current.data)} />
+            )}
+          </ConflictNotice>
+        )}
         <div className="buttons">
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" className="primary" disabled={isSaving}>
+          <button type="submit" className="primary" disabled={isSaving || conflict !== null}>
             {before === null ? 'Create the policy' : 'Save the policy'}
           </button>
         </div>

@@ -9,6 +9,7 @@ import { parsePolicyName } from '../../../../src/core/names.ts';
 import { parsePattern } from '../../../../src/core/pattern.ts';
 import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../../../src/core/policy.ts';
 import { LIMIT_FIELDS, type LimitFields, parseLimits, toLimitFields } from '../../../../src/core/policy-limits.ts';
+import { mergeEdit } from '../../components/merge-edit.ts';
 
 export interface FormFields {
   readonly name: string;
@@ -75,6 +76,20 @@ export function toFields({ limits, approval, maxTtlSeconds, ...draft }: PolicyDr
   };
 }
 
+/** My changes on top of somebody else's. */
+export function mergeFields(base: FormFields, mine: FormFields, theirs: FormFields): FormFields {
+  const toListed = (fields: FormFields) => ({ ...fields, resources: linesOf(fields.resources) });
+  const { resources, ...merged } = mergeEdit(toListed(base), toListed(mine), toListed(theirs));
+  return { ...merged, resources: resources.join('\n') };
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
 /** NaN for anything but digits, which the parser rejects by the name of the field. */
 const toNumber = (text: string): number => (/^\d+$/.test(text.trim()) ? Number(text) : Number.NaN);
 
@@ -90,10 +105,7 @@ function approvalOf({ approval_for, each, scope, quorum, timeout }: FormFields):
 }
 
 export function check(fields: FormFields): Checked {
-  const resources = fields.resources
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  const resources = linesOf(fields.resources);
   const [limits, approval] = [limitsOf(fields), approvalOf(fields)];
   const found: Readonly<Record<Exclude<FormPart, 'policy'>, string | null | undefined>> = {
     name: ruleBroken(() => parsePolicyName(fields.name)),

@@ -13,6 +13,7 @@ import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
+import { serverNow } from '../../session/server-clock.ts';
 import { useRole } from '../../session/use-session.ts';
 import { ApprovalCard } from './approval-card.tsx';
 import { ExactRequest, showInvisible } from './exact-request.tsx';
@@ -84,7 +85,7 @@ function Answered({ approval }: { readonly approval: Approval }) {
         ]}
       />
       {request !== null && <ExactRequest request={request} />}
-      {isLiveGrant(approval, Date.now()) && <EndGrant approval={approval} />}
+      {isLiveGrant(approval, serverNow()) && <EndGrant approval={approval} />}
     </section>
   );
 }

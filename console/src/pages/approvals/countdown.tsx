@@ -1,5 +1,6 @@
-/** The time that is left, counted down by the second. Screen readers get it when they read it, not each second. */
+/** The time that is left by the server's clock, counted down by the second. Screen readers get it when they read it, not each second. */
 import { useEffect, useState } from 'react';
+import { serverNow } from '../../session/server-clock.ts';
 
 const TICK_MS = 1000;
 
@@ -11,9 +12,9 @@ function toWords(leftMs: number): string {
 }
 
 export function Countdown({ to }: { readonly to: string }) {
-  const [leftMs, setLeftMs] = useState(() => Date.parse(to) - Date.now());
+  const [leftMs, setLeftMs] = useState(() => Date.parse(to) - serverNow());
   useEffect(() => {
-    const tick = (): void => setLeftMs(Date.parse(to) - Date.now());
+    const tick = (): void => setLeftMs(Date.parse(to) - serverNow());
     tick();
     const timer = setInterval(tick, TICK_MS);
     return () => clearInterval(timer);

@@ -12,6 +12,7 @@ import { Loading } from '../../components/loading.tsx';
 import { usePagedRows } from '../../components/paged-rows.ts';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
+import { serverNow } from '../../session/server-clock.ts';
 import { EndGrant } from './approval-details.tsx';
 import { showInvisible } from './exact-request.tsx';
 import { isLiveGrant, NO_APPROVER, nameOf, OUTCOMES, titleOf } from './outcomes.ts';
@@ -87,7 +88,7 @@ export function Grants() {
   });
   if (error !== null && data === undefined) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (isPending) return <Loading what="the grants" />;
-  const live = data.data.filter((approval) => isLiveGrant(approval, Date.now()));
+  const live = data.data.filter((approval) => isLiveGrant(approval, serverNow()));
   if (live.length === 0) {
     return (
       <EmptyState title="No approval still allows anything">

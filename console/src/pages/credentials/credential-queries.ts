@@ -4,6 +4,7 @@
  */
 import type { Query } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
+import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
@@ -32,9 +33,9 @@ export async function forgetDeleted(path: string): Promise<void> {
 }
 
 /** Null if it has none. */
-export async function readTargets(path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
+export async function readTargets(path: string, signal: AbortSignal): Promise<Tagged<CredentialTargets> | null> {
   try {
-    return await client.targets.read(path, { signal });
+    return await client.targets.readTagged(path, { signal });
   } catch (error) {
     if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
     throw error;

@@ -22,6 +22,7 @@ export function Reveal({ path, isEditor }: Props) {
   const hiding = useRef<HTMLButtonElement>(null);
   const asking = useRef<AbortController | null>(null);
   const [isAsking, setAsking] = useState(false);
+  /** The end as `performance.now()` will show it. */
   const [endsAt, setEndsAt] = useState<number | null>(null);
   const [left, setLeft] = useState(SHOWN_SECONDS);
   const isShown = endsAt !== null;
@@ -44,7 +45,7 @@ export function Reveal({ path, isEditor }: Props) {
   useEffect(() => {
     if (endsAt === null) return;
     const tick = (): void => {
-      const seconds = Math.ceil((endsAt - Date.now()) / 1000);
+      const seconds = Math.ceil((endsAt - performance.now()) / 1000);
       setLeft(Math.max(0, seconds));
       if (seconds <= 0) hide();
     };
@@ -62,7 +63,7 @@ export function Reveal({ path, isEditor }: Props) {
     const element = output.current;
     if (element === null) return;
     element.textContent = value.reveal();
-    setEndsAt(Date.now() + SHOWN_SECONDS * 1000);
+    setEndsAt(performance.now() + SHOWN_SECONDS * 1000);
     // The retrieval changed the exposure and the number of reads.
     void forgetCredentials();
     announce(`The value is shown for ${SHOWN_SECONDS} seconds.`);

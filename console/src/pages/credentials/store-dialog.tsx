@@ -1,6 +1,6 @@
 /**
- * Stores a value from a password field or a file: a new credential, or a new version of an existing one. INVARIANT: the
- * value is read from the field or the file when it is sent, is never shown, and is in no state of a component.
+ * Stores a value from a field or a file: a new credential, or a new version of an existing one. INVARIANT: the value is
+ * read from the field or the file when it is sent, is masked unless its writer shows it, and is in no state.
  */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
@@ -9,6 +9,7 @@ import { ruleBroken } from '../../../../src/core/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
+import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
 import { client } from '../../session/console-client.ts';
 import { forgetCredentials } from './credential-queries.ts';
 import { useServices } from './use-catalogue.ts';
@@ -40,7 +41,7 @@ async function readFile(file: File): Promise<string> {
 
 export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const value = useRef<HTMLInputElement>(null);
+  const value = useRef<SecretInput>(null);
   const file = useRef<HTMLInputElement>(null);
   const [titleId, problemId] = [useId(), useId()];
   const [path, setPath] = useState(fixed ?? '');
@@ -71,21 +72,21 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
       const chosen = file.current?.files?.[0];
       const fields = { path, ...(type === '' ? {} : { type }), ...(description === '' ? {} : { description }) };
       const { version } = await client.credentials.store(
-        { ...fields, value: chosen === undefined ? (value.current?.value ?? '') : await readFile(chosen) },
+        { ...fields, value: chosen === undefined ? (value.current?.read() ?? '') : await readFile(chosen) },
         { onlyIfNew: !exists },
       );
       announce(`Stored version ${version} of ${path}.`);
       if (service !== '' && !exists) {
         // A second attempt would store the value again.
         setStored(true);
-        await client.targets.put(path, { service });
+        await client.targets.put(path, { service }, { onlyIfNew: true });
       }
       await forgetCredentials();
       onStored(path);
     } catch (failure) {
       setError(failure);
     } finally {
-      if (value.current !== null) value.current.value = '';
+      value.current?.clear();
       setStoring(false);
     }
   };
@@ -144,7 +145,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
             <legend>The value is</legend>
             <label className="toggle">
               <input type="radio" name="source" checked={source === 'typed'} onChange={() => setSource('typed')} />{' '}
-              typed
+              typed or pasted
             </label>
             <label className="toggle">
               <input type="radio" name="source" checked={source === 'file'} onChange={() => setSource('file')} /> the
@@ -153,10 +154,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
           </fieldset>
           <div className="wide-field">
             {source === 'typed' ? (
-              <label className="field">
-                <span>Value (never shown)</span>
-                <input ref={value} type="password" required autoComplete="new-password" spellCheck={false} />
-              </label>
+              <SecretField ref={value} label="Value" />
             ) : (
               <label className="field">
                 <span>File, stored as it is, with its last line break</span>

@@ -1,12 +1,16 @@
 /** Sets where a credential may be used: by a service of the catalogue, or by own origins. */
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { type Conflict, ConflictNotice, FieldChanges } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { forgetCredentials } from './credential-queries.ts';
+import { findTargetsConflict, targetFields } from './targets-conflict.ts';
 import {
   checkTargets,
+  mergeTexts,
   NEW_TARGETS,
   newTarget,
   PLACEMENT_KINDS,
@@ -20,14 +24,21 @@ const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
 
 interface Props {
   readonly path: string;
-  readonly before: CredentialTargets | null;
+  /** Null if the credential has none. */
+  readonly targets: Tagged<CredentialTargets> | null;
   readonly onClose: () => void;
 }
 
-export function TargetsDialog({ path, before, onClose }: Props) {
+const textOf = (targets: CredentialTargets | undefined): TargetsText =>
+  targets === undefined ? NEW_TARGETS : toText(targets, targets.service ?? '');
+
+export function TargetsDialog({ path, targets, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const [text, setText] = useState(() => (before === null ? NEW_TARGETS : toText(before, before.service ?? '')));
+  // WHY not the property: the page may read a newer state, which the operator has not seen.
+  const [base, setBase] = useState(targets);
+  const [text, setText] = useState(() => textOf(targets?.data));
+  const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -45,15 +56,35 @@ export function TargetsDialog({ path, before, onClose }: Props) {
     setSaving(true);
     setError(null);
     try {
-      await client.targets.put(path, body);
+      await client.targets.put(path, body, base === null ? { onlyIfNew: true } : { ifMatch: base.tag });
       announce(`The targets of ${path} are saved.`);
       await forgetCredentials();
       onClose();
     } catch (failure) {
-      setError(failure);
+      const found = await findTargetsConflict(failure, path).catch(() => null);
+      setConflict(found);
+      if (found === null) setError(failure);
     } finally {
       setSaving(false);
     }
+  };
+  const reload = (): void => {
+    setConflict(null);
+    if (conflict?.current == null) {
+      void forgetCredentials();
+      onClose();
+      return;
+    }
+    setBase(conflict.current);
+    setText(textOf(conflict.current.data));
+  };
+  /** Shows the result, which the operator then saves on top of the present state. */
+  const merge = (): void => {
+    if (conflict === null) return;
+    const { current } = conflict;
+    setConflict(null);
+    setBase(current);
+    if (current !== null) setText(mergeTexts(textOf(base?.data), text, textOf(current.data)));
   };
   return (
     <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
@@ -108,11 +139,31 @@ export function TargetsDialog({ path, before, onClose }: Props) {
         )}
         <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
         {error !== null && <ErrorPanel error={error} />}
+        {conflict !== null && (
+          <ConflictNotice
+            what={base === null ? 'A credential without targets' : `The targets of ${path}`}
+            conflict={conflict}
+            hint={
+              conflict.current === null
+                ? 'Reload closes this form. Apply on top keeps it, and saving it then sets the targets again.'
+                : 'Reload discards your changes. Apply on top adds them to that change, and shows the result before you save it.'
+            }
+            onReload={reload}
+            onMerge={merge}
+          >
+            {conflict.current !== null && (
+              <FieldChanges
+                before={base === null ? {} : targetFields(base.data)}
+                after={targetFields(conflict.current.data)}
+              />
+            )}
+          </ConflictNotice>
+        )}
         <div className="buttons">
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" className="primary" disabled={body === null || isSaving}>
+          <button type="submit" className="primary" disabled={body === null || isSaving || conflict !== null}>
             Save the targets
           </button>
         </div>

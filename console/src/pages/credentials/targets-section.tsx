@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { isConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
@@ -23,8 +24,14 @@ export function TargetsSection({ path, isEditor }: { readonly path: string; read
     queryKey: ['targets', path],
     queryFn: ({ signal }) => readTargets(path, signal),
   });
+  const targets = data?.data;
   const remove = async (): Promise<void> => {
-    await client.targets.delete(path);
+    try {
+      await client.targets.delete(path, data == null ? {} : { ifMatch: data.tag });
+    } catch (failure) {
+      if (isConflict(failure)) await refetch();
+      throw failure;
+    }
     announce(`The targets of ${path} are deleted.`);
     await forgetCredentials();
   };
@@ -34,16 +41,16 @@ export function TargetsSection({ path, isEditor }: { readonly path: string; read
       {isPending && <Loading what="the targets" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
       {data === null && <p>The credential has no targets, so it can be retrieved and not used.</p>}
-      {data != null && (
+      {targets !== undefined && (
         <>
           <Facts
             rows={[
-              ['service', data.service],
-              ['placement', placementText(data.placement)],
+              ['service', targets.service],
+              ['placement', placementText(targets.placement)],
             ]}
           />
           <ul>
-            {data.targets.map((target) => (
+            {targets.targets.map((target) => (
               <li key={JSON.stringify(target)}>
                 <code>{target.origin}</code> {target.paths.join(' ')} ({target.methods.join(', ')})
               </li>
@@ -63,7 +70,7 @@ export function TargetsSection({ path, isEditor }: { readonly path: string; read
           )}
         </div>
       )}
-      {dialog === 'edit' && <TargetsDialog path={path} before={data ?? null} onClose={() => setDialog(null)} />}
+      {dialog === 'edit' && <TargetsDialog path={path} targets={data ?? null} onClose={() => setDialog(null)} />}
       <ConfirmDialog
         isOpen={dialog === 'delete'}
         title="Delete the targets?"

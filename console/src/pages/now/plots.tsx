@@ -7,6 +7,7 @@ import { countText } from '../../components/count-text.ts';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { client } from '../../session/console-client.ts';
+import { serverNow } from '../../session/server-clock.ts';
 import { intervalOf } from './live-interval.ts';
 import { Section } from './section.tsx';
 
@@ -56,13 +57,10 @@ function CountsPlot({ counts: { buckets }, range }: { readonly counts: AuditCoun
   );
 }
 
-/**
- * Every minute of the last hour, in seconds. The clock of the browser may differ from that of the service: the minutes
- * that have a sample are always among them.
- */
+/** Every minute of the last hour, in seconds. The minutes that have a sample are always among them. */
 function lastHour(sampled: readonly number[]): number[] {
   const [oldest, newest] = [Math.min(...sampled), Math.max(...sampled)];
-  const now = Math.floor(Date.now() / 60_000) * 60;
+  const now = Math.floor(serverNow() / 60_000) * 60;
   const end = Math.max(newest, Math.min(now, oldest + (MINUTES - 1) * 60));
   return Array.from({ length: MINUTES }, (_, index) => end - (MINUTES - 1 - index) * 60);
 }
@@ -98,9 +96,8 @@ export function Plots() {
   const counts = useQuery({
     queryKey: ['now-counts', range],
     queryFn: ({ signal }) => {
-      // Both ends are given: the clock of the browser may differ from that of the service.
       const stepMs = stepSeconds * 1000;
-      const end = (Math.floor(Date.now() / stepMs) + 1) * stepMs;
+      const end = (Math.floor(serverNow() / stepMs) + 1) * stepMs;
       const since = new Date(end - steps * stepMs).toISOString();
       const until = new Date(end - 1).toISOString();
       return client.audit.counts({ since, until, step: stepSeconds }, { signal });

@@ -2,9 +2,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
+import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { Copyable } from '../../components/copyable.tsx';
+import { isConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -14,7 +16,7 @@ import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { Passkeys } from './passkey-list.tsx';
-import { RoleFields, rolesOf } from './role-fields.tsx';
+import { RolesDialog } from './roles-dialog.tsx';
 
 interface Props {
   readonly name: string;
@@ -38,11 +40,13 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
   const isAdmin = useRole('admin');
   const queries = useQueryClient();
   const { data, error, isPending, refetch } = useQuery({
-    queryKey: ['operators', 'one', name],
-    queryFn: ({ signal }) => client.operators.read(name, { signal }),
+    queryKey: ['operators', 'tagged', name],
+    queryFn: ({ signal }) => client.operators.readTagged(name, { signal }),
   });
-  const isLastAdmin = useIsLastAdmin(data);
-  const [dialog, setDialog] = useState<'roles' | 'key' | 'remove' | null>(null);
+  const operator = data?.data;
+  const isLastAdmin = useIsLastAdmin(operator);
+  const [dialog, setDialog] = useState<'key' | 'remove' | null>(null);
+  const [edited, setEdited] = useState<Tagged<Operator> | null>(null);
   const [inviteError, setInviteError] = useState<unknown>(null);
   const close = (): void => setDialog(null);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ['operators'] });
@@ -55,11 +59,11 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
       {isPending && <Loading what="the operator" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
       {inviteError !== null && <ErrorPanel error={inviteError} />}
-      {data !== undefined && (
+      {data !== undefined && operator !== undefined && (
         <>
-          <OperatorFacts operator={data} />
+          <OperatorFacts operator={operator} />
           <div className="page-actions">
-            <button type="button" disabled={!isAdmin} onClick={() => setDialog('roles')}>
+            <button type="button" disabled={!isAdmin} onClick={() => setEdited(data)}>
               Change roles
             </button>
             <button type="button" disabled={!isAdmin} onClick={invite}>
@@ -83,11 +87,11 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
               to another operator first.
             </p>
           )}
-          <Passkeys operator={data} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
+          <Passkeys operator={operator} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
           <Link href={`/log?agent=${encodeURIComponent(`operator:${name}`)}`}>Show what it did in the log</Link>
-          <RolesDialog operator={data} isOpen={dialog === 'roles'} onDone={refresh} onClose={close} />
+          <RolesDialog operator={edited} onDone={refresh} onClose={() => setEdited(null)} />
           <KeyDialog name={name} isOpen={dialog === 'key'} onDone={refresh} onClose={close} />
-          <RemoveDialog name={name} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
+          <RemoveDialog name={name} tag={data.tag} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
         </>
       )}
     </SidePanel>
@@ -118,26 +122,6 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-function RolesDialog({
-  operator: { name, roles, description },
-  isOpen,
-  onDone,
-  onClose,
-}: DialogProps & { readonly operator: Operator }) {
-  const change = async (values: FormData): Promise<void> => {
-    await client.operators.replace(name, { roles: rolesOf(values), description: textOf(values, 'description') });
-    announce(`The roles of ${name} are changed.`);
-    await onDone();
-  };
-  return (
-    <FormDialog isOpen={isOpen} title={`Roles of “${name}”`} verb="Change" onSubmit={change} onClose={onClose}>
-      <RoleFields chosen={roles} />
-      <TextField label="Description" name="description" defaultValue={description} />
-      <p className="hint">The change takes effect with the operator’s next request.</p>
-    </FormDialog>
-  );
-}
-
 function KeyDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly name: string }) {
   const rotate = async (values: FormData): Promise<void> => {
     await client.operators.rotate(name, { public_key: textOf(values, 'public_key') });
@@ -161,15 +145,27 @@ function KeyDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly n
   );
 }
 
-function RemoveDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly name: string }) {
+function RemoveDialog({
+  name,
+  tag,
+  isOpen,
+  onDone,
+  onClose,
+}: DialogProps & { readonly name: string; readonly tag: string }) {
   const queries = useQueryClient();
   const remove = async (): Promise<void> => {
-    await client.operators.remove(name);
+    try {
+      await client.operators.remove(name, { ifMatch: tag });
+    } catch (failure) {
+      if (isConflict(failure)) await queries.invalidateQueries({ queryKey: ['operators'] });
+      throw failure;
+    }
     announce(`The operator ${name} is removed.`);
     onDone();
     await queries.invalidateQueries({ queryKey: ['operators', 'list'] });
     await queries.invalidateQueries({ queryKey: ['operators', 'admins'] });
     queries.removeQueries({ queryKey: ['operators', 'one', name] });
+    queries.removeQueries({ queryKey: ['operators', 'tagged', name] });
   };
   return (
     <ConfirmDialog

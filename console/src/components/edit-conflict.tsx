@@ -1,0 +1,121 @@
+/**
+ * Shows an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved until the
+ * operator has seen the other change and chosen.
+ */
+import type { ReactNode } from 'react';
+import { LeaseholdError } from '../../../src/client/errors.ts';
+import type { Tagged } from '../../../src/client/leasehold.ts';
+import type { AuditEntry } from '../../../src/client/types.ts';
+import type { EventType } from '../../../src/core/audit.ts';
+import { client } from '../session/console-client.ts';
+import { DiffLines } from './diff-lines.tsx';
+import { Time } from './time.tsx';
+
+export interface Conflict<T> {
+  /** What is stored now; null if it was deleted. */
+  readonly current: Tagged<T> | null;
+  /** The entry of the last change; null if the audit log cannot be read. */
+  readonly change: Pick<AuditEntry, 'agent_name' | 'timestamp'> | null;
+}
+
+interface Subject<T> {
+  readonly read: () => Promise<Tagged<T>>;
+  /** The name of the resource in the entries of its changes. */
+  readonly resource: string;
+  readonly events: readonly EventType[];
+}
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
+
+/** Null for any failure but that of a change by somebody else. @throws LeaseholdError */
+export async function findConflict<T>(failure: unknown, subject: Subject<T>): Promise<Conflict<T> | null> {
+  if (!isConflict(failure)) return null;
+  const [current, change] = await Promise.all([readCurrent(subject.read), findChange(subject).catch(() => null)]);
+  return { current, change };
+}
+
+async function readCurrent<T>(read: () => Promise<Tagged<T>>): Promise<Tagged<T> | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+async function findChange({ resource, events }: Pick<Subject<never>, 'resource' | 'events'>) {
+  const pages = await Promise.all(
+    events.map((event_type) => client.audit.list({ resource, event_type, result: 'allowed', limit: 1 })),
+  );
+  const found = pages.flatMap(({ data }) => data);
+  return found.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1))[0] ?? null;
+}
+
+interface Props<T> {
+  /** Such as `The policy ci-reads`. */
+  readonly what: string;
+  readonly conflict: Conflict<T>;
+  /** The difference between what was edited and what is stored now. */
+  readonly children: ReactNode;
+  /** Explains the buttons. */
+  readonly hint: string;
+  readonly onReload: () => void;
+  /** Absent if the operator's change cannot be kept. */
+  readonly onMerge?: () => void;
+}
+
+export function ConflictNotice<T>({ what, conflict, children, hint, onReload, onMerge }: Props<T>) {
+  const { current, change } = conflict;
+  return (
+    <section className="notice warning conflict" role="alert" aria-label="Changed by somebody else">
+      <p>
+        <strong>
+          {what} was {current === null ? 'deleted' : 'changed'} since you opened it. Nothing was saved.
+        </strong>
+      </p>
+      {change !== null && (
+        <p>
+          {change.agent_name} {current === null ? 'deleted' : 'changed'} it at <Time at={change.timestamp} />.
+        </p>
+      )}
+      {current !== null && children}
+      <p>{hint}</p>
+      <div className="buttons">
+        <button type="button" onClick={onReload}>
+          Reload
+        </button>
+        {onMerge !== undefined && (
+          <button type="button" onClick={onMerge}>
+            Apply on top
+          </button>
+        )}
+      </div>
+    </section>
+  );
+}
+
+export type ListedFields = Readonly<Record<string, readonly string[]>>;
+
+/** The fields that differ. */
+export function FieldChanges({ before, after }: { readonly before: ListedFields; readonly after: ListedFields }) {
+  const changed = Object.entries(after).filter(
+    ([name, texts]) => JSON.stringify(before[name]) !== JSON.stringify(texts),
+  );
+  if (changed.length === 0) return <p>Its fields are the same as before.</p>;
+  return (
+    <table className="diff">
+      <caption className="visually-hidden">Changed fields</caption>
+      <tbody>
+        {changed.map(([name, texts]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>
+              <DiffLines from={before[name] ?? []} to={texts} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
