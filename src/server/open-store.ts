@@ -34,6 +34,8 @@ export interface OpenedStore extends OpenedKeys {
   readonly checkpointFiles: readonly CheckpointFile[];
   /** A loss for which `store` is a copy of the database; null if it is the database. */
   readonly lossAtRest: Loss | null;
+  /** Hosts of a shared database that did not respond, and may have entries that the store lacks. */
+  readonly unanswered: readonly string[];
 }
 
 /** The last millisecond with a four-digit year. */
@@ -103,7 +105,7 @@ async function openEmbedded(
   const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest };
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest, unanswered: [] };
 }
 
 async function openShared(
@@ -135,7 +137,9 @@ async function openShared(
   if ('slots' in opened) return opened;
   const anchor = openAnchor(dataDir, opened.keys, resources);
   const checkpointFiles = filesOfCheckpoints(configuration);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null };
+  const { unanswered } = store;
+  if (unanswered.length > 0) warn(`${unanswered.join(', ')}: no response, so the log there was not compared.`);
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null, unanswered };
 }
 
 /** Runs before anything is created. @throws StartupError if the clocks differ too much */

@@ -35,7 +35,6 @@ interface SqliteOptions {
 
 export class SqliteStore extends SqlStore {
   readonly isMultiWriter = false;
-  readonly logLocation: LogLocation;
   readonly measures: StoreMeasures;
   protected override readonly dialect: Dialect;
   readonly #file: string;
@@ -54,7 +53,6 @@ export class SqliteStore extends SqlStore {
   /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     super();
-    this.logLocation = { kind: 'sqlite', file };
     this.#file = file;
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
@@ -84,6 +82,14 @@ export class SqliteStore extends SqlStore {
       pendingPages: () => this.#checkpointer.pendingPages,
       walBytes: () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     };
+  }
+
+  see(): void {
+    // No other process writes to the file.
+  }
+
+  async locateLog(): Promise<LogLocation> {
+    return { kind: 'sqlite', file: this.#file };
   }
 
   initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys?: InitialKeys) {
