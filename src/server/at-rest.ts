@@ -1,11 +1,14 @@
 /** Reads an embedded database before it is opened. */
 import { statSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
+import { StoreError } from '../store/errors.ts';
+import { describeOpenError, isOfSystem, toStoreError } from '../store/sqlite/database.ts';
 import { SqliteLogFile } from '../store/sqlite/log-file.ts';
 
 /**
  * Changes nothing: opening would migrate the schema, and discard an unreadable part of the write-ahead log. Null if the
- * database cannot be read: opening it reports the error.
+ * file is damaged or has another schema: opening it reports that. @throws StoreError for a failure of the system, such
+ * as a full disk
  */
 export async function readAtRest<T>(
   file: string,
@@ -14,10 +17,11 @@ export async function readAtRest<T>(
 ): Promise<T | null> {
   let log: SqliteLogFile | null = null;
   try {
-    log = new SqliteLogFile(file, isImmutable);
+    log = isImmutable ? new SqliteLogFile(file, true) : SqliteLogFile.openAtRest(file);
     return await read(log);
   } catch (error) {
-    if (error instanceof StartupError) throw error;
+    const failure = describeOpenError(file, toStoreError(error));
+    if (error instanceof StartupError || (failure instanceof StoreError && isOfSystem(error))) throw failure;
     return null;
   } finally {
     log?.close();

@@ -8,7 +8,6 @@ import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../plat
 import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
 import type { Store } from '../store/sql-store.ts';
-import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { SlotSecrets } from '../vault/slot-secrets.ts';
@@ -101,7 +100,6 @@ async function openEmbedded(
   // WHY a copy: opening the database changes it, and may discard what could still be recovered.
   const file = lossAtRest === null ? databaseFile : temporaryPath(databaseFile);
   if (file !== databaseFile) copyDatabaseFiles(databaseFile, file, resources);
-  assertUnused(file);
   const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);

@@ -1,5 +1,7 @@
 /** Opens a SQLite file: settings, migrations, and translation of errors. */
+import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { globMatches } from '../../core/glob.ts';
 import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
@@ -10,10 +12,26 @@ export const BUSY_TIMEOUT_MS = 2000;
 
 // SOURCE: sqlite.org/rescode.html; primary codes are the low byte.
 const PRIMARY_CODE = 0xff;
+const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
+const SQLITE_IOERR_SHORT_READ = 522;
+
+/**
+ * The address of a database for every connection of this process. WHY the VFS `unix-excl`: with it the index of the
+ * write-ahead log is in the memory of the process, where all its threads share it. With the default one it is a mapped
+ * file (`-shm`), and a write to a new page of that file on a full disk ends the process with SIGBUS. No other process
+ * can open the database meanwhile. `isImmutable` reads without a lock and without the write-ahead log.
+ * SOURCE: sqlite.org/vfs.html, "Standard Unix VFSes".
+ */
+export function databaseLocation(file: string, isImmutable = false): URL {
+  const location = pathToFileURL(file);
+  location.searchParams.set('vfs', 'unix-excl');
+  if (isImmutable) location.searchParams.set('immutable', '1');
+  return location;
+}
 
 /** Whether a row has a number that JavaScript cannot represent, as only an altered one has. */
 export function isOutOfRange(error: unknown): boolean {
@@ -36,12 +54,26 @@ export function toStoreError(error: unknown): unknown {
   return new StoreError(isFatal ? 'fatal' : 'unavailable', `SQLite: ${error.message}`, { cause: error });
 }
 
+/** Whether the content of the file is wrong: not for a full disk, a missing right or another failure of the system. */
+export function isDamage(error: unknown): boolean {
+  if (isOutOfRange(error)) return true;
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return false;
+  const code = error.errcode & PRIMARY_CODE;
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB || error.errcode === SQLITE_IOERR_SHORT_READ;
+}
+
+/** Whether the system failed, and not the content of the file. */
+export function isOfSystem(error: unknown): boolean {
+  if (isDamage(error) || !(error instanceof Error) || !('errcode' in error)) return false;
+  return typeof error.errcode === 'number' && (error.errcode & PRIMARY_CODE) !== SQLITE_ERROR;
+}
+
 /**
  * Opens the file, creating it if missing, and migrates its schema.
  * @throws StoreError `unavailable` if it is not a Leasehold file, has a newer schema, or is locked by another process.
  */
 export function openDatabase(file: string): DatabaseSync {
-  const database = new DatabaseSync(file, {
+  const database = new DatabaseSync(databaseLocation(file), {
     timeout: BUSY_TIMEOUT_MS,
     defensive: true,
     enableDoubleQuotedStringLiterals: false,
@@ -58,6 +90,8 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     truncateWal(database, file);
+    // The index that an earlier version left after a crash.
+    rmSync(`${file}-shm`, { force: true });
     defineFunctions(database);
     return database;
   } catch (error) {
@@ -78,14 +112,19 @@ function defineFunctions(database: DatabaseSync): void {
  */
 function truncateWal(database: DatabaseSync, file: string): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
-  if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
+  if (busy !== 0) throw inUse(file);
 }
 
-/** Adds the file, and advice if known, to the message. */
+/** Adds the file to the message. */
 export function describeOpenError(file: string, failure: unknown): unknown {
   if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
-  const advice = failure.kind === 'fatal' ? ' It is damaged or no database: restore a backup.' : '';
-  return new StoreError(failure.kind, `${file}: ${failure.message}.${advice}`, { cause: failure.cause });
+  if (isBusy(failure)) return inUse(file, failure.cause);
+  return new StoreError(failure.kind, `${file}: ${failure.message}`, { cause: failure.cause });
+}
+
+/** A process holds a lock on a database that it has open, until it ends. */
+function inUse(file: string, cause?: unknown): StoreError {
+  return new StoreError('unavailable', `${file} is in use by another program; end that first`, { cause });
 }
 
 function pragma(database: DatabaseSync, name: string): number {

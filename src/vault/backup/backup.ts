@@ -17,6 +17,8 @@ import { endBackup, startBackup } from '../../core/operations/backup.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';
+import { copyInUse } from '../../store/backup-source.ts';
+import { storeErrorOf } from '../../store/errors.ts';
 import type { Vault } from '../vault.ts';
 import { sealAgentKeys } from './agent-keys.ts';
 import type { KeysOfAgents, ReaderReport, ReaderSetup } from './reader.ts';
@@ -131,12 +133,19 @@ async function* readChunks(
     // ORDER: before the snapshot, so that its keyset is this one or follows from it.
     const keys = vault.keys.fork();
     const agentKeysBefore = await vault.agentKeys.readAll();
+    if (log.kind === 'sqlite') {
+      await copyInUse(log.file, copy).catch((error: unknown) => {
+        const failure = storeErrorOf(error);
+        throw failure === null ? error : notTaken(failure.message);
+      });
+    }
     child.send({ log, copy, version: readVersion() } satisfies ReaderSetup);
     const taken = await next(reports);
     if (taken.kind !== 'snapshot') throw new Error('the reader of the backup reported no snapshot');
     if (taken.throughSeq < seenSeq) {
-      const message = `The backup could not be taken: the snapshot ends at entry ${taken.throughSeq}, before entry ${seenSeq}, which this node has seen.`;
-      throw new ApiError('UNAVAILABLE', message, RETRY_AFTER_S);
+      throw notTaken(
+        `the snapshot ends at entry ${taken.throughSeq}, before entry ${seenSeq}, which this node has seen`,
+      );
     }
     const agentKeysAfter = await vault.agentKeys.readAll();
     // WHY: the restore has only the data keys of the snapshot.
@@ -177,8 +186,12 @@ async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderRepor
   const [report] = result.done === true ? [] : result.value;
   if (report === undefined) throw cutShort();
   if (report.kind !== 'failure') return report;
-  // The administrator is the operator, whom a store's message is for.
-  throw new ApiError('UNAVAILABLE', `The backup could not be taken: ${report.reason}.`, RETRY_AFTER_S);
+  throw notTaken(report.reason);
+}
+
+/** The administrator is the operator, whom a store's message is for. */
+function notTaken(reason: string): ApiError {
+  return new ApiError('UNAVAILABLE', `The backup could not be taken: ${reason}.`, RETRY_AFTER_S);
 }
 
 function cutShort(): ApiError {
