@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { describeOpenError, isOfSystem, toStoreError } from '../store/sqlite/database.ts';
+import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
 import { SqliteLogFile } from '../store/sqlite/log-file.ts';
 
 /**
@@ -17,11 +18,12 @@ export async function readAtRest<T>(
 ): Promise<T | null> {
   let log: SqliteLogFile | null = null;
   try {
-    log = isImmutable ? new SqliteLogFile(file, true) : SqliteLogFile.openAtRest(file);
+    if (!isImmutable) assertDiskSpace(file);
+    log = new SqliteLogFile(file, isImmutable);
     return await read(log);
   } catch (error) {
-    const failure = describeOpenError(file, toStoreError(error));
-    if (error instanceof StartupError || (failure instanceof StoreError && isOfSystem(error))) throw failure;
+    if (error instanceof StartupError || error instanceof StoreError) throw error;
+    if (isOfSystem(error)) throw describeOpenError(file, toStoreError(error));
     return null;
   } finally {
     log?.close();

@@ -8,6 +8,8 @@ import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../plat
 import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
 import type { Store } from '../store/sql-store.ts';
+import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
+import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { SlotSecrets } from '../vault/slot-secrets.ts';
@@ -80,6 +82,7 @@ async function openEmbedded(
 ): Promise<OpenedStore | Locked> {
   const { dataDir } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
+  assertDiskSpace(databaseFile);
   const vaultExists = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
@@ -100,6 +103,7 @@ async function openEmbedded(
   // WHY a copy: opening the database changes it, and may discard what could still be recovered.
   const file = lossAtRest === null ? databaseFile : temporaryPath(databaseFile);
   if (file !== databaseFile) copyDatabaseFiles(databaseFile, file, resources);
+  assertUnused(file);
   const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);

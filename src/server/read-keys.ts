@@ -7,7 +7,6 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
-import { isBusy } from '../store/sqlite/database.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 import { hasWriteAheadLog, readAtRest } from './at-rest.ts';
 import type { Configuration } from './configuration.ts';
@@ -41,12 +40,8 @@ async function readStored({ dataDir, database }: Configuration): Promise<StoredK
   if (!existsSync(databaseFile)) return null;
   const lock = existsSync(lockFile) ? DatabaseLock.takeShared(lockFile) : null;
   try {
-    const read = (isImmutable: boolean) => readAtRest(databaseFile, (log) => log.readStoredKeys(), isImmutable);
-    return await read(lock !== null && !hasWriteAheadLog(databaseFile)).catch((error: unknown) => {
-      // A running service keeps others from opening its database. What is read beside it is authenticated by the keys.
-      if (isBusy(error)) return read(true);
-      throw error;
-    });
+    const isImmutable = lock !== null && !hasWriteAheadLog(databaseFile);
+    return await readAtRest(databaseFile, (log) => log.readStoredKeys(), isImmutable);
   } finally {
     lock?.release();
   }

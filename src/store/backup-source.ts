@@ -1,7 +1,7 @@
 /**
- * Opens one snapshot of a vault that is in use, for a process that writes a backup. It holds no lock on which a writer
- * waits: SQLite's own backup copies the pages of one read transaction into a private file, in the process that has the
- * database open, because no other can open it; PostgreSQL reads one transaction.
+ * Opens one snapshot of a vault that is in use, for a thread that writes a backup. It holds no lock on which a writer
+ * waits: SQLite's own backup copies the pages of one read transaction into a private file; PostgreSQL reads one
+ * transaction.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,7 +12,7 @@ import { readHead } from './audit-log.ts';
 import { StoreError } from './errors.ts';
 import { readMigrations } from './migrations.ts';
 import { PostgresSource } from './postgres/transfer.ts';
-import { BUSY_TIMEOUT_MS, databaseLocation, toStoreError } from './sqlite/database.ts';
+import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';
 import { SqliteSource } from './sqlite/transfer.ts';
 import type { LogLocation } from './store.ts';
 import { readMetadata, type TransferSource, type VaultMetadata } from './transfer.ts';
@@ -32,10 +32,15 @@ const PAGES_PER_STEP = 128;
 /** What must stay free on the disk of the service, which stops when it cannot write its log. */
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
-/** `copy` is one that `copyInUse` made, of an embedded database. @throws StoreError */
+/**
+ * `copy` does not exist; the caller deletes it, also after an error. Only the embedded store uses it.
+ * @throws StoreError
+ */
 export async function openBackupSource(location: LogLocation, copy: string): Promise<BackupSource> {
   const reader =
-    location.kind === 'sqlite' ? new SqliteSource(copy) : await PostgresSource.open(location.address, location.seen);
+    location.kind === 'sqlite'
+      ? await copyInUse(location.file, copy)
+      : await PostgresSource.open(location.address, location.seen);
   try {
     const { highestSeq } = await reader.run(readHead());
     const metadata = await reader.run(readMetadata(highestSeq));
@@ -50,22 +55,22 @@ export async function openBackupSource(location: LogLocation, copy: string): Pro
 }
 
 /**
- * Copies an embedded database that this process has open to a new file; the caller deletes it, also after an error.
  * WHY a read transaction around the backup: without it a commit of the service between two steps would start the
  * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the service
- * grows only while the pages are copied. @throws StoreError
+ * grows only while the pages are copied.
  */
-export async function copyInUse(file: string, copy: string): Promise<void> {
+async function copyInUse(file: string, copy: string): Promise<TransferSource> {
   assertSpace(file);
   writeNewFile(copy, '');
   try {
-    const database = new DatabaseSync(databaseLocation(file), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     try {
       database.exec('BEGIN; SELECT 1 FROM vault');
       await backup(database, copy, { rate: PAGES_PER_STEP });
     } finally {
       database.close();
     }
+    return new SqliteSource(copy);
   } catch (error) {
     throw toStoreError(error);
   }

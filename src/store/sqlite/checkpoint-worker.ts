@@ -2,12 +2,12 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreError } from '../errors.ts';
-import { databaseLocation, toStoreError } from './database.ts';
+import { toStoreError } from './database.ts';
 
 let checkpoint: StatementSync | null = null;
 
 function open(): StatementSync {
-  const database = new DatabaseSync(databaseLocation(String(workerData)), { timeout: 2000 });
+  const database = new DatabaseSync(String(workerData), { timeout: 2000 });
   database.exec('PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;');
   // PASSIVE neither waits for locks nor blocks readers and writers.
   return database.prepare('PRAGMA wal_checkpoint(PASSIVE)');

@@ -1,10 +1,9 @@
 /** Opens a SQLite file: settings, migrations, and translation of errors. */
-import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
 import { globMatches } from '../../core/glob.ts';
 import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
+import { assertDiskSpace, reserveWalIndex } from './disk-space.ts';
 
 /** Identifies a Leasehold file: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;
@@ -18,20 +17,6 @@ const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 const SQLITE_IOERR_SHORT_READ = 522;
-
-/**
- * The address of a database for every connection of this process. WHY the VFS `unix-excl`: with it the index of the
- * write-ahead log is in the memory of the process, where all its threads share it. With the default one it is a mapped
- * file (`-shm`), and a write to a new page of that file on a full disk ends the process with SIGBUS. No other process
- * can open the database meanwhile. `isImmutable` reads without a lock and without the write-ahead log.
- * SOURCE: sqlite.org/vfs.html, "Standard Unix VFSes".
- */
-export function databaseLocation(file: string, isImmutable = false): URL {
-  const location = pathToFileURL(file);
-  location.searchParams.set('vfs', 'unix-excl');
-  if (isImmutable) location.searchParams.set('immutable', '1');
-  return location;
-}
 
 /** Whether a row has a number that JavaScript cannot represent, as only an altered one has. */
 export function isOutOfRange(error: unknown): boolean {
@@ -73,7 +58,8 @@ export function isOfSystem(error: unknown): boolean {
  * @throws StoreError `unavailable` if it is not a Leasehold file, has a newer schema, or is locked by another process.
  */
 export function openDatabase(file: string): DatabaseSync {
-  const database = new DatabaseSync(databaseLocation(file), {
+  assertDiskSpace(file);
+  const database = new DatabaseSync(file, {
     timeout: BUSY_TIMEOUT_MS,
     defensive: true,
     enableDoubleQuotedStringLiterals: false,
@@ -90,8 +76,7 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     truncateWal(database, file);
-    // The index that an earlier version left after a crash.
-    rmSync(`${file}-shm`, { force: true });
+    reserveWalIndex(database, file);
     defineFunctions(database);
     return database;
   } catch (error) {
@@ -112,19 +97,13 @@ function defineFunctions(database: DatabaseSync): void {
  */
 function truncateWal(database: DatabaseSync, file: string): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
-  if (busy !== 0) throw inUse(file);
+  if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
 }
 
 /** Adds the file to the message. */
 export function describeOpenError(file: string, failure: unknown): unknown {
   if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
-  if (isBusy(failure)) return inUse(file, failure.cause);
   return new StoreError(failure.kind, `${file}: ${failure.message}`, { cause: failure.cause });
-}
-
-/** A process holds a lock on a database that it has open, until it ends. */
-function inUse(file: string, cause?: unknown): StoreError {
-  return new StoreError('unavailable', `${file} is in use by another program; end that first`, { cause });
 }
 
 function pragma(database: DatabaseSync, name: string): number {

@@ -2,8 +2,10 @@
  * A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the
  * process.
  */
+import { existsSync } from 'node:fs';
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
-import { describeOpenError, isBusy, toStoreError } from './database.ts';
+import { StoreError } from '../errors.ts';
+import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
 /** Commands hold the lock briefly to check it, which must not prevent a start. */
 const TAKE_TIMEOUT_MS = 250;
@@ -44,5 +46,26 @@ export class DatabaseLock {
 
   release(): void {
     this.#database.close();
+  }
+}
+
+/**
+ * Checks that no process has the database open, in case the lock file was removed: a process holds a shared lock on a
+ * database in WAL mode until it ends. Call before this process opens it.
+ * @throws StoreError `unavailable` if another process has it open
+ */
+export function assertUnused(file: string): void {
+  if (!existsSync(file)) return;
+  const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA fullfsync = ON;');
+    database.prepare('SELECT count(*) FROM sqlite_schema').get();
+  } catch (error) {
+    // Opening the database reports any other error.
+    if (isBusy(toStoreError(error))) {
+      throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
+    }
+  } finally {
+    database.close();
   }
 }

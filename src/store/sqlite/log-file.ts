@@ -3,6 +3,7 @@
  * closing the store checkpoints that log and drops what it cannot read.
  */
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { StoredKeys } from '../../core/keyset.ts';
 import { readHead, readMacs } from '../audit-log.ts';
@@ -11,11 +12,9 @@ import { readNewestState } from '../recorded-states.ts';
 import type { LogReader, Store } from '../sql-store.ts';
 import { type Procedure, sql } from '../statement.ts';
 import { readRootKeyCheck, readStoredKeys } from '../vault-metadata.ts';
-import { BUSY_TIMEOUT_MS, databaseLocation, isOutOfRange } from './database.ts';
+import { BUSY_TIMEOUT_MS, isOutOfRange } from './database.ts';
 import { ENTRIES_GATHERED, ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
-
-const ANY_READ = 'SELECT count(*) FROM sqlite_schema';
 
 type StoreReads = Pick<Store, 'isMultiWriter' | 'readHead' | 'readMacs' | 'readTreeNodes' | 'readNewestState'>;
 
@@ -30,10 +29,9 @@ export class SqliteLogFile implements LogReader, StoreReads {
    * @throws errors of SQLite, as every method
    */
   constructor(file: string, isImmutable = false) {
-    this.#database = new DatabaseSync(databaseLocation(file, isImmutable), {
-      readOnly: true,
-      timeout: BUSY_TIMEOUT_MS,
-    });
+    const location = pathToFileURL(file);
+    if (isImmutable) location.searchParams.set('immutable', '1');
+    this.#database = new DatabaseSync(location, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     this.#statements = new Statements(this.#database);
     // WHY a function: reading a column of a result row locks the connection, which doubles the cost.
     // Arguments of a function need no lock.
@@ -41,32 +39,6 @@ export class SqliteLogFile implements LogReader, StoreReads {
       this.#gathered.push(toEntry(row));
       return null;
     });
-  }
-
-  /**
-   * Opens the log of a database that this process has not opened. A read-only connection would map an index of the
-   * write-ahead log into memory, as another process does; one that may write takes the lock that prevents that.
-   * ORDER: that one is closed first, while the other holds its lock: the last connection that may write would
-   * checkpoint the log.
-   * @throws errors of SQLite
-   */
-  static openAtRest(file: string): SqliteLogFile {
-    const holder = new DatabaseSync(databaseLocation(file), { timeout: BUSY_TIMEOUT_MS });
-    let log: SqliteLogFile | null = null;
-    try {
-      const problems: unknown[] = [];
-      attempt(() => holder.prepare(ANY_READ).get(), problems);
-      log = new SqliteLogFile(file);
-      const opened = log.#database;
-      attempt(() => opened.prepare(ANY_READ).get(), problems);
-      if (problems.length > 0) throw problems[0];
-    } catch (error) {
-      holder.close();
-      log?.close();
-      throw error;
-    }
-    holder.close();
-    return log;
   }
 
   /** Of a schema from before key slots existed, only the check value. */
@@ -111,14 +83,5 @@ export class SqliteLogFile implements LogReader, StoreReads {
 
   async #run<T>(procedure: Procedure<T>): Promise<T> {
     return this.#statements.run(procedure);
-  }
-}
-
-/** Collects the error. WHY not thrown: both connections must be open before one is closed. */
-function attempt(work: () => unknown, problems: unknown[]): void {
-  try {
-    work();
-  } catch (error) {
-    problems.push(error);
   }
 }

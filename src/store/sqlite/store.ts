@@ -18,6 +18,7 @@ import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
+import { assertServingSpace } from './disk-space.ts';
 import { RowLoader } from './loader.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
@@ -124,6 +125,7 @@ export class SqliteStore extends SqlStore {
     try {
       await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
+      assertServingSpace(this.#file);
       const { found, countIds } = this.#loader.load(reads);
       return {
         found,

@@ -17,8 +17,6 @@ import { endBackup, startBackup } from '../../core/operations/backup.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';
-import { copyInUse } from '../../store/backup-source.ts';
-import { storeErrorOf } from '../../store/errors.ts';
 import type { Vault } from '../vault.ts';
 import { sealAgentKeys } from './agent-keys.ts';
 import type { KeysOfAgents, ReaderReport, ReaderSetup } from './reader.ts';
@@ -133,12 +131,6 @@ async function* readChunks(
     // ORDER: before the snapshot, so that its keyset is this one or follows from it.
     const keys = vault.keys.fork();
     const agentKeysBefore = await vault.agentKeys.readAll();
-    if (log.kind === 'sqlite') {
-      await copyInUse(log.file, copy).catch((error: unknown) => {
-        const failure = storeErrorOf(error);
-        throw failure === null ? error : notTaken(failure.message);
-      });
-    }
     child.send({ log, copy, version: readVersion() } satisfies ReaderSetup);
     const taken = await next(reports);
     if (taken.kind !== 'snapshot') throw new Error('the reader of the backup reported no snapshot');
