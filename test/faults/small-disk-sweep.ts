@@ -25,7 +25,7 @@ if (request.fileSystem === 'tmpfs') execFileSync('mount', ['-t', 'tmpfs', '-o', 
 else {
   const image = join(work, 'image');
   execFileSync('truncate', ['-s', '8M', image]);
-  execFileSync('mkfs.ext4', ['-q', '-F', image]);
+  execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', image]);
   execFileSync('mount', ['-o', 'loop', image, disk]);
 }
 
@@ -82,9 +82,11 @@ async function makeVault(dir: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<vo
 function fill(freeKib: number): void {
   writeFileSync(ballast, '');
   for (let blocks = 0; ; blocks++) {
+    // Delayed allocation shows in the free space only then.
+    execFileSync('sync', ['-f', disk]);
     const { bavail, bsize } = statfsSync(disk);
     const spare = bavail * bsize - freeKib * 1024;
-    if (spare <= 0 || blocks > 8) return;
+    if (spare <= 0 || blocks > 16) return;
     try {
       writeFileSync(ballast, Buffer.alloc(Math.min(spare, MIB)), { flag: 'a' });
     } catch {
