@@ -216,14 +216,20 @@ function runEntry(t: TestContext, data: 'none' | 'primary' | 'standby', peer: { 
     gosu: 'shift; exec "$@"',
     sleep: `echo waits >> ${log}; [ "$(wc -l < ${log})" -lt 3 ] || touch ${run}/start-as-primary`,
     psql: `case "$*" in *IDENTIFY_SYSTEM) echo '7|${peer.timeline}|0/0|' ;; *) echo '${peer.role}' ;; esac`,
-    pg_controldata: "echo \"Latest checkpoint's TimeLineID:       2\"",
+    pg_controldata: 'echo "Latest checkpoint\'s TimeLineID:       2"',
     pg_basebackup: `echo copies >> ${log}; mkdir ${pgdata}.new; touch ${pgdata}.new/PG_VERSION`,
     'docker-entrypoint.sh': `echo starts >> ${log}`,
   };
   for (const [name, text] of Object.entries(stubs)) {
     writeFileSync(path.join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
-  const env = { PATH: `${bin}:${process.env['PATH']}`, RUN_DIR: run, PGDATA: pgdata, PEER: 'other', FIRST_ROLE: 'primary' };
+  const env = {
+    PATH: `${bin}:${process.env['PATH']}`,
+    RUN_DIR: run,
+    PGDATA: pgdata,
+    PEER: 'other',
+    FIRST_ROLE: 'primary',
+  };
   spawnSync('sh', [path.join(DEPLOY, 'postgres/entry.sh'), 'postgres'], { env, stdio: 'ignore' });
   const kept = readdirSync(path.dirname(pgdata)).filter((name) => name.includes('former'));
   return [...readFileSync(log, 'utf8').trim().split('\n'), ...kept.map(() => 'keeps')].join(' ');

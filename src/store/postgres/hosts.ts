@@ -85,9 +85,10 @@ export class Hosts {
         if (this.#current === current) return this.#keep(connection);
         connection.close();
       } catch (error) {
-        if (!isLost(error)) throw error;
+        // Without another host, connections that still work are kept.
+        if (!isLost(error) || this.#address.hosts.length === 1) throw error;
         this.#leave(current);
-        if (!isFirst || this.#address.hosts.length === 1) throw error;
+        if (!isFirst) throw error;
       }
     }
   }
