@@ -10,7 +10,7 @@ import { Connection, READ_ONLY, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
 
-/** How long the other hosts may take after the first one that accepts writes: a hanging host must not delay failover. */
+/** For the other hosts, after the first one that accepts writes: a hanging host must not delay failover. */
 const GRACE_MS = 1000;
 const ANSWER_TIMEOUT_MS = 5000;
 /** A synchronous standby shows a commit shortly before its primary does. */

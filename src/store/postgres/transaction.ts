@@ -28,7 +28,7 @@ const PREPARE_TIMEOUT_MS = 15_000;
  */
 const WARNING_CLASS = /^01/;
 
-/** `seen` is the last entry that this process has seen. @throws LostEntryError, StoreError; then no transaction is open */
+/** `seen` is the last entry that this process has seen. @throws StoreError; then no transaction is open */
 export async function beginTransaction(
   connection: Connection,
   reads: readonly ReadSet[],
