@@ -82,6 +82,7 @@ const SCALED = [
   'test/cluster/checkpoint-races.test.ts',
   'test/cluster/review-regressions.test.ts',
   'test/cluster/revocation.test.ts',
+  'test/cluster/split-brain.test.ts',
   'test/e2e/crash.test.ts',
   'test/e2e/streams-crash.test.ts',
   'test/e2e/use-crash.test.ts',

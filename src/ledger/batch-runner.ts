@@ -12,7 +12,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/sql-store.ts';
 import type { ControlChanges, StoredChange, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import { applyRemoteChanges, assertNoRollback, refreshKeys } from './cluster-sync.ts';
+import { applyRemoteChanges, refreshKeys } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { DenialBudget } from './denial-budget.ts';
@@ -55,6 +55,7 @@ export class BatchRunner {
     this.#parts = parts;
     this.#measures = measures;
     this.#memory = parts.memory;
+    parts.store.see(parts.memory.lastSeenEntry);
     this.#epochs = new SingleFlight(() => parts.store.readEpoch());
   }
 
@@ -69,7 +70,7 @@ export class BatchRunner {
     this.#measures.batchSizes.observe(operations.length);
     const loaded = new LoadedRows();
     const reads = operations.map((operation) => readSetOf(this.#memory, operation, loaded, store.isMultiWriter));
-    const transaction = await store.begin(reads, this.#memory.lastSeenEntry?.seq);
+    const transaction = await store.begin(reads);
     let decided: DecidedBatch;
     let now: number;
     try {
@@ -105,8 +106,8 @@ export class BatchRunner {
   async #begin({ shared }: StoreTransaction): Promise<number> {
     const { store, keys, clock } = this.#parts;
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
-    assertNoRollback(this.#memory, shared);
     this.#parts.onDeregistered(await applyRemoteChanges(this.#memory, shared, store, keys));
+    store.see(this.#memory.lastSeenEntry);
     const notBefore = Math.max(shared.highWaterTime, this.#memory.lastEntryAt);
     if (clock instanceof DatabaseClock) {
       clock.sync(shared.now);
@@ -139,6 +140,7 @@ export class BatchRunner {
     if (last !== undefined) {
       memory.lastSeenEntry = last;
       memory.lastEntryAt = now;
+      this.#parts.store.see(last);
     }
     for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
@@ -167,10 +169,9 @@ export class BatchRunner {
     if (memory.unproven !== null && this.#memory.unproven === null) {
       throw new StoreError('unavailable', memory.unproven);
     }
-    const transaction = await store.begin([], this.#memory.lastSeenEntry?.seq);
+    const transaction = await store.begin([]);
     try {
       if (transaction.shared !== null) {
-        assertNoRollback(this.#memory, transaction.shared);
         this.#parts.onDeregistered(await applyRemoteChanges(memory, transaction.shared, store, keys));
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
- * node's last batch. INVARIANT: a node never continues a log from which an entry that it has acknowledged is missing.
+ * node's last batch. The store has checked that the log has the last entry that the node has seen.
  */
 import { REMOVED, SUBJECT } from '../core/state.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
@@ -12,23 +12,6 @@ import type { ClusterView, ControlChanges, Head, LastEntry } from '../store/stor
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
-
-/**
- * Checks that the log still contains the last entry that this node has seen. It does not if a lagging standby was
- * promoted, a backup was restored, or the log was altered. @throws StoreError
- */
-export function assertNoRollback(
-  { lastSeenEntry }: Pick<VaultState, 'lastSeenEntry'>,
-  { knownLink, last }: ClusterView,
-): void {
-  if (lastSeenEntry === null || knownLink === lastSeenEntry.hmac) return;
-  const { seq } = lastSeenEntry;
-  const found = knownLink !== null ? 'contains a different one' : `ends at entry ${last?.seq ?? 0}`;
-  throw new StoreError(
-    'unavailable',
-    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a lagging standby promoted, or a backup restored? The node decides nothing on this log. Restore the lost entries; or restart every node, and run leasehold audit accept-rollback on each`,
-  );
-}
 
 /**
  * Updates control state and the end of the log, under the batch's lock. Resolves to the agents that other nodes

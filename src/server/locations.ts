@@ -5,6 +5,7 @@ import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
+import { pinHost } from '../store/postgres/hosts.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
 import type { Store } from '../store/sql-store.ts';
@@ -54,12 +55,13 @@ export async function openSource(location: VaultLocation, resources: AsyncDispos
  * needs the privilege to write, it writes, and it proves nothing more.
  */
 async function openDatabaseSource(address: PostgresAddress, resources: AsyncDisposableStack): Promise<Source> {
-  if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
-  const store = resources.adopt(await PostgresStore.open(address, false), (each) => each.close());
+  const pinned = await pinHost(address);
+  if (!(await hasSchema(pinned))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
+  const store = resources.adopt(await PostgresStore.open(pinned, false), (each) => each.close());
   const seen = JSON.stringify(await store.readHead());
   return {
     store,
-    openReader: () => PostgresSource.open(address),
+    openReader: () => PostgresSource.open(pinned),
     async assertUnchanged() {
       if (JSON.stringify(await store.readHead()) === seen) return;
       throw new StartupError(
@@ -89,8 +91,9 @@ async function openDatabaseTarget(
   metadata: VaultMetadata,
   resources: AsyncDisposableStack,
 ): Promise<MigrationTarget> {
-  const store = resources.adopt(await PostgresStore.open(address), (each) => each.close());
-  const writer = await PostgresTarget.open(address, metadata);
+  const pinned = await pinHost(address);
+  const store = resources.adopt(await PostgresStore.open(pinned), (each) => each.close());
+  const writer = await PostgresTarget.open(pinned, metadata);
   if (writer === null) {
     throw new StartupError(`${describeAddress(address)}, is not empty. Nothing was changed. Give an empty database.`);
   }

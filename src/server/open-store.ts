@@ -8,6 +8,7 @@ import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../plat
 import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
 import type { Store } from '../store/sql-store.ts';
+import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -34,6 +35,8 @@ export interface OpenedStore extends OpenedKeys {
   readonly checkpointFiles: readonly CheckpointFile[];
   /** A loss for which `store` is a copy of the database; null if it is the database. */
   readonly lossAtRest: Loss | null;
+  /** Hosts of a shared database that did not respond, and may have entries that the store lacks. */
+  readonly unanswered: readonly string[];
 }
 
 /** The last millisecond with a four-digit year. */
@@ -79,6 +82,7 @@ async function openEmbedded(
 ): Promise<OpenedStore | Locked> {
   const { dataDir } = configuration;
   const { databaseFile } = dataDirPaths(dataDir);
+  assertDiskSpace(databaseFile);
   const vaultExists = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
@@ -103,7 +107,7 @@ async function openEmbedded(
   const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest };
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest, unanswered: [] };
 }
 
 async function openShared(
@@ -135,7 +139,9 @@ async function openShared(
   if ('slots' in opened) return opened;
   const anchor = openAnchor(dataDir, opened.keys, resources);
   const checkpointFiles = filesOfCheckpoints(configuration);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null };
+  const { unanswered } = store;
+  if (unanswered.length > 0) warn(`${unanswered.join(', ')}: no response, so the log there was not compared.`);
+  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null, unanswered };
 }
 
 /** Runs before anything is created. @throws StartupError if the clocks differ too much */

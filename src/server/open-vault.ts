@@ -24,7 +24,7 @@ import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import { findLogLoss } from './log-loss.ts';
-import { acceptLoss, describeLoss } from './loss.ts';
+import { acceptLoss, describeLoss, type Loss } from './loss.ts';
 import { type GivenSecret, type Locked, openKeys } from './open-keys.ts';
 import { type OpenedStore, openStore } from './open-store.ts';
 
@@ -64,6 +64,8 @@ export async function openVault(
   const keyStore = new FsAgentKeyStore(agentsDir);
   const parts = { keys, store, keyStore, anchor, slotSecrets, checkpointFiles, loss, isReadOnly: false };
   if (loss !== null && !acceptRollback) {
+    // WHY no recovery mode: the entries are not lost if a host that did not respond has them.
+    if (opened.unanswered.length > 0) throw behindUnanswered(loss, opened.unanswered);
     const memory = await readVaultState(store, keys);
     memory.warnings.unshift(describeLoss(loss));
     return { ...parts, memory, clock: startClock(memory.lastEntryAt), isReadOnly: true };
@@ -78,12 +80,20 @@ export async function openVault(
   let memory = await readVaultState(store, keys, acceptRollback);
   const accepted = acceptLoss(loss, true);
   if (accepted !== null) memory.warnings.unshift(accepted);
-  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
-  else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
+  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted, and so that a
+  // disk without room for the file changes nothing else.
+  else await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
   if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
   await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
   return { ...parts, memory, clock };
+}
+
+function behindUnanswered({ what }: Loss, hosts: readonly string[]): StartupError {
+  const names = hosts.join(', ');
+  return new StartupError(
+    `${what} ${names} did not respond and may have them. Bring that server back; or, if it is lost for good, remove it from the database URL.`,
+  );
 }
 
 /** @throws StartupError if the database has rows, but no record of a vault */

@@ -38,7 +38,9 @@ const MIN_FREE_BYTES = 256 * 1024 * 1024;
  */
 export async function openBackupSource(location: LogLocation, copy: string): Promise<BackupSource> {
   const reader =
-    location.kind === 'sqlite' ? await copyInUse(location.file, copy) : await PostgresSource.open(location.address);
+    location.kind === 'sqlite'
+      ? await copyInUse(location.file, copy)
+      : await PostgresSource.open(location.address, location.seen);
   try {
     const { highestSeq } = await reader.run(readHead());
     const metadata = await reader.run(readMetadata(highestSeq));

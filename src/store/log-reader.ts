@@ -1,6 +1,7 @@
 /** Opens a log for reading from a thread, next to the store. */
 import { readEntries } from './audit-log.ts';
-import { connector, Pool } from './postgres/pool.ts';
+import { Hosts } from './postgres/hosts.ts';
+import { Pool } from './postgres/pool.ts';
 import type { LogReader } from './sql-store.ts';
 import { SqliteLogFile } from './sqlite/log-file.ts';
 import type { LogLocation } from './store.ts';
@@ -8,10 +9,10 @@ import type { LogLocation } from './store.ts';
 /** @throws StoreError */
 export function openLogReader(location: LogLocation): LogReader {
   if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
-  const pool = new Pool(connector(location.address), 1);
+  const pool = new Pool(new Hosts(location.address, location.seen), 1);
   return {
     readEntries: (fromSeq, toSeq, limit) =>
-      pool.use((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
+      pool.read((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
     close: () => pool.close(),
   };
 }

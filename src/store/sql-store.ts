@@ -25,7 +25,7 @@ import { OverviewReads } from './overview-reads.ts';
 import type { AuditFilter, CredentialCursor, CredentialListQuery, LeaseQuery, RevokedLeases } from './queries.ts';
 import { listOldSeals, type SealedCursor } from './reseals.ts';
 import { countOpenSessions, listSessions, type SessionCursor } from './session-lists.ts';
-import type { Head, LogLocation, StoreTransaction, SweepResult } from './store.ts';
+import type { Head, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
 import type { StoreMeasures } from './store-measures.ts';
 import type { StreamLog } from './stream-log.ts';
 import {
@@ -44,15 +44,19 @@ import {
 export abstract class SqlStore extends OverviewReads {
   /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   abstract readonly isMultiWriter: boolean;
-  /** For `openLogReader` in a thread. */
-  abstract readonly logLocation: LogLocation;
   abstract readonly measures: StoreMeasures;
   /** Creates the vault: its check value, its first head record, and its keys. Only once. */
   abstract initialise(keyCheck: string, head: Head, now: number, keys?: InitialKeys): Promise<void>;
   /** For a vault from before key slots existed. Resolves to false if another node has done it. */
   abstract addKeys(keys: InitialKeys): Promise<boolean>;
-  /** `knownSeq` is the last entry that this process knows; see `knownLink`. */
-  abstract begin(reads: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
+  /**
+   * Records the last entry that this process has seen. From then on a transaction or a read of a shared store fails on
+   * a server whose log lacks the entry, and the store leaves that server.
+   */
+  abstract see(entry: SeenEntry | null): void;
+  /** For `openLogReader` in a thread, and for another process. @throws StoreError */
+  abstract locateLog(): Promise<LogLocation>;
+  abstract begin(reads: readonly ReadSet[]): Promise<StoreTransaction>;
   /** Stores the checkpoint unless one of that generation and size exists. Resolves to the durable one. */
   abstract addCheckpoint(checkpoint: StoredCheckpoint): Promise<StoredCheckpoint>;
   /** Committed retrievals of the credential; 0 if it does not exist. */

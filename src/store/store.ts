@@ -127,8 +127,6 @@ export interface ClusterView {
   readonly highWaterTime: number;
   /** The last entry of the log; null if the log is empty. */
   readonly last: LastEntry | null;
-  /** The MAC of entry `knownSeq`; null if that entry does not exist. */
-  readonly knownLink: string | null;
   /** Of the keyset; 0 if the row does not exist. */
   readonly keysetVersion: number;
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
@@ -155,10 +153,14 @@ export interface LastEntry {
   readonly timestamp: string;
 }
 
+/** An entry of the log that this process has read or written, so that every later state of the log has it. */
+export type SeenEntry = Pick<LastEntry, 'seq' | 'hmac'>;
+
 /** Location of a log; plain data, so that it can be passed to a thread. */
 export type LogLocation =
   | { readonly kind: 'sqlite'; readonly file: string }
-  | { readonly kind: 'postgres'; readonly address: PostgresAddress };
+  /** One host; what is read there must have the entry, if one was seen. */
+  | { readonly kind: 'postgres'; readonly address: PostgresAddress; readonly seen: SeenEntry | null };
 
 /** For a day, an ended session is told apart from an unknown one. */
 export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;

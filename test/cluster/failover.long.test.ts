@@ -87,7 +87,12 @@ test('after a failover that lost acknowledged entries every node rejects request
   }
 
   await one.end('SIGTERM');
-  const again = await cluster.start(one.dataDir);
+  await assert.rejects(
+    cluster.start(one.dataDir),
+    new RegExp(`this node has seen entry ${total}.* 127.0.0.1:${primary.port} did not respond and may have them`),
+  );
+  // The primary is lost for good, so it is no longer in the URL.
+  const again = await cluster.start(one.dataDir, [], standby.server.url());
   assert.match(again.output(), /WARNING {2}.*this node has seen entry \d+, and the log ends at \d+/);
   assert.equal((await again.admin.get('/api/v1/credentials/a')).status, 503);
   assert.equal((await again.admin.post('/api/v1/audit/rollback', {})).status, 200);

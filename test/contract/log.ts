@@ -83,7 +83,7 @@ export function logContract({ name, newVault }: Subject): void {
   test(`${name}: a separate reader sees committed entries, also those committed while it reads`, async (t) => {
     const store = await newVault(t);
     const entries = await logOf(store, [{}, { reason: 'ü 🔑' }, {}]);
-    const reader = openLogReader(store.logLocation);
+    const reader = openLogReader(await store.locateLog());
     t.after(() => reader.close());
     assert.deepEqual(await reader.readEntries(1, 99, 99), entries);
     assert.deepEqual(await reader.readEntries(2, 99, 1), entries.slice(1, 2));

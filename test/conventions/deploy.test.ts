@@ -1,10 +1,10 @@
 // deploy/, as far as it can be checked without a container engine: named files exist, and repeated settings agree.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { parseRootKey } from '../../src/crypto/keys.ts';
 import { help } from '../../src/server/configuration.ts';
@@ -129,7 +129,7 @@ test('every named file below run/secrets is a secret of that service', () => {
 
 test('no environment and no file of deploy contains a password, key or token', () => {
   const environments = services.flatMap((service) => words((service as YamlMap)['environment']));
-  assert.deepEqual(environments, ['STANDBY_OF']);
+  assert.deepEqual(new Set(environments), new Set(['FIRST_ROLE', 'PEER']));
   for (const name of readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' })) {
     if (name.startsWith('secrets/') || !statSync(path.join(DEPLOY, name)).isFile()) continue;
     assert.doesNotMatch(read(name), /lha_[\w-]{20}|PASSWORD '|[0-9a-f]{32}|[A-Za-z0-9+/]{43}=/, name);
@@ -193,6 +193,63 @@ test('the balancer checks every node, under the address that the nodes trust, wi
   }
   assert.ok(Number(/maxconn (\d+) resolvers/.exec(text)?.[1]) < 500);
   assert.match(text, /http-check send meth GET uri \/readyz ver HTTP\/1\.1 hdr Host localhost$/m);
+});
+
+/**
+ * Runs entry.sh of postgres1 with stubs of the programs of the image. `data` is what its volume has, `peer` what the
+ * other server answers. Returns what was done, one word each.
+ */
+function runEntry(t: TestContext, data: 'none' | 'primary' | 'standby', peer: { role: string; timeline: number }) {
+  const directory = temporaryDirectory(t);
+  const [bin, run, pgdata] = ['bin', 'run', 'data/pg'].map((name) => path.join(directory, name));
+  assert.ok(bin && run && pgdata);
+  for (const each of [bin, path.join(run, 'secrets'), path.join(run, 'postgres-secrets'), pgdata]) {
+    mkdirSync(each, { recursive: true });
+  }
+  for (const name of ['secrets', 'postgres-secrets']) writeFileSync(path.join(run, name, 'replica_password'), 'p');
+  if (data !== 'none') writeFileSync(path.join(pgdata, 'PG_VERSION'), '18');
+  if (data === 'standby') writeFileSync(path.join(pgdata, 'standby.signal'), '');
+  const log = path.join(directory, 'log');
+  const stubs = {
+    install: '',
+    chown: '',
+    gosu: 'shift; exec "$@"',
+    sleep: `echo waits >> ${log}; [ "$(wc -l < ${log})" -lt 3 ] || touch ${run}/start-as-primary`,
+    psql: `case "$*" in *IDENTIFY_SYSTEM) echo '7|${peer.timeline}|0/0|' ;; *) echo '${peer.role}' ;; esac`,
+    pg_controldata: 'echo "Latest checkpoint\'s TimeLineID:       2"',
+    pg_basebackup: `echo copies >> ${log}; mkdir ${pgdata}.new; touch ${pgdata}.new/PG_VERSION`,
+    'docker-entrypoint.sh': `echo starts >> ${log}`,
+  };
+  for (const [name, text] of Object.entries(stubs)) {
+    writeFileSync(path.join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+  const env = {
+    PATH: `${bin}:${process.env['PATH']}`,
+    RUN_DIR: run,
+    PGDATA: pgdata,
+    PEER: 'other',
+    FIRST_ROLE: 'primary',
+  };
+  spawnSync('sh', [path.join(DEPLOY, 'postgres/entry.sh'), 'postgres'], { env, stdio: 'ignore' });
+  const kept = readdirSync(path.dirname(pgdata)).filter((name) => name.includes('former'));
+  return [...readFileSync(log, 'utf8').trim().split('\n'), ...kept.map(() => 'keeps')].join(' ');
+}
+
+test('a former primary comes back as a standby only, and no primary starts before its peer has answered', (t) => {
+  const [standby, primary, none] = ['on', 'off', ''];
+  const cases = [
+    ['none', none, 0, 'starts'],
+    ['none', primary, 2, 'copies starts'],
+    ['primary', standby, 2, 'starts'],
+    ['primary', primary, 3, 'copies starts keeps'],
+    ['primary', primary, 2, 'waits'],
+    ['primary', primary, 1, 'waits'],
+    ['primary', none, 0, 'waits waits waits starts'],
+    ['standby', none, 0, 'starts'],
+  ] as const;
+  for (const [data, role = '', timeline, done] of cases) {
+    assert.equal(runEntry(t, data, { role, timeline }), done, `${data}, peer ${role} ${timeline}`);
+  }
 });
 
 test('a shell can parse the shell scripts of deploy', () => {

@@ -48,7 +48,7 @@ export async function startPostgres(
 ): Promise<PostgresServer> {
   const server = await createPostgres(settings);
   scope.after(async () => {
-    await closeUsers((place) => place.includes(`:${server.port}/`));
+    await closeUsers((place) => [`:${server.port}/`, `:${server.port},`].some((part) => place.includes(part)));
     await server.end();
   });
   return server;

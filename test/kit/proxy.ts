@@ -27,6 +27,8 @@ export interface Proxy {
   swallow(): void;
   /** Drops everything on existing connections; new ones are unaffected. */
   freeze(): void;
+  /** Connects new connections to another server, like a name that moved. */
+  redirect(serverUrl: string): void;
   /** Cuts the next commit that passes; resolves when that has happened. */
   cutNextCommit(at: CutAt): Promise<void>;
   /** The number of commits passed on so far. */
@@ -74,7 +76,7 @@ class Messages {
 }
 
 export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
   let delayMs = 0;
   let isOpen = true;
@@ -165,6 +167,9 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
     },
     swallow: () => {
       isSwallowing = true;
+    },
+    redirect: (other) => {
+      target = new URL(other);
     },
     cutNextCommit: (at) =>
       new Promise((done) => {

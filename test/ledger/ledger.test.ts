@@ -203,9 +203,9 @@ test('every transaction is closed before the next one begins, whatever fails', a
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        async begin(keys, knownSeq): Promise<StoreTransaction> {
+        async begin(keys): Promise<StoreTransaction> {
           assert.equal(open, 0, 'two transactions were open');
-          const turn = await store.begin(keys, knownSeq);
+          const turn = await store.begin(keys);
           open += 1;
           const close = <T>(work: Promise<T>): Promise<T> =>
             work.finally(() => {

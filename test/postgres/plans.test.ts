@@ -146,7 +146,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
         { credential: other, version: 1, history: true as const },
         { lease, challenge: asChallenge(1) },
       ];
-      const turn = await store.begin(keys, ROWS);
+      const turn = await store.begin(keys);
       await turn.rollback();
     },
   ],

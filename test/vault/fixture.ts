@@ -215,8 +215,8 @@ function withTime(store: Store, time: TimeSource): Store {
   if (!store.isMultiWriter) return store;
   return inFrontOf(store, {
     readTime: async () => time.wall(),
-    async begin(keys, knownSeq) {
-      const turn = await store.begin(keys, knownSeq);
+    async begin(keys) {
+      const turn = await store.begin(keys);
       return { ...turn, shared: turn.shared === null ? null : { ...turn.shared, now: time.wall() } };
     },
   });
@@ -226,8 +226,8 @@ function withTime(store: Store, time: TimeSource): Store {
 export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>) => Promise<void>) {
   return (store: Store): Store =>
     inFrontOf(store, {
-      async begin(keys, knownSeq) {
-        const turn = await store.begin(keys, knownSeq);
+      async begin(keys) {
+        const turn = await store.begin(keys);
         return {
           found: turn.found,
           shared: turn.shared,

@@ -105,9 +105,9 @@ test('a pass that a crash ends is completed after the next start, and no value i
       // Batches stop in the middle of a pass, as after a kill.
       inFront: (store) =>
         inFrontOf(store, {
-          async begin(reads, knownSeq) {
+          async begin(reads) {
             if (left-- <= 0) throw new Error('killed');
-            return store.begin(reads, knownSeq);
+            return store.begin(reads);
           },
         }),
     });
@@ -202,8 +202,8 @@ test('a rotation whose commit fails changes no key', async (t) => {
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        async begin(reads, knownSeq) {
-          const transaction = await store.begin(reads, knownSeq);
+        async begin(reads) {
+          const transaction = await store.begin(reads);
           if (!fails) return transaction;
           fails = false;
           return {

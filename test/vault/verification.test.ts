@@ -146,7 +146,9 @@ function astrayOf(location: LogLocation): LogLocation {
 
 test('a verification whose threads cannot read fails, and the next one is not affected', async () => {
   const { keys, clock } = vault;
-  const store = inFrontOf(vault.real, { logLocation: astrayOf(vault.real.logLocation) });
+  const store = inFrontOf(vault.real, {
+    locateLog: async () => astrayOf(await vault.real.locateLog()),
+  });
   const astray = { ...vault, verifier: new Verifier({ store, keys, clock }) };
   await assert.rejects(verify(astray), /unable to open database file|"not_there" does not exist/);
   assert.equal(await readProgress(astray, admin()), null);

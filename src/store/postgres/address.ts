@@ -17,7 +17,7 @@ export type SslMode = (typeof SSL_MODES)[number];
 
 /** Plain data, so that it can be passed to a thread. May contain a password: never print it. */
 export interface PostgresAddress {
-  /** At least one host; they are tried in order. */
+  /** At least one host; `Hosts` chooses one of several. */
   readonly hosts: readonly DatabaseHost[];
   readonly database: string;
   readonly user: string;
@@ -126,6 +126,8 @@ export function sslModeFor({ sslMode }: PostgresAddress, host: DatabaseHost): Ss
 
 /** Hosts and database for messages, without user and password. */
 export function describeAddress({ hosts, database }: PostgresAddress): string {
-  const shown = hosts.map((host) => (host.kind === 'unix' ? host.socket : `${host.host}:${host.port}`));
-  return `PostgreSQL at ${shown.join(', ')}, database ${database}`;
+  return `PostgreSQL at ${hosts.map(describeHost).join(', ')}, database ${database}`;
 }
+
+export const describeHost = (host: DatabaseHost): string =>
+  host.kind === 'unix' ? host.socket : `${host.host}:${host.port}`;

@@ -6,7 +6,7 @@
 import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
 import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
-import { type DatabaseHost, type PostgresAddress, sslModeFor } from './address.ts';
+import { type DatabaseHost, describeHost, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT_MS = 5000;
 const MAX_LATENESS_MS = 1000;
 /** The time for the responses that came during a pause. */
 const CATCH_UP_MS = 5000;
-const READ_ONLY = 'the server is a read-only standby';
+export const READ_ONLY = 'the server is a read-only standby';
 const NO_TLS =
   'PostgreSQL: the server closed the connection at the start of TLS. Set ssl = on there, or sslmode=disable on a network that you trust';
 
@@ -25,6 +25,8 @@ type Rows = readonly Row[];
 const PREPARED = { prepare: true, simple: false };
 
 export class Connection {
+  /** For messages. */
+  readonly host: string;
   readonly #pool: postgres.Sql<{ number: number }>;
   #sql: postgres.ReservedSql<{ number: number }> | null = null;
   readonly #waiting = new Set<(error: unknown) => void>();
@@ -33,8 +35,10 @@ export class Connection {
   #failure: unknown = null;
   /** Notices of the server since the last `takeNotices`. */
   #notices: string[] = [];
+  #onClose: () => void = () => undefined;
 
   private constructor(address: PostgresAddress, host: DatabaseHost, purpose: Purpose) {
+    this.host = describeHost(host);
     const { signal } = this.#ending;
     this.#pool = connect(
       { address, host, purpose, signal },
@@ -46,27 +50,11 @@ export class Connection {
   }
 
   /**
-   * Connects to the first host that responds and, unless `sessionAttributes` is `any`, accepts writes. Tries all hosts
-   * in parallel: an unresponsive host must not delay failover. @throws StoreError
+   * Connects to one host, by default the first; unless `sessionAttributes` is `any`, it must accept writes. `Hosts`
+   * chooses among several. @throws StoreError
    */
-  static async open(address: PostgresAddress, purpose: Purpose): Promise<Connection> {
-    const tried = address.hosts.map((host) => Connection.#openTo(address, host, purpose));
-    try {
-      const first = await Promise.any(tried);
-      for (const other of tried) void other.then((late) => late !== first && late.close()).catch(() => undefined);
-      return first;
-    } catch (error) {
-      const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
-      const [first] = failures;
-      if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreError)) throw first;
-      const reasons = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-      throw new StoreError('unavailable', `PostgreSQL: no host accepts writes (${reasons})`, {
-        cause: failures[0]?.cause,
-      });
-    }
-  }
-
-  static async #openTo(address: PostgresAddress, host: DatabaseHost, purpose: Purpose): Promise<Connection> {
+  static async open(address: PostgresAddress, purpose: Purpose, host = address.hosts[0]): Promise<Connection> {
+    if (host === undefined) throw new StoreError('unavailable', 'PostgreSQL: the list of hosts is empty');
     const connection = new Connection(address, host, purpose);
     try {
       await connection.#begin(address);
@@ -144,6 +132,12 @@ export class Connection {
     return this.#notices.splice(0);
   }
 
+  /** Called once, when the connection is closed or lost. */
+  onClose(listener: () => void): void {
+    if (this.#failure === null) this.#onClose = listener;
+    else listener();
+  }
+
   /** Closes the connection immediately; pending statements reject. */
   close(): void {
     this.#fail('CONNECTION_CLOSED');
@@ -170,6 +164,7 @@ export class Connection {
     if (this.#failure !== null) return;
     const failure = Object.assign(new Error('the connection was lost'), { code });
     this.#failure = failure;
+    this.#onClose();
     this.#ending.abort();
     const waiting = [...this.#waiting];
     this.#waiting.clear();

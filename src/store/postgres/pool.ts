@@ -1,48 +1,28 @@
 /**
  * Connections for reads outside transactions. When all slots are in use, callers wait, up to a time-out. A failed
- * connection is not reused.
+ * connection is not reused. INVARIANT: a result comes from a server whose log has the last entry that this process has
+ * seen.
  */
 import { StoreError } from '../errors.ts';
-import type { PostgresAddress } from './address.ts';
-import { Connection, withDeadline } from './connection.ts';
-import type { Purpose } from './driver.ts';
+import { type Connection, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
+import { assertContains, readFenced } from './fence.ts';
+import type { Hosts } from './hosts.ts';
 
 const ACQUIRE_TIMEOUT_MS = 5000;
 /** Longer than the statement time-out of the server: after it, the server is unresponsive. */
 export const RESPONSE_TIMEOUT_MS = 12_000;
-const RETRY_INTERVAL_MS = 200;
-
-/** @throws StoreError */
-export type OpenConnection = (purpose: Purpose) => Promise<Connection>;
-
-/**
- * Opens connections. After a failure it rejects attempts with the same error for a short time, so that callers do not
- * flood a server that is recovering.
- */
-export function connector(address: PostgresAddress): OpenConnection {
-  let failed: { readonly error: unknown; readonly until: number } | null = null;
-  return async (purpose) => {
-    if (failed !== null && performance.now() < failed.until) throw failed.error;
-    try {
-      return await Connection.open(address, purpose);
-    } catch (error) {
-      failed = { error, until: performance.now() + RETRY_INTERVAL_MS };
-      throw error;
-    }
-  };
-}
 
 export class Pool {
-  readonly #open: OpenConnection;
+  readonly #hosts: Hosts;
   readonly #size: number;
   #slots: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(open: OpenConnection, slots: number) {
-    this.#open = open;
+  constructor(hosts: Hosts, slots: number) {
+    this.#hosts = hosts;
     this.#size = slots;
     this.#slots = slots;
   }
@@ -57,12 +37,25 @@ export class Pool {
   }
 
   /** Runs the work on an exclusive connection. @throws StoreError; other errors of the work unchanged */
-  async use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
+  use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
+    return this.#use(async (connection) => {
+      await assertContains(connection, this.#hosts.seen);
+      return work(connection);
+    }, withinMs);
+  }
+
+  /** As `use`, for work that only reads: it shares its first round trip with the check of the server. */
+  read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#use((connection) => readFenced(connection, this.#hosts.seen, () => work(connection)));
+  }
+
+  async #use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
     await this.#acquireSlot();
     let connection: Connection | null = null;
     try {
       connection = await this.#acquire();
-      return await withDeadline(connection, withinMs, work(connection), 'do not count');
+      const working = connection;
+      return await this.#hosts.guard(() => withDeadline(working, withinMs, work(working), 'do not count'));
     } catch (error) {
       // Idle connections are probably lost too.
       if (connection?.isOpen === false) this.closeIdle();
@@ -107,7 +100,7 @@ export class Pool {
 
   async #acquire(): Promise<Connection> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return this.#open('reading');
+    return this.#hosts.connect('reading');
   }
 
   #release(connection: Connection): void {

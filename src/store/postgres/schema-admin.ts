@@ -3,6 +3,7 @@ import { StoreError } from '../errors.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
+import { pinHost } from './hosts.ts';
 import { NO_SCHEMA, pendingScripts, prepareSchema, readSchema, takeLock } from './migrate.ts';
 import { assertPrivileges, grantsFor, toIdentifier } from './privileges.ts';
 
@@ -17,9 +18,10 @@ export interface SchemaReport {
 
 /** `grantee` is the name of the service's role, or null. @throws StoreError */
 export async function updateSchema(address: PostgresAddress, grantee: string | null): Promise<SchemaReport> {
+  const pinned = await pinHost(address);
   // A migration closes its connection.
-  const done = await onConnection(address, (connection) => prepareSchema(connection, true));
-  return onConnection(address, async (connection) => {
+  const done = await onConnection(pinned, (connection) => prepareSchema(connection, true));
+  return onConnection(pinned, async (connection) => {
     if (grantee !== null) await grant(connection, grantee);
     const { number } = await readSchema(connection);
     return { number, done };
@@ -28,7 +30,7 @@ export async function updateSchema(address: PostgresAddress, grantee: string | n
 
 /** The statements of `updateSchema`: the pending ones of a database, or all without one. */
 export async function printSchema(address: PostgresAddress | null, grantee: string | null): Promise<string> {
-  const schema = address === null ? NO_SCHEMA : await onConnection(address, readSchema);
+  const schema = address === null ? NO_SCHEMA : await onConnection(await pinHost(address), readSchema);
   const grants = grantee === null ? [] : [toGrantScript(grantee)];
   return [...pendingScripts(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
 }

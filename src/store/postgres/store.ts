@@ -9,16 +9,17 @@ import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
 import { SqlStore } from '../sql-store.ts';
 import type { Procedure } from '../statement.ts';
-import type { Committed, Head, LogLocation, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
+import type { Committed, Head, LogLocation, SeenEntry, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
 import type { StoreMeasures } from '../store-measures.ts';
 import type { StreamLog } from '../stream-log.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
 import { POSTGRES_DIALECT } from './dialect.ts';
+import { Hosts } from './hosts.ts';
 import { insertItems } from './insert-rows.ts';
 import { prepareSchema } from './migrate.ts';
-import { connector, type OpenConnection, Pool } from './pool.ts';
+import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { PostgresStreamLog } from './stream-log.ts';
 import { sweep } from './sweeper.ts';
@@ -34,9 +35,8 @@ const IMMEDIATE_LOSS_MS = 500;
 export class PostgresStore extends SqlStore {
   readonly isMultiWriter = true;
   protected override readonly dialect = POSTGRES_DIALECT;
-  readonly logLocation: LogLocation;
   readonly measures: StoreMeasures;
-  readonly #connect: OpenConnection;
+  readonly #hosts: Hosts;
   readonly #pool: Pool;
   /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
   readonly #priorityPool: Pool;
@@ -45,10 +45,9 @@ export class PostgresStore extends SqlStore {
 
   private constructor(address: PostgresAddress) {
     super();
-    this.#connect = connector(address);
-    this.logLocation = { kind: 'postgres', address };
-    this.#pool = new Pool(this.#connect, READ_CONNECTIONS);
-    this.#priorityPool = new Pool(this.#connect, 1);
+    this.#hosts = new Hosts(address);
+    this.#pool = new Pool(this.#hosts, READ_CONNECTIONS);
+    this.#priorityPool = new Pool(this.#hosts, 1);
     const pools = [this.#pool, this.#priorityPool];
     const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
     const connections = {
@@ -69,6 +68,19 @@ export class PostgresStore extends SqlStore {
       await store.close();
       throw error;
     }
+  }
+
+  see(entry: SeenEntry | null): void {
+    this.#hosts.see(entry);
+  }
+
+  locateLog(): Promise<LogLocation> {
+    return this.#hosts.locate();
+  }
+
+  /** The hosts that did not respond when the current one was chosen, so that their logs were not compared. */
+  get unanswered(): readonly string[] {
+    return this.#hosts.unanswered;
   }
 
   initialise(
@@ -100,22 +112,22 @@ export class PostgresStore extends SqlStore {
     );
   }
 
-  async begin(keys: readonly ReadSet[], knownSeq = 0): Promise<StoreTransaction> {
-    const transaction = await this.#open(keys, knownSeq);
+  async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
+    const transaction = await this.#hosts.guard(() => this.#open(keys));
     return { ...transaction, commit: (batch) => this.#commit(transaction, batch) };
   }
 
   /** Retries once after a lost connection: nothing was written yet, and another server may have taken over. */
-  async #open(keys: readonly ReadSet[], knownSeq: number): Promise<StoreTransaction> {
+  async #open(keys: readonly ReadSet[]): Promise<StoreTransaction> {
     const connection = await this.#writingConnection();
     const startedAt = performance.now();
     try {
-      return await beginTransaction(connection, keys, knownSeq);
+      return await beginTransaction(connection, keys, this.#hosts.seen);
     } catch (error) {
       if (connection.isOpen) throw error;
       for (const pool of [this.#pool, this.#priorityPool]) pool.closeIdle();
       if (performance.now() - startedAt > IMMEDIATE_LOSS_MS) throw error;
-      return beginTransaction(await this.#writingConnection(), keys, knownSeq);
+      return beginTransaction(await this.#writingConnection(), keys, this.#hosts.seen);
     }
   }
 
@@ -130,7 +142,7 @@ export class PostgresStore extends SqlStore {
   async #writingConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
-    this.#connection = await this.#connect('writing');
+    this.#connection = await this.#hosts.connect('writing');
     await prepareTransactions(this.#connection);
     return this.#connection;
   }
@@ -141,7 +153,7 @@ export class PostgresStore extends SqlStore {
   }
 
   readAccessCount(credentialId: CredentialId): Promise<number> {
-    return this.#pool.use((connection) => readAccessCount(connection, credentialId));
+    return this.#pool.read((connection) => readAccessCount(connection, credentialId));
   }
 
   override matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {
@@ -151,7 +163,7 @@ export class PostgresStore extends SqlStore {
   }
 
   readTime(): Promise<number> {
-    return this.#pool.use(async (connection) => {
+    return this.#pool.read(async (connection) => {
       const [row] = await connection.query`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`;
       return Number(row?.['now']);
     });
@@ -162,11 +174,11 @@ export class PostgresStore extends SqlStore {
   }
 
   protected override run<T>(procedure: Procedure<T>, isUrgent = false): Promise<T> {
-    return (isUrgent ? this.#priorityPool : this.#pool).use((connection) => connection.run(procedure));
+    return (isUrgent ? this.#priorityPool : this.#pool).read((connection) => connection.run(procedure));
   }
 
   openStreamLog(): StreamLog {
-    return new PostgresStreamLog(this.#connect);
+    return new PostgresStreamLog(this.#hosts);
   }
 
   async close(): Promise<void> {

@@ -7,15 +7,17 @@ import type { Procedure } from '../statement.ts';
 import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
-import { type OpenConnection, RESPONSE_TIMEOUT_MS } from './pool.ts';
+import { assertContains } from './fence.ts';
+import type { Hosts } from './hosts.ts';
+import { RESPONSE_TIMEOUT_MS } from './pool.ts';
 
 export class PostgresStreamLog implements StreamLog {
-  readonly #open: OpenConnection;
+  readonly #hosts: Hosts;
   #connection: Connection | null = null;
   #isClosed = false;
 
-  constructor(open: OpenConnection) {
-    this.#open = open;
+  constructor(hosts: Hosts) {
+    this.#hosts = hosts;
   }
 
   async claim(name: string): Promise<boolean> {
@@ -54,9 +56,14 @@ export class PostgresStreamLog implements StreamLog {
   async #use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     try {
       // WHY never a second connection: the lock is bound to the first one.
-      this.#connection ??= await this.#open('reading');
-      if (this.#isClosed) this.#connection.close();
-      return await withDeadline(this.#connection, RESPONSE_TIMEOUT_MS, work(this.#connection), 'do not count');
+      this.#connection ??= await this.#hosts.connect('reading');
+      const connection = this.#connection;
+      if (this.#isClosed) connection.close();
+      const fenced = this.#hosts.guard(async () => {
+        await assertContains(connection, this.#hosts.seen);
+        return work(connection);
+      });
+      return await withDeadline(connection, RESPONSE_TIMEOUT_MS, fenced, 'do not count');
     } catch (error) {
       throw toStoreError(error);
     }

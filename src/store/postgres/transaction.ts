@@ -9,10 +9,11 @@ import type { CredentialPath } from '../../core/path.ts';
 import { LAST_ENTRY, toHead, toLastEntry } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Row } from '../statement.ts';
-import type { ClusterView, Head, StoreTransaction, WriteSet } from '../store.ts';
+import type { ClusterView, Head, SeenEntry, StoreTransaction, WriteSet } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
+import { describeMissing, LostEntryError } from './fence.ts';
 import { loadRows } from './loader.ts';
 import { PostgresBatchWriter, prepareWrites } from './writer.ts';
 
@@ -27,15 +28,16 @@ const PREPARE_TIMEOUT_MS = 15_000;
  */
 const WARNING_CLASS = /^01/;
 
-/** @throws StoreError; then no transaction is open */
+/** `seen` is the last entry that this process has seen. @throws StoreError; then no transaction is open */
 export async function beginTransaction(
   connection: Connection,
   reads: readonly ReadSet[],
-  knownSeq: number,
+  seen: SeenEntry | null,
 ): Promise<StoreTransaction> {
   try {
-    const opening = lockAndLoad(connection, reads, knownSeq);
+    const opening = lockAndLoad(connection, reads, seen?.seq ?? 0);
     const [, heads, [state], found] = await withDeadline(connection, BEGIN_TIMEOUT_MS, opening);
+    if (seen !== null) assertSeen(connection, seen, state ?? {});
     const head = toHead(heads[0]);
     return {
       found,
@@ -49,7 +51,14 @@ export async function beginTransaction(
   }
 }
 
-function lockAndLoad(connection: Connection, reads: readonly ReadSet[], knownSeq: number) {
+/** @throws LostEntryError */
+function assertSeen(connection: Connection, seen: SeenEntry, state: Row): void {
+  const link = typeof state['seen_link'] === 'string' ? state['seen_link'] : null;
+  if (link === seen.hmac) return;
+  throw new LostEntryError(connection, seen, describeMissing(link, toLastEntry(state)?.seq ?? 0));
+}
+
+function lockAndLoad(connection: Connection, reads: readonly ReadSet[], seenSeq: number) {
   return Promise.all([
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
     connection.query`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head WHERE id = 1 FOR UPDATE`,
@@ -57,7 +66,7 @@ function lockAndLoad(connection: Connection, reads: readonly ReadSet[], knownSeq
     connection.query`
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
         (SELECT high_water_time FROM vault) AS high_water_time, (SELECT version FROM keyset) AS keyset_version,
-        (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
+        (SELECT hmac FROM audit_entries WHERE seq = ${seenSeq}::bigint) AS seen_link,
         last_seq, last_hmac, last_timestamp
       FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
     loadRows(connection, reads),
@@ -89,7 +98,6 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
     highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
     keysetVersion: Number(state['keyset_version'] ?? 0),
-    knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(afterEpoch) {
       try {
         return await readControl(connection, afterEpoch, head?.epoch ?? 0);

@@ -2,6 +2,7 @@
 import { StoreError } from '../errors.ts';
 import { AGENTS, OPERATORS, POLICIES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
+import type { SeenEntry } from '../store.ts';
 import type { Table } from '../table.ts';
 import {
   assertNumbers,
@@ -17,6 +18,7 @@ import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
+import { assertContains } from './fence.ts';
 import { insertItems } from './insert-rows.ts';
 
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
@@ -113,9 +115,16 @@ export class PostgresSource extends Transaction implements TransferSource {
     await this.run(execute(sql`CLOSE ${cursor}`));
   }
 
-  /** @throws StoreError */
-  static async open(address: PostgresAddress): Promise<PostgresSource> {
-    return new PostgresSource(await Transaction.connect(address, 'reading', 'REPEATABLE READ READ ONLY'));
+  /** `seen` is an entry that the snapshot must have. @throws StoreError */
+  static async open(address: PostgresAddress, seen: SeenEntry | null = null): Promise<PostgresSource> {
+    const connection = await Transaction.connect(address, 'reading', 'REPEATABLE READ READ ONLY');
+    try {
+      await assertContains(connection, seen);
+      return new PostgresSource(connection);
+    } catch (error) {
+      connection.close();
+      throw toStoreError(error);
+    }
   }
 }
 

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { globMatches } from '../../core/glob.ts';
 import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
+import { assertDiskSpace, reserveWalIndex } from './disk-space.ts';
 
 /** Identifies a Leasehold file: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;
@@ -10,10 +11,12 @@ export const BUSY_TIMEOUT_MS = 2000;
 
 // SOURCE: sqlite.org/rescode.html; primary codes are the low byte.
 const PRIMARY_CODE = 0xff;
+const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
+const SQLITE_IOERR_SHORT_READ = 522;
 
 /** Whether a row has a number that JavaScript cannot represent, as only an altered one has. */
 export function isOutOfRange(error: unknown): boolean {
@@ -36,11 +39,26 @@ export function toStoreError(error: unknown): unknown {
   return new StoreError(isFatal ? 'fatal' : 'unavailable', `SQLite: ${error.message}`, { cause: error });
 }
 
+/** Whether the content of the file is wrong: not for a full disk, a missing right or another failure of the system. */
+export function isDamage(error: unknown): boolean {
+  if (isOutOfRange(error)) return true;
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return false;
+  const code = error.errcode & PRIMARY_CODE;
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB || error.errcode === SQLITE_IOERR_SHORT_READ;
+}
+
+/** Whether the system failed, and not the content of the file. */
+export function isOfSystem(error: unknown): boolean {
+  if (isDamage(error) || !(error instanceof Error) || !('errcode' in error)) return false;
+  return typeof error.errcode === 'number' && (error.errcode & PRIMARY_CODE) !== SQLITE_ERROR;
+}
+
 /**
  * Opens the file, creating it if missing, and migrates its schema.
  * @throws StoreError `unavailable` if it is not a Leasehold file, has a newer schema, or is locked by another process.
  */
 export function openDatabase(file: string): DatabaseSync {
+  assertDiskSpace(file);
   const database = new DatabaseSync(file, {
     timeout: BUSY_TIMEOUT_MS,
     defensive: true,
@@ -58,6 +76,7 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     truncateWal(database, file);
+    reserveWalIndex(database, file);
     defineFunctions(database);
     return database;
   } catch (error) {
@@ -81,11 +100,10 @@ function truncateWal(database: DatabaseSync, file: string): void {
   if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
 }
 
-/** Adds the file, and advice if known, to the message. */
+/** Adds the file to the message. */
 export function describeOpenError(file: string, failure: unknown): unknown {
   if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
-  const advice = failure.kind === 'fatal' ? ' It is damaged or no database: restore a backup.' : '';
-  return new StoreError(failure.kind, `${file}: ${failure.message}.${advice}`, { cause: failure.cause });
+  return new StoreError(failure.kind, `${file}: ${failure.message}`, { cause: failure.cause });
 }
 
 function pragma(database: DatabaseSync, name: string): number {

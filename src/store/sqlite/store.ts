@@ -18,6 +18,7 @@ import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
+import { assertServingSpace } from './disk-space.ts';
 import { RowLoader } from './loader.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
@@ -35,7 +36,6 @@ interface SqliteOptions {
 
 export class SqliteStore extends SqlStore {
   readonly isMultiWriter = false;
-  readonly logLocation: LogLocation;
   readonly measures: StoreMeasures;
   protected override readonly dialect: Dialect;
   readonly #file: string;
@@ -54,7 +54,6 @@ export class SqliteStore extends SqlStore {
   /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     super();
-    this.logLocation = { kind: 'sqlite', file };
     this.#file = file;
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
@@ -84,6 +83,14 @@ export class SqliteStore extends SqlStore {
       pendingPages: () => this.#checkpointer.pendingPages,
       walBytes: () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     };
+  }
+
+  see(): void {
+    // No other process writes to the file.
+  }
+
+  async locateLog(): Promise<LogLocation> {
+    return { kind: 'sqlite', file: this.#file };
   }
 
   initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys?: InitialKeys) {
@@ -118,6 +125,7 @@ export class SqliteStore extends SqlStore {
     try {
       await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
+      assertServingSpace(this.#file);
       const { found, countIds } = this.#loader.load(reads);
       return {
         found,

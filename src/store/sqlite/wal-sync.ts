@@ -8,6 +8,7 @@ import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'nod
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { Distribution } from '../../core/measures.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';
@@ -118,7 +119,8 @@ export class WalSync {
   }
 
   #fail(what: string, cause: unknown): StoreError {
-    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('fatal', what, { cause });
+    this.#failure ??=
+      cause instanceof StoreError ? cause : new StoreError('fatal', `${what}${errnoSuffix(cause)}`, { cause });
     return this.#failure;
   }
 }

@@ -69,7 +69,8 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
   running.set(ledger, own);
   try {
     const started = await ledger.submit(startBackup(context));
-    const chunks = readChunks({ store, keys, agentKeys }, stop.signal, cut, async (isComplete, reason) => {
+    const seenSeq = ledger.memory.lastSeenEntry?.seq ?? 0;
+    const chunks = readChunks({ store, keys, agentKeys }, seenSeq, stop.signal, cut, async (isComplete, reason) => {
       // If the storage has failed, the entry of the start stays alone.
       await ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
       forget();
@@ -109,11 +110,12 @@ async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>):
 
 async function* readChunks(
   vault: Pick<Vault, 'store' | 'keys' | 'agentKeys'>,
+  seenSeq: number,
   stop: AbortSignal,
   onStall: () => void,
   onEnd: (isComplete: boolean, reason: string) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
-  const { logLocation: log } = vault.store;
+  const log = await vault.store.locateLog();
   const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
   const child = startReader();
   // WHY: a message to a reader that was killed is an error too, and without a listener it would end the service.
@@ -132,6 +134,11 @@ async function* readChunks(
     child.send({ log, copy, version: readVersion() } satisfies ReaderSetup);
     const taken = await next(reports);
     if (taken.kind !== 'snapshot') throw new Error('the reader of the backup reported no snapshot');
+    if (taken.throughSeq < seenSeq) {
+      throw notTaken(
+        `the snapshot ends at entry ${taken.throughSeq}, before entry ${seenSeq}, which this node has seen`,
+      );
+    }
     const agentKeysAfter = await vault.agentKeys.readAll();
     // WHY: the restore has only the data keys of the snapshot.
     if (!keys.refresh(decodeStoredKeys(taken.keys))) {
@@ -171,8 +178,12 @@ async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderRepor
   const [report] = result.done === true ? [] : result.value;
   if (report === undefined) throw cutShort();
   if (report.kind !== 'failure') return report;
-  // The administrator is the operator, whom a store's message is for.
-  throw new ApiError('UNAVAILABLE', `The backup could not be taken: ${report.reason}.`, RETRY_AFTER_S);
+  throw notTaken(report.reason);
+}
+
+/** The administrator is the operator, whom a store's message is for. */
+function notTaken(reason: string): ApiError {
+  return new ApiError('UNAVAILABLE', `The backup could not be taken: ${reason}.`, RETRY_AFTER_S);
 }
 
 function cutShort(): ApiError {

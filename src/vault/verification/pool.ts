@@ -10,6 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { exportAuditKeys } from '../../crypto/audit-keys.ts';
 import type { ChainPoint } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
+import { StoreError } from '../../store/errors.ts';
 import type { Store } from '../../store/sql-store.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
 import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
@@ -37,7 +38,7 @@ export async function verifyInParallel(
   signal: AbortSignal,
   onChecked: (entries: number) => void,
 ): Promise<ChainPoint | ChainBreak> {
-  const setup: WorkerSetup = { log: store.logLocation, auditKeys: exportAuditKeys(keys) };
+  const setup: WorkerSetup = { log: await store.locateLog(), auditKeys: exportAuditKeys(keys) };
   const threads = Array.from({ length: countThreads(lastSeq) }, () => startThread(setup));
   const ranges = splitLog(lastSeq);
   let broken: ChainBreak | null = null;
@@ -89,6 +90,8 @@ async function checkRanges(
     const message = await results.next();
     const [result]: RangeResult[] = message.done === true ? [] : message.value;
     if (result === undefined) throw new Error('a thread of the verification exited');
+    // WHY its class: a caller's response is then 503, as for any other failure of the store.
+    if ('failure' in result) throw new StoreError('unavailable', result.failure);
     const { end, cpuMs } = result;
     if ('entry' in end) return end;
     found = end;

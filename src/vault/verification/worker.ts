@@ -3,6 +3,7 @@ import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type AuditKeys, auditKeyAt, importAuditKeys } from '../../crypto/audit-keys.ts';
 import { CHAIN_START, type ChainPoint } from '../../crypto/chain.ts';
+import { storeErrorOf } from '../../store/errors.ts';
 import { openLogReader } from '../../store/log-reader.ts';
 import type { LogLocation } from '../../store/store.ts';
 import { type ChainBreak, ChainVerifier } from './chain-verifier.ts';
@@ -19,12 +20,15 @@ export interface EntryRange {
   readonly toSeq: number;
 }
 
-export interface RangeResult {
-  /** The last entry of the range, or its break. */
-  readonly end: ChainPoint | ChainBreak;
-  /** Processor time of the thread. */
-  readonly cpuMs: number;
-}
+export type RangeResult =
+  | {
+      /** The last entry of the range, or its break. */
+      readonly end: ChainPoint | ChainBreak;
+      /** Processor time of the thread. */
+      readonly cpuMs: number;
+    }
+  /** The store could not be read, or its log lacks an entry that the node has seen. */
+  | { readonly failure: string };
 
 const LOWEST_PRIORITY = 19;
 const { log, auditKeys }: WorkerSetup = workerData;
@@ -52,7 +56,15 @@ async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | 
 
 parentPort?.on('message', async (range: EntryRange) => {
   const before = process.threadCpuUsage();
-  const end = await checkRange(range);
-  const { user, system } = process.threadCpuUsage(before);
-  parentPort?.postMessage({ end, cpuMs: (user + system) / 1000 } satisfies RangeResult);
+  let result: RangeResult;
+  try {
+    const end = await checkRange(range);
+    const { user, system } = process.threadCpuUsage(before);
+    result = { end, cpuMs: (user + system) / 1000 };
+  } catch (error) {
+    const failure = storeErrorOf(error);
+    if (failure === null) throw error;
+    result = { failure: failure.message };
+  }
+  parentPort?.postMessage(result);
 });
