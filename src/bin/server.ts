@@ -67,7 +67,7 @@ try {
   };
   const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
-  process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
+  process.stdout.write(startupBanner(service, configuration));
 } catch (error) {
   if (describeFailure(error) !== null) exitWithError(error);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);

@@ -90,6 +90,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     /** Where systemd puts the credentials of the unit. */
     credentialsDirectory: environment['CREDENTIALS_DIRECTORY'],
     adminTokenFile: file('admin-token-file'),
+    printsToken: oneOf('print-token', get('print-token') ?? 'always', ['always', 'never']) === 'always',
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
     /** Denials of one agent that are recorded individually; further ones are summarised. */

@@ -32,6 +32,11 @@ export const FLAGS = [
     value: 'FILE',
     help: "the administrator's token; without it each start generates and prints one",
   },
+  {
+    name: 'print-token',
+    value: 'always|never',
+    help: 'whether a start prints the token that it generates (default always); never where output is kept in a log',
+  },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
   { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
   { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
