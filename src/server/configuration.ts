@@ -119,6 +119,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     consoleUrl: parseUrl('console-url', get('console-url')),
     publicNames: parseList(get('public-name')).map(parsePublicName),
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
+    acceptsOpenModes: parseBoolean('accept-open-modes', get('accept-open-modes')),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),
     acceptRollback: parseBoolean('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),

@@ -77,6 +77,11 @@ export const FLAGS = [
   { name: 'log-stream-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which webhooks are signed' },
   { name: 'log-stream-token-file', value: 'FILE', help: 'the bearer token for webhooks and OTLP' },
   { name: 'log-stream-ca-file', value: 'FILE', help: 'authorities in PEM for the receivers of log streams' },
+  {
+    name: 'accept-open-modes',
+    value: null,
+    help: 'start even if other users may read the data directory, because its file system keeps no modes',
+  },
   { name: 'accept-clock', value: null, help: 'start even if the clock is behind the log' },
   {
     name: 'accept-rollback',
