@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { launchProcess, storeVariables } from '../kit/process.ts';
+import { launchProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PRELOAD = ['--import', join(ROOT, 'test/faults/modeless-files.ts')];
