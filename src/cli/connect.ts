@@ -6,7 +6,7 @@ import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, directFetch, safeFetch, unixFetch } from '../client/node-fetch.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
-import { withProof } from './settings/own-service.ts';
+import { withProof } from './settings/connection-proof.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** More than the tries within the longest timeout of an approval. */

@@ -1,8 +1,8 @@
 /**
- * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets, private certificate authorities, and
- * connections that must not pass a proxy. INVARIANT: a connection to this machine, and one in plain text, is made
- * directly, whatever proxy the environment names. WHY `getBuiltinModule`: bundlers for browsers follow every import and
- * fail at modules of Node.
+ * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets, private certificate authorities,
+ * and connections that must not pass a proxy. INVARIANT: a connection to this machine, and one in plain text, is made
+ * directly, whatever proxy the environment names. WHY `getBuiltinModule`: bundlers for browsers follow every import
+ * and fail at modules of Node.
  */
 import type { Agent, IncomingMessage, request as nodeRequest } from 'node:http';
 import type { LookupFunction } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Private files and directories: writes are atomic, and on disk when they return. INVARIANT: owner and mode are read back
- * after each creation and change, before anything secret is written. Some file systems accept a mode and ignore it.
+ * Private files and directories: writes are atomic, and on disk when they return. INVARIANT: owner and mode are read
+ * back after each creation and change, before anything secret is written. Some file systems ignore a mode in silence.
  */
 
 import {

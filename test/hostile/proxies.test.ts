@@ -1,5 +1,5 @@
-// Proxies of the environment. SOURCE: docs/decisions.md, "No proxy on the way to this machine". A listener stands at the
-// address that every variable names, and sees no connection while each client works.
+// Proxies of the environment. SOURCE: docs/decisions.md, "No proxy on the way to this machine". A listener stands at
+// the address that every variable names, and sees no connection while each client works.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
  * Reads what a server on this machine publishes in its data directory: its address, the administrator's token, and
- * agents' keys. `own-service.ts` makes sure that they are used with that server only.
+ * agents' keys. `connection-proof.ts` makes sure that they are used with that server only.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
