@@ -27,7 +27,7 @@ interface Connector {
  * other request is sent over a direct connection. In browsers, which have no such variables, it is `fetch` itself.
  */
 export const safeFetch: typeof fetch = (input, init) => {
-  const url = new URL(input instanceof Request ? input.url : String(input));
+  const url = new URL(String(input));
   const isProxyAllowed = url.protocol === 'https:' && !isThisMachine(url.hostname);
   if (isProxyAllowed || globalThis.process?.getBuiltinModule === undefined) return fetch(input, init);
   sharedDirectFetch ??= directFetch();
