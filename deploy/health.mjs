@@ -18,6 +18,8 @@ const options = {
   port: Number(LEASEHOLD_LISTEN.split(':').at(-1)),
   path: '/readyz',
   timeout: TIMEOUT_MS,
+  // Not Node's own agent, which takes a proxy from the environment where NODE_USE_ENV_PROXY is set.
+  agent: false,
   // The connection stays in the container and carries no secret, and the certificate is not for 127.0.0.1.
   rejectUnauthorized: false,
 };

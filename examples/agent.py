@@ -33,7 +33,8 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-OPENER = urllib.request.build_opener(NoRedirect)
+# The empty ProxyHandler ignores the proxies of the environment, which would read the session and the value.
+OPENER = urllib.request.build_opener(NoRedirect, urllib.request.ProxyHandler({}))
 
 
 def call(method, path, body=None, session=None):

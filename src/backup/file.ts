@@ -1,13 +1,11 @@
 /** A backup file: written privately, read again before it gets its name, and verified. */
-import { existsSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncDir, temporaryPath } from '../platform/private-files.ts';
+import { syncDir, temporaryPath, writeNewFile } from '../platform/private-files.ts';
 import { decryptFile, encrypt, type Lock, type Opener } from './encryption.ts';
 import { BackupError, damaged } from './errors.ts';
 import { type BackupHeader, type BackupTotals, readRecords } from './records.ts';
-
-const PRIVATE_FILE = 0o600;
 
 export interface BackupSummary {
   readonly header: BackupHeader;
@@ -61,7 +59,8 @@ export async function writeBackup(
 }
 
 async function writeSynced(path: string, bytes: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<number> {
-  await using handle = await open(path, 'wx', PRIVATE_FILE);
+  writeNewFile(path, '');
+  await using handle = await open(path, 'r+');
   let sizeBytes = 0;
   for await (const chunk of bytes) {
     signal.throwIfAborted();
@@ -93,7 +92,7 @@ function publish(temporary: string, file: string): void {
 
 /** ORDER: created exclusively before the rename, which therefore never replaces another file. */
 function renameToNew(temporary: string, file: string): void {
-  writeFileSync(file, '', { flag: 'wx', mode: PRIVATE_FILE });
+  writeNewFile(file, '');
   try {
     renameSync(temporary, file);
   } catch (error) {

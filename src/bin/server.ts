@@ -2,6 +2,7 @@
 
 import { setDefaultHighWaterMark } from 'node:stream';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
+import { acceptOpenModes } from '../platform/private-files.ts';
 import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
@@ -54,6 +55,7 @@ ignore(ignored);
 // Output to a closed terminal fails; the service still stops in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const configuration = configure();
+if (configuration.acceptsOpenModes) acceptOpenModes();
 const log = createLog(configuration.logLevel);
 process.on('uncaughtException', (error) => {
   log.error('uncaught exception; stopping', error);
@@ -67,7 +69,7 @@ try {
   };
   const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
-  process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
+  process.stdout.write(startupBanner(service, configuration));
 } catch (error) {
   if (describeFailure(error) !== null) exitWithError(error);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);

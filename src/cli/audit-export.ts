@@ -1,13 +1,13 @@
 /** Streams the audit log into a file or a pipe. */
 
-import { createWriteStream, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { errnoSuffix } from '../platform/errno.ts';
-import { UsageError } from '../platform/errors.ts';
-import { temporaryPath } from '../platform/private-files.ts';
+import { StartupError, UsageError } from '../platform/errors.ts';
+import { temporaryPath, writeNewFile } from '../platform/private-files.ts';
 import type { Invocation } from './command.ts';
 import { startProgress } from './progress.ts';
 import { printNotice } from './terminal.ts';
@@ -44,16 +44,16 @@ export async function exportLog(invocation: Invocation, vault: Leasehold, files:
   }
   const temporary = out === null ? null : temporaryPath(out);
   try {
-    const target = temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'wx', mode: 0o600 });
+    if (temporary !== null) writeNewFile(temporary, '');
+    const target = temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'r+' });
     await pipeline(bytes, count, target, { end: temporary !== null, signal });
     if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export ended in the middle of an entry');
     if (out !== null && temporary !== null) {
       // ORDER: created exclusively first, so that the rename never replaces another file.
-      writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
+      writeNewFile(out, '');
       renameSync(temporary, out);
     }
-    if (headFile !== null)
-      writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
+    if (headFile !== null) writeNewFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
   } catch (error) {
     // The reader closed the pipe.
     if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return;
@@ -70,7 +70,7 @@ function alreadyExists(what: string): UsageError {
 }
 
 function toUsageError(error: unknown): unknown {
-  if (error instanceof LeaseholdError) return error;
+  if (error instanceof LeaseholdError || error instanceof StartupError) return error;
   if (errnoSuffix(error) === ' (EEXIST)') return alreadyExists('the file');
   if (error instanceof Error && 'syscall' in error)
     return new UsageError(`the file cannot be written (${String(error.message)})`);

@@ -3,10 +3,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
-import { caFetch, unixFetch } from '../client/node-fetch.ts';
+import { caFetch, directFetch, safeFetch, unixFetch } from '../client/node-fetch.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
-import { fetchFromOwnService } from './settings/data-dir.ts';
+import { withProof } from './settings/connection-proof.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** More than the tries within the longest timeout of an approval. */
@@ -22,7 +22,8 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
   const who = identity.value;
   const ca = address.value.startsWith('https:') ? readCa(settings) : null;
   try {
-    const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
+    const setUp = ownService === null ? undefined : withProof(ownService);
+    const direct = setUp === undefined ? safeFetch : directFetch(setUp);
     return new Leasehold({
       address: socket === null ? addressToCall(settings) : 'http://localhost',
       // The client knows which calls take longer by default.
@@ -31,7 +32,7 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
       ...(onApprovalPending === undefined
         ? { approvalRetries: 0 }
         : { approvalRetries: APPROVAL_RETRIES, onApprovalPending }),
-      fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
+      fetch: socket !== null ? unixFetch(socket, setUp) : ca !== null ? caFetch(ca, setUp) : direct,
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
       ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
     });

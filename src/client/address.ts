@@ -6,6 +6,14 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
 }
 
+/** Whether a connection to the host stays on this machine. It is wider than `isLoopback`, which allows plain text. */
+export function isThisMachine(host: string): boolean {
+  return (
+    isLoopback(host) ||
+    /^(?:0\.0\.0\.0|\[::\]|\[::ffff:(?:7f[0-9a-f]{2}:[0-9a-f]{1,4}|0:0)\]|(?:.+\.)?localhost\.?)$/.test(host)
+  );
+}
+
 /** Returns the base URL of every request, without a trailing slash. @throws LeaseholdError BAD_OPTIONS */
 export function parseAddress(text: string, allowsInsecureHttp: boolean): string {
   const url = URL.parse(text);

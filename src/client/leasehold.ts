@@ -18,7 +18,7 @@ import { badOption, LeaseholdError } from './errors.ts';
 import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
 import { Leases } from './leases.ts';
-import { caFetch } from './node-fetch.ts';
+import { caFetch, safeFetch } from './node-fetch.ts';
 import { Operators } from './operators.ts';
 import { Overview } from './overview.ts';
 import { Policies } from './policies.ts';
@@ -53,6 +53,7 @@ export interface LeaseholdOptions {
   readonly insecureHttp?: boolean;
   /** Certificates of authorities in PEM; no others are then trusted. In Node, Bun and Deno. */
   readonly ca?: string;
+  /** Sends the requests; by default through no proxy to this machine or over plain HTTP. */
   readonly fetch?: typeof fetch;
 }
 
@@ -211,7 +212,7 @@ function toCurrentSession({ session_id, ...others }: CurrentSessionWire): Caller
 
 /** @throws LeaseholdError BAD_OPTIONS */
 function fetchOf({ address, ca, fetch: given }: LeaseholdOptions): typeof fetch {
-  if (ca === undefined) return given ?? fetch;
+  if (ca === undefined) return given ?? safeFetch;
   if (given !== undefined) throw new LeaseholdError('BAD_OPTIONS', 'give ca or fetch, not both');
   if (!/^https:/i.test(address)) throw badOption('ca', 'requires an https:// address');
   return caFetch(ca);

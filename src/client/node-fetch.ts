@@ -1,51 +1,130 @@
 /**
- * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets and private certificate
- * authorities, which Node's `fetch` does not support. WHY `getBuiltinModule`: bundlers for browsers follow every import
+ * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets, private certificate authorities,
+ * and connections that must not pass a proxy. INVARIANT: a connection to this machine, and one in plain text, is made
+ * directly, whatever proxy the environment names. WHY `getBuiltinModule`: bundlers for browsers follow every import
  * and fail at modules of Node.
  */
-import type { IncomingMessage, request as nodeRequest, RequestOptions } from 'node:http';
-import { badOption } from './errors.ts';
+import type { Agent, IncomingMessage, request as nodeRequest } from 'node:http';
+import type { LookupFunction } from 'node:net';
+import { isThisMachine } from './address.ts';
+import { badOption, LeaseholdError } from './errors.ts';
 import { notLeasehold } from './responses.ts';
 
 /** WHY less than 5 s: common proxies close a connection after 5 s without a request, and one sent then fails. */
 const IDLE_MS = 4000;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
-export function unixFetch(socketPath: string): typeof fetch {
-  return fetchWith(globalThis.process.getBuiltinModule('node:http').request, { socketPath });
+/** Changes a new agent before its first connection. */
+export type AgentSetup = (agent: Agent) => void;
+
+interface Connector {
+  readonly request: typeof nodeRequest;
+  readonly agent: Agent;
 }
 
-/** Trusts these certificate authorities and no others. @throws LeaseholdError BAD_OPTIONS */
-export function caFetch(ca: string): typeof fetch {
+/**
+ * `fetch` as the runtime has it for `https:` to another machine, where TLS protects the request from a proxy. Every
+ * other request is sent over a direct connection. In browsers, which have no such variables, it is `fetch` itself.
+ */
+export const safeFetch: typeof fetch = (input, init) => {
+  const url = new URL(String(input));
+  const isProxyAllowed = url.protocol === 'https:' && !isThisMachine(url.hostname);
+  if (isProxyAllowed || globalThis.process?.getBuiltinModule === undefined) return fetch(input, init);
+  sharedDirectFetch ??= directFetch();
+  return sharedDirectFetch(url, init);
+};
+
+let sharedDirectFetch: typeof fetch | null = null;
+
+/** Connects directly to every address. */
+export function directFetch(setUp: AgentSetup = () => undefined): typeof fetch {
+  const connectors = new Map<string, Connector>();
+  return (input, init) => {
+    const { protocol } = new URL(String(input));
+    let connector = connectors.get(protocol);
+    if (connector === undefined) {
+      connector = protocol === 'https:' ? secureConnector({}) : plainConnector({});
+      setUp(connector.agent);
+      connectors.set(protocol, connector);
+    }
+    return send(connector, input, init);
+  };
+}
+
+export function unixFetch(socketPath: string, setUp: AgentSetup = () => undefined): typeof fetch {
+  const connector = plainConnector({ socketPath });
+  setUp(connector.agent);
+  return (input, init) => send(connector, input, init);
+}
+
+/** Trusts these certificate authorities and no others, and connects directly. @throws LeaseholdError BAD_OPTIONS */
+export function caFetch(ca: string, setUp: AgentSetup = () => undefined): typeof fetch {
   if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
-  const { getBuiltinModule } = globalThis.process ?? {};
-  if (getBuiltinModule === undefined) throw badOption('ca', 'can be used in Node, Bun and Deno only');
-  const { Agent, request } = getBuiltinModule('node:https');
-  return fetchWith(request, { agent: new Agent({ ca, keepAlive: true, timeout: IDLE_MS }) });
+  if (globalThis.process?.getBuiltinModule === undefined)
+    throw badOption('ca', 'can be used in Node, Bun and Deno only');
+  const connector = secureConnector({ ca });
+  setUp(connector.agent);
+  return (input, init) => send(connector, input, init);
 }
 
-function fetchWith(request: typeof nodeRequest, target: Pick<RequestOptions, 'socketPath' | 'agent'>): typeof fetch {
-  return (input, init) =>
-    new Promise((resolve, reject) => {
-      const { method = 'GET', headers, body, signal } = init ?? {};
-      const options = { ...target, method, headers: Object.fromEntries(new Headers(headers)) };
-      const call = request(String(input), { ...options, ...(signal ? { signal } : {}) }, (response) => {
-        // WHY caught: an exception in this callback would end the process.
-        try {
-          resolve(toResponse(response));
-        } catch {
-          call.destroy();
-          reject(notLeasehold({ status: response.statusCode ?? 0 }));
-        }
-      });
-      call.on('upgrade', (response, socket) => {
-        socket.destroy();
-        reject(notLeasehold({ status: response.statusCode ?? 0 }));
-      });
-      call.on('error', (error) => reject(new TypeError('fetch failed', { cause: error })));
-      call.end(typeof body === 'string' ? body : undefined);
-    });
+function plainConnector(options: { readonly socketPath?: string }): Connector {
+  const { Agent: PlainAgent, request } = globalThis.process.getBuiltinModule('node:http');
+  return { request, agent: new PlainAgent({ ...agentOptions(), ...options }) };
 }
+
+function secureConnector(options: { readonly ca?: string }): Connector {
+  const { Agent: SecureAgent, request } = globalThis.process.getBuiltinModule('node:https');
+  return { request, agent: new SecureAgent({ ...agentOptions(), ...options }) };
+}
+
+/** WHY `proxyEnv` is empty: Node's own agents take proxies from the environment where NODE_USE_ENV_PROXY is set. */
+const agentOptions = () => ({ keepAlive: true, timeout: IDLE_MS, proxyEnv: {}, lookup: lookupOwn() });
+
+/**
+ * Resolves `localhost` to this machine without asking a name server, whose answer could be another machine.
+ * SOURCE: RFC 6761, section 6.3.
+ */
+function lookupOwn(): LookupFunction {
+  const { lookup } = globalThis.process.getBuiltinModule('node:dns');
+  return (host, options, callback) => {
+    if (host !== 'localhost') lookup(host, options, callback);
+    else if (options.all !== true) callback(null, '127.0.0.1', 4);
+    else {
+      const addresses = [
+        { address: '127.0.0.1', family: 4 },
+        { address: '::1', family: 6 },
+      ];
+      callback(null, addresses);
+    }
+  };
+}
+
+const send = (
+  { request, agent }: Connector,
+  input: Parameters<typeof fetch>[0],
+  init: Parameters<typeof fetch>[1],
+): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    const { method = 'GET', headers, body, signal } = init ?? {};
+    const options = { agent, method, headers: Object.fromEntries(new Headers(headers)) };
+    const call = request(String(input), { ...options, ...(signal ? { signal } : {}) }, (response) => {
+      // WHY caught: an exception in this callback would end the process.
+      try {
+        resolve(toResponse(response));
+      } catch {
+        call.destroy();
+        reject(notLeasehold({ status: response.statusCode ?? 0 }));
+      }
+    });
+    call.on('upgrade', (response, socket) => {
+      socket.on('error', () => undefined).destroy();
+      reject(notLeasehold({ status: response.statusCode ?? 0 }));
+    });
+    call.on('error', (error) => {
+      reject(error instanceof LeaseholdError ? error : new TypeError('fetch failed', { cause: error }));
+    });
+    call.end(typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined);
+  });
 
 /** @throws TypeError, RangeError for a status outside 200 to 599, and for a body that the status does not allow */
 function toResponse(message: IncomingMessage): Response {

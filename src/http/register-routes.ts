@@ -146,7 +146,8 @@ function proofFor(request: FastifyRequest, prove: ProveService): string | null {
 
 /** @throws UNAUTHENTICATED, ACCESS_DENIED */
 async function scrapeFor(request: FastifyRequest, metrics: MetricsPage): Promise<string> {
-  authorizeScrape(request.headers.authorization, isLocal(request), metrics.tokenHash);
+  const isTrusted = isLocal(request) && (metrics.trustsLoopback || isUnixSocket(request));
+  authorizeScrape(request.headers.authorization, isTrusted, metrics.tokenHash);
   return metrics.render();
 }
 
@@ -186,12 +187,22 @@ function toCall<C>(
 
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/;
 
-/** A proxy on this machine adds one of the headers. */
-function isLocal({ socket, headers, server }: FastifyRequest): boolean {
-  if (headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined) return false;
-  // WHY not a missing address: a TCP connection that was just closed has none either.
-  const isUnixSocket = typeof server.server.address() === 'string';
-  return isUnixSocket || LOOPBACK.test(socket.remoteAddress ?? '');
+/** Headers that proxies add to the requests that they forward. */
+const FORWARDED = /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/;
+
+/**
+ * Whether the connection comes from this machine, and the request through no proxy that names itself. A forwarder of
+ * bytes (`ssh -L`, a TCP balancer) cannot be told from its own client, so this limits who may try, and authenticates
+ * nobody.
+ */
+function isLocal(request: FastifyRequest): boolean {
+  if (Object.keys(request.headers).some((name) => FORWARDED.test(name))) return false;
+  return isUnixSocket(request) || LOOPBACK.test(request.socket.remoteAddress ?? '');
+}
+
+/** WHY not a missing address of the client: a TCP connection that was just closed has none either. */
+function isUnixSocket({ server }: FastifyRequest): boolean {
+  return typeof server.server.address() === 'string';
 }
 
 /** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */

@@ -89,8 +89,10 @@ export type ProveService = (nonce: string) => string | null;
 
 /** The metrics of the service. */
 export interface MetricsPage {
-  /** Of the metrics token; null without one: then only clients on this machine may read them. */
+  /** Hash of the metrics token; null without one: then only clients on this machine may read them. */
   readonly tokenHash: TokenHash | null;
+  /** Whether a connection from a loopback address is one from this machine. */
+  readonly trustsLoopback: boolean;
   /** In the text format 0.0.4 of Prometheus. */
   render(): Promise<string>;
 }

@@ -83,6 +83,9 @@ export class FileDirectory {
       // A call in flight when the server stops leaves no file.
       if (this.#isClosed) throw new ToolError('STOPPING', 'the server stops');
       await handle.chmod(PRIVATE_FILE);
+      // Read back, because some file systems accept a mode and ignore it.
+      const rule = privacyViolation(await handle.stat(), 'file');
+      if (rule !== null) throw new ToolError('FAILED', `the new file ${rule}`);
       await handle.writeFile(value.reveal());
     } catch (error) {
       await this.remove(name);

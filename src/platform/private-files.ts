@@ -1,15 +1,21 @@
-/** Private files and directories: mode and owner are checked, writes are atomic, and on disk when they return. */
+/**
+ * Private files and directories: writes are atomic, and on disk when they return. INVARIANT: owner and mode are read
+ * back after each creation and change, before anything secret is written. Some file systems ignore a mode in silence.
+ */
 
 import {
   chmodSync,
   closeSync,
+  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   renameSync,
+  rmdirSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,6 +25,27 @@ import { isOwn, isPrivate } from './ownership.ts';
 
 const PRIVATE_DIR = 0o700;
 const PRIVATE_FILE = 0o600;
+
+const OPEN_MODES_VARIABLE = 'LEASEHOLD_ACCEPT_OPEN_MODES';
+
+/** Accepts files that other users may read. WHY the environment: the threads of this process have it too. */
+export function acceptOpenModes(): void {
+  process.env[OPEN_MODES_VARIABLE] = '1';
+}
+
+/** Reads back what the system has made of an owner and a mode. @throws StartupError */
+export function assertPrivate(path: string, found: Stats): void {
+  if (!isOwn(found)) {
+    throw new StartupError(
+      `${path} belongs to another user. Run this program as that user, or use a directory of your own.`,
+    );
+  }
+  if (isPrivate(found) || ['1', 'true'].includes(process.env[OPEN_MODES_VARIABLE] ?? '')) return;
+  const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+  throw new StartupError(
+    `Other users may read ${path}: its mode is ${mode}, and its file system does not change modes, like FAT, a Windows drive under WSL, and some FUSE and network mounts. Use a directory on another file system, or set ${OPEN_MODES_VARIABLE}=1 if no other user has access to this machine.`,
+  );
+}
 
 export function lstatOrNull(path: string) {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
@@ -40,8 +67,14 @@ function restrict(path: string, kind: 'file' | 'directory', mode: number): boole
   if (found === null) return false;
   const isKind = kind === 'file' ? found.isFile() : found.isDirectory();
   if (!isKind) throw new StartupError(`${path} must be a ${kind}, and not a link to one.`);
-  if (!isOwn(found)) throw new StartupError(`${path} belongs to another user.`);
-  if ((found.mode & 0o777) !== mode) chmodSync(path, mode);
+  if (isOwn(found) && (found.mode & 0o777) !== mode) {
+    try {
+      chmodSync(path, mode);
+    } catch {
+      // What counts is the mode that the file then has.
+    }
+  }
+  assertPrivate(path, lstatSync(path));
   return true;
 }
 
@@ -50,6 +83,12 @@ function makeDir(path: string): void {
   const parent = dirname(path);
   if (lstatOrNull(parent) === null) makeDir(parent);
   mkdirSync(path, { mode: PRIVATE_DIR });
+  try {
+    assertPrivate(path, lstatSync(path));
+  } catch (error) {
+    rmdirSync(path);
+    throw error;
+  }
   syncDir(parent);
 }
 
@@ -83,11 +122,20 @@ export function writePrivateFile(path: string, text: string): void {
 export function writeNewFile(path: string, text: string): void {
   const descriptor = openSync(path, 'wx', PRIVATE_FILE);
   try {
+    assertPrivate(path, fstatSync(descriptor));
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Whether other users may use the directory, because the operator accepted that. */
+export function isOpenToOthers(path: string): boolean {
+  return !isPrivate(statSync(path));
 }
 
 /** Makes created, renamed and deleted entries of the directory durable. */

@@ -13,6 +13,7 @@ import { checkExecutable, type Program } from './executable.ts';
 import type { ExitStatus } from './exit-status.ts';
 import { acquireLeases, releaseLeases } from './leases.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
+import { proxyExceptions } from './proxy-exceptions.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { isInForeground, Signals } from './signals.ts';
 import { fillTemplates } from './templates.ts';
@@ -102,6 +103,8 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const given: Record<string, string> = Object.create(null);
     for (const { name, value } of literals) given[name] = value.reveal();
     const environment = Object.assign(Object.create(null), inherited.variables, given, deliver(used, null), values);
+    const baseUrls = request.uses.map(({ path }) => client.baseUrl(path));
+    Object.assign(environment, proxyExceptions(environment, baseUrls));
     if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal, host.say);
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };

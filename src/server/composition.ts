@@ -13,6 +13,7 @@ import { createServer } from '../http/http-server.ts';
 import { RequestMeasures } from '../http/request-measures.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { isOpenToOthers } from '../platform/private-files.ts';
 import { readVersion } from '../platform/version.ts';
 import type { StoreError } from '../store/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -76,6 +77,8 @@ export async function startService(
     onStorageFailure(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
   await using resources = new AsyncDisposableStack();
   prepareDataDir(configuration, resources);
+  if (isOpenToOthers(configuration.dataDir))
+    warn(`Other users may read the keys in ${configuration.dataDir}, as --accept-open-modes accepts.`);
   const files = new ServiceFiles(configuration.dataDir);
   let listening: string | null = null;
   const logOften = rateLimited(log);

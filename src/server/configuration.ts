@@ -90,6 +90,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     /** Where systemd puts the credentials of the unit. */
     credentialsDirectory: environment['CREDENTIALS_DIRECTORY'],
     adminTokenFile: file('admin-token-file'),
+    printsToken: oneOf('print-token', get('print-token') ?? 'always', ['always', 'never']) === 'always',
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
     /** Denials of one agent that are recorded individually; further ones are summarised. */
@@ -120,6 +121,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
     /** The only networks that targets may allow; null for all. */
     targetNetworks: parseTargetNetworks(get('target-networks')),
+    acceptsOpenModes: parseBoolean('accept-open-modes', get('accept-open-modes')),
     acceptClock: parseBoolean('accept-clock', get('accept-clock')),
     acceptRollback: parseBoolean('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),

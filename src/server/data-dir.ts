@@ -40,7 +40,10 @@ export function lockDataDir(dir: string): DatabaseLock {
   const { lockFile } = dataDirPaths(dir);
   checkPrivateFile(lockFile);
   const lock = DatabaseLock.take(lockFile);
-  if (lock !== null) return lock;
+  if (lock !== null) {
+    checkPrivateFile(lockFile);
+    return lock;
+  }
   throw new StartupError(`Another Leasehold runs on ${dir}. Stop it first, or give another --data-dir.`);
 }
 

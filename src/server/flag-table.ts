@@ -32,6 +32,11 @@ export const FLAGS = [
     value: 'FILE',
     help: "the administrator's token; without it each start generates and prints one",
   },
+  {
+    name: 'print-token',
+    value: 'always|never',
+    help: 'whether a start prints the token that it generates (default always); never where output is kept in a log',
+  },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
   { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
   { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
@@ -77,6 +82,11 @@ export const FLAGS = [
   { name: 'log-stream-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which webhooks are signed' },
   { name: 'log-stream-token-file', value: 'FILE', help: 'the bearer token for webhooks and OTLP' },
   { name: 'log-stream-ca-file', value: 'FILE', help: 'authorities in PEM for the receivers of log streams' },
+  {
+    name: 'accept-open-modes',
+    value: null,
+    help: 'start even if other users may read the data directory, because its file system keeps no modes',
+  },
   { name: 'accept-clock', value: null, help: 'start even if the clock is behind the log' },
   {
     name: 'accept-rollback',

@@ -8,7 +8,7 @@ import type { ApprovalEvents } from '../vault/approval-events.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readGivenToken } from './admin-token.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, isLoopback } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
 import { logFailure } from './log-failure.ts';
 import { MetricsText } from './metrics/page.ts';
@@ -20,15 +20,21 @@ export class Monitoring {
 
   /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
   constructor(
-    { metricsTokenFile }: Pick<Configuration, 'metricsTokenFile'>,
+    configuration: Configuration,
     requests: RequestMeasures,
     status: () => ServiceStatus,
     findVault: () => VaultSources | null,
     warn: (line: string) => void,
   ) {
     const text = new MetricsText({ requests, status, version: readVersion() }, findVault);
+    const { metricsTokenFile, listen, publicNames, trustedProxies } = configuration;
     const token = metricsTokenFile === null ? null : readGivenToken(metricsTokenFile, warn);
-    this.page = { tokenHash: token === null ? null : hashToken(token.reveal()), render: () => text.render() };
+    this.page = {
+      tokenHash: token === null ? null : hashToken(token.reveal()),
+      // Each of these settings says that requests of other machines arrive, perhaps by a forwarder on this one.
+      trustsLoopback: isLoopback(listen) && publicNames.length === 0 && trustedProxies.length === 0,
+      render: () => text.render(),
+    };
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Configuration as ProviderConfiguration } from 'openid-client';
+import { safeFetch } from '../client/node-fetch.ts';
 import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/identity.ts';
 import { Secret } from '../core/secret.ts';
@@ -118,6 +119,7 @@ export class ProviderClient implements OidcClient {
       secret === null ? library.None() : library.ClientSecretBasic(secret.reveal()),
       {
         timeout: TIMEOUT_SECONDS,
+        [library.customFetch]: (url, { body, ...options }) => safeFetch(url, { ...options, body: body ?? null }),
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );

@@ -106,6 +106,7 @@ async function openEmbedded(
   assertUnused(file);
   const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
   resources.defer(() => store.close());
+  for (const suffix of ['', '-wal', '-shm']) checkPrivateFile(file + suffix);
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
   return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest, unanswered: [] };
 }

@@ -9,6 +9,7 @@ import { basename, dirname, join } from 'node:path';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
+import { assertPrivate } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
 const WRITABLE = 0o600;
@@ -69,7 +70,9 @@ export function copyDatabaseFiles(databaseFile: string, copy: string, resources:
     try {
       copyFileSync(databaseFile + suffix, copy + suffix, constants.COPYFILE_FICLONE);
       chmodSync(copy + suffix, WRITABLE);
+      assertPrivate(copy + suffix, lstatSync(copy + suffix));
     } catch (error) {
+      if (error instanceof StartupError) throw error;
       throw new StartupError(
         `${databaseFile}${suffix} cannot be copied to ${dirname(copy)}${errnoSuffix(error)}. Free enough space there.`,
       );

@@ -22,14 +22,14 @@ const STEPS_AFTER_A_LOSS = [
   ['audit accept-rollback', 'accepts the loss'],
 ] as const;
 
-/** Without a terminal the output may go to a log file or journal, so it omits the token. */
-export function startupBanner(service: Service, configuration: Configuration, isTerminal: boolean): string {
-  const { dataDir, database, adminTokenFile } = configuration;
+/** A token that the operator supplied is never printed. */
+export function startupBanner(service: Service, configuration: Configuration): string {
+  const { dataDir, database, adminTokenFile, printsToken } = configuration;
   const { address, adminToken, warnings } = service;
   const isRolledBack = service.status() === 'rolled_back';
   const { writtenTo } = adminToken;
   const token =
-    writtenTo !== null && isTerminal
+    writtenTo !== null && printsToken
       ? `${adminToken.token.reveal()}  (also in daemon.token there)`
       : `in ${writtenTo ?? adminTokenFile}`;
   const variables = [

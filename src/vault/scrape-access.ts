@@ -19,7 +19,7 @@ export function authorizeScrape(
   if (tokenHash === null) {
     if (isLocal) return;
     const message =
-      'Metrics are served to clients on the same machine only. Start the service with --metrics-token-file to serve others.';
+      'Metrics are served without a token to clients on the same machine only, over a Unix socket or a loopback listener without --public-name and --trusted-proxy. Start the server with --metrics-token-file to serve others.';
     throw new ApiError('ACCESS_DENIED', message);
   }
   const token = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(authorization ?? '')?.[1] ?? '';

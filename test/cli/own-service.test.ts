@@ -7,9 +7,11 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fetchFromOwnService } from '../../src/cli/settings/data-dir.ts';
+import { withProof } from '../../src/cli/settings/connection-proof.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
+import { directFetch } from '../../src/client/node-fetch.ts';
 import { challengeService } from '../../src/server/announcement.ts';
+import { lockDataDir } from '../../src/server/data-dir.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
@@ -120,20 +122,41 @@ test('another listener on loopback with the same port receives no token by relay
   assert.equal((await home.leasehold(['list', '--address', `http://localhost:${port}`])).code, 0);
 });
 
-test('the proof is requested again after a failed call, because the service may have ended', async (t) => {
+test('every connection proves itself: a listener that takes the port between two calls receives only a nonce', async (t) => {
   const { service, dataDir } = await start(t);
   const { address } = service;
-  const fetchOwn = fetchFromOwnService(
-    { dataDir, address, challengeService: async (...asked) => challengeService(...asked) },
-    fetch,
-  );
+  const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeService(asked, of) };
+  const fetchOwn = directFetch(withProof(own));
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
+  // The lock stays held, so that a challenge exists and only the connection differs from the first one.
   await service.end('SIGKILL');
-  await assert.rejects(health());
+  const lock = lockDataDir(dataDir);
+  t.after(() => lock.release());
   const taker = await listen(t, portOf(address));
-  await assert.rejects(health(), (error) => error instanceof LeaseholdError && error.code === 'UNREACHABLE');
-  assert.deepEqual(taker.received, []);
+  await assert.rejects(health(), (error) => error instanceof LeaseholdError && error.code === 'INVALID_RESPONSE');
+  assert.equal(taker.received.length, 1);
+  assert.match(taker.received.join(''), /^GET \/api\/v1\/health .*leasehold-proof-nonce/);
+});
+
+test('calls of one client at once share no connection that has not proved itself', async (t) => {
+  const { service, dataDir } = await start(t);
+  const { address } = service;
+  const asked: string[] = [];
+  const own = {
+    dataDir,
+    address,
+    challengeService: async (of: string, at: string) => {
+      asked.push(at);
+      return challengeService(of, at);
+    },
+  };
+  const fetchOwn = directFetch(withProof(own));
+  const read = async () => (await fetchOwn(`${address}/api/v1/health`)).text();
+  await Promise.all([read(), read(), read()]);
+  assert.equal(asked.length, 3);
+  await read();
+  assert.equal(asked.length, 3, 'a connection that has proved itself is used again');
 });
 
 test('health returns a proof only for a nonce of 32 bytes, and otherwise the usual response', async (t) => {

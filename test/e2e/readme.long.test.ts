@@ -59,8 +59,6 @@ async function openScene(t: TestContext) {
   const tidy = (printed: string): string =>
     tidyPage(printed)
       .replaceAll(String(apiPort), API_PORT)
-      // Only a terminal shows the token; these streams are not terminals.
-      .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // The location of the vault is printed if it is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');

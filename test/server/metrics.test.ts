@@ -166,8 +166,20 @@ suite('who may read the metrics', () => {
   test('without a token: clients on the same machine, but not what a proxy forwards', async (t) => {
     const { address, anonymous } = await startTestService(t);
     await scrape(address);
-    for (const header of ['x-forwarded-for', 'forwarded'])
+    for (const header of ['x-forwarded-for', 'forwarded', 'x-forwarded-proto', 'via', 'x-real-ip'])
       assertRejected(await anonymous.call('GET', '/metrics', undefined, { [header]: '127.0.0.1' }), 'ACCESS_DENIED');
+  });
+
+  test('without a token: nobody, where other machines reach the server, perhaps by a forwarder on this one', async (t) => {
+    for (const flags of [
+      ['--public-name', 'vault.example.org'],
+      ['--trusted-proxy', '127.0.0.1'],
+      ['--listen', '0.0.0.0:0', '--insecure-http'],
+    ]) {
+      const { address } = await startTestService(t, flags);
+      const { status } = await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/metrics`);
+      assert.equal(status, 403, flags.join(' '));
+    }
   });
 
   test('without a token: a trusted proxy that says 127.0.0.1 gets nothing either', async (t) => {

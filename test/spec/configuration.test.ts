@@ -31,6 +31,8 @@ test('every flag of --help can be set in the environment', async () => {
   assert.equal(flags.length >= 10, true);
   const values: Record<string, string> = {
     'admin-retrieve': 'deny',
+    'print-token': 'never',
+    'accept-open-modes': '1',
     listen: '127.0.0.1:1',
     'denials-per-minute': '60',
     'sessions-per-hour': '60',

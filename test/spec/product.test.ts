@@ -24,9 +24,9 @@ suite('the service as a process', () => {
   const directory = join(temporaryDirectory({ after }), 'data');
   const first = startProcess({ after }, directory);
 
-  test('the start prints the address, the data directory and the token file, and all files are private', async () => {
+  test('the start prints the address, the data directory and the token, and all files are private', async () => {
     const service = await first;
-    for (const shown of [service.address, directory, join(directory, 'daemon.token')]) {
+    for (const shown of [service.address, directory, service.adminToken]) {
       assert.equal(service.output().includes(shown), true, shown);
     }
     assert.match(service.adminToken, /^lha_[A-Za-z0-9_-]{43}$/);

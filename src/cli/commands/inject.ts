@@ -1,9 +1,9 @@
 /** `leasehold inject`: replaces the references in a template by values. */
 
-import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
-import { UsageError } from '../../platform/errors.ts';
+import { StartupError, UsageError } from '../../platform/errors.ts';
+import { writeNewFile } from '../../platform/private-files.ts';
 import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/templates.ts';
 import { defineCommand } from '../command.ts';
@@ -47,9 +47,10 @@ export const inject = defineCommand({
     }
     const path = resolve(terminal.workingDirectory, out);
     try {
-      writeFileSync(path, filled, { flag: 'wx', mode: 0o600 });
+      writeNewFile(path, filled);
     } catch (error) {
       await releaseLeases(leaseClient, leaseIds);
+      if (error instanceof StartupError) throw error;
       throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
     }
     printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);

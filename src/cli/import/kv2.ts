@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseAddress } from '../../client/address.ts';
 import { LeaseholdError } from '../../client/errors.ts';
+import { safeFetch } from '../../client/node-fetch.ts';
 import { readText } from '../../client/responses.ts';
 import type { Secret } from '../../core/secret.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
@@ -94,7 +95,7 @@ export class Kv2 {
   async #send(url: string, signal: AbortSignal): Promise<{ status: number; body: JsonObject }> {
     const { token, namespace } = this.#options;
     try {
-      const response = await fetch(url, {
+      const response = await safeFetch(url, {
         headers: {
           'x-vault-token': token.reveal(),
           'x-vault-request': 'true',
