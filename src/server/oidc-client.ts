@@ -3,7 +3,7 @@
  * fails that sign-in alone. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
  */
 import { readFileSync } from 'node:fs';
-import type { Configuration as ProviderConfiguration } from 'openid-client';
+import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/identity.ts';
 import { Secret } from '../core/secret.ts';
@@ -16,6 +16,7 @@ const TIMEOUT_SECONDS = 10;
 const METADATA_LIFE_MS = 3_600_000;
 /** WHY: anyone can start a sign-in, and must not make the service ask a provider that is down again and again. */
 const RETRY_AFTER_MS = 5000;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SCOPE = 'openid email';
 const SECRET = /^[\x21-\x7e]{1,512}$/;
 
@@ -118,6 +119,7 @@ export class ProviderClient implements OidcClient {
       secret === null ? library.None() : library.ClientSecretBasic(secret.reveal()),
       {
         timeout: TIMEOUT_SECONDS,
+        [library.customFetch]: fetchBounded,
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
@@ -134,6 +136,20 @@ export class ProviderClient implements OidcClient {
 function notAvailable(): ApiError {
   return new ApiError('UNAVAILABLE', 'The identity provider does not respond. Sign in otherwise, or try later.', 10);
 }
+
+/** A response that is longer than any of a provider fails while it is read. */
+const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
+  const response = await fetch(url, body === undefined ? options : { ...options, body });
+  let length = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      length += chunk.length;
+      if (length > MAX_RESPONSE_BYTES) controller.error(new Error('the response is too long'));
+      else controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(limit) ?? null, response);
+};
 
 /** Whether the provider rejected the code, or what it sent did not pass a check. */
 function isRejection(library: Library, error: unknown): boolean {
