@@ -51,15 +51,21 @@ export class ProviderClient implements OidcClient {
   async authorizationUrl({ redirectUri, state, nonce, verifier }: ProviderRequest): Promise<string> {
     const library = await import('openid-client');
     const provider = await this.#discover(library);
-    const url = library.buildAuthorizationUrl(provider, {
-      redirect_uri: redirectUri,
-      scope: SCOPE,
-      state,
-      nonce,
-      code_challenge: await library.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
-    return url.href;
+    const challenge = await library.calculatePKCECodeChallenge(verifier);
+    try {
+      const url = library.buildAuthorizationUrl(provider, {
+        redirect_uri: redirectUri,
+        scope: SCOPE,
+        state,
+        nonce,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+      });
+      return url.href;
+    } catch (error) {
+      // The metadata names no usable endpoint.
+      throw this.#unavailable(error);
+    }
   }
 
   async redeem({ redirectUri, state, nonce, verifier }: ProviderRequest, code: string): Promise<IdentityClaims | null> {
