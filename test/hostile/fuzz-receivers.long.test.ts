@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
-import { type Body, fuzzPeer, oddJson } from './hostile-receivers.ts';
+import { type Body, fuzzPeer, oddJson, wellFormed } from './hostile-receivers.ts';
 import type { Job } from './peers.ts';
 
 const seed = newSeed();
@@ -19,7 +19,10 @@ const BODIES: Readonly<Record<Job['kind'], Body>> = {
   transit: (_request, _url, dice) => oddJson(dice, { data: { plaintext: SECRET }, errors: [] }),
   oidc(request, url, dice) {
     const paths = { authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token`, jwks_uri: `${url}/jwks` };
-    if (request.startsWith('GET /.well-known')) return oddJson(dice, { issuer: url, ...paths });
+    const metadata = { issuer: url, ...paths };
+    // Usually as it should be, so that the other endpoints are asked.
+    if (request.startsWith('GET /.well-known'))
+      return dice.chance(0.7) ? wellFormed(JSON.stringify(metadata)) : oddJson(dice, metadata);
     if (request.startsWith('GET /jwks'))
       return oddJson(dice, { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'a' }] });
     const part = (text: string): string => Buffer.from(text).toString('base64url');

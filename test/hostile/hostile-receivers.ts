@@ -28,8 +28,14 @@ export function oddJson(dice: Dice, fields: Readonly<Record<string, unknown>>): 
   ]);
 }
 
-/** What a well-behaved peer of the kind answers to the request. */
-export type Body = (request: string, url: string, dice: Dice) => string;
+/** The body of the answer, which is sent as random bytes, or the whole answer. */
+export type Body = (request: string, url: string, dice: Dice) => string | Script;
+
+export function wellFormed(body: string): Script {
+  const head = ['HTTP/1.1 200 OK', 'Content-Type: application/json', 'Connection: close'];
+  const text = [...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
+  return { pieces: [Buffer.from(text)], end: 'end' };
+}
 
 export interface Outcome {
   /** Exchanges that a peer answered. */
@@ -47,7 +53,10 @@ export async function fuzzPeer(
   body: Body,
 ): Promise<Outcome> {
   let url = '';
-  const answer = (request: string): Script => randomResponse(dice, body(request, url, dice));
+  const answer = (request: string): Script => {
+    const given = body(request, url, dice);
+    return typeof given === 'string' ? randomResponse(dice, given) : given;
+  };
   const { port, answered } = await startHostilePeer(scope, answer);
   url = `http://127.0.0.1:${port}`;
   const job: Job = { kind, url, exchanges: wanted, directory: temporaryDirectory(scope) };
