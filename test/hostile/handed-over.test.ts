@@ -1,4 +1,5 @@
-// A stranger's header or reset never ends the server: each kind of listener as a process, with the flags of the product.
+// A stranger's header or reset never ends the server. Each kind of listener runs as a process, with the flags of the
+// product.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

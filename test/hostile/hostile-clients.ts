@@ -133,7 +133,7 @@ function speak(socket: Socket, event: 'connect' | 'secureConnect', script: Scrip
   return promise;
 }
 
-/** Speaks with the server on many connections at a time until that many requests were sent. Resolves to their number. */
+/** Speaks on many connections at a time until that many requests were sent. Resolves to their number. */
 export async function fuzzClients({ connect, name }: Entrance, dice: Dice, wanted: number): Promise<number> {
   let sent = 0;
   const work = async (): Promise<void> => {

@@ -26,7 +26,7 @@ const VALUES = [
   ...['Thu, 01 Jan 1970 00:00:00 GMT', 'bytes=0-1', '"', '\u00e9\u00ff', '\t', 'a\u0000b', 'a\rb', 'a\nb: c'],
 ] as unknown as readonly [string, ...string[]];
 
-export function header(dice: Dice): string {
+function header(dice: Dice): string {
   const value = dice.chance(0.9) ? dice.pick(VALUES) : dice.text(dice.chance(0.05) ? 20_000 : 40);
   return `${dice.pick(NAMES)}: ${value}`;
 }
@@ -38,7 +38,7 @@ export function withOddHeaders(dice: Dice, lines: readonly string[]): string[] {
   return all;
 }
 
-export function chunked(dice: Dice, body: Buffer): Buffer {
+function chunked(dice: Dice, body: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (const piece of dice.split(body)) {
     const extension = dice.chance(0.1) ? ';__proto__=x' : '';
