@@ -1,4 +1,5 @@
-// Random answers of upstreams to thousands of brokered requests (50,000 with `SLOW=1`) leave the same server and the same broker serving.
+// Random answers of upstreams to thousands of brokered requests (50,000 with `SLOW=1`) leave the same server and the
+// same broker serving.
 
 import { test } from 'node:test';
 import { Dice, newSeed } from '../kit/dice.ts';
