@@ -10,7 +10,7 @@ import { childOf } from './measurement.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const BARE = fileURLToPath(import.meta.resolve('./bare.ts'));
-const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
+const HARDENING = ['--disable-sigusr1', '--disable-proto=delete'];
 const READY_TIMEOUT_MS = 30_000;
 
 export interface Program {

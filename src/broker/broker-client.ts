@@ -126,7 +126,7 @@ function programWords(): string[] {
     ...readable.map((path) => `--allow-fs-read=${path}`),
     '--disable-warning=ExperimentalWarning',
     '--disable-sigusr1',
-    '--disable-proto=throw',
+    '--disable-proto=delete',
     pathOf(`../bin/broker${extension}`),
   ];
 }

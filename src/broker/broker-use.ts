@@ -95,7 +95,8 @@ export class BrokerUse {
     const status = this.#head?.kind === 'response' ? this.#head.status : null;
     const stream = this.#stream;
     // The broker ends a stream with a final message, and resets it after the head only if the caller does not read.
-    const hasFailed = stream === null || stream.isLost || stream.hasEnded || this.#head?.kind === 'error';
+    const isOver = stream === null || stream.isLost || stream.hasEnded || (stream.isReset && this.#head === null);
+    const hasFailed = isOver || this.#head?.kind === 'error';
     const { bytesRead: bytesOut = 0, redactions = 0 } = stream ?? {};
     return { status, bytesIn: this.#bytesIn, bytesOut, redactions, ended: hasFailed ? 'failed' : 'client' };
   }

@@ -71,6 +71,11 @@ export class ChannelStream extends Duplex {
     return this.#isLost;
   }
 
+  /** Whether the other side has given up both directions. */
+  get isReset(): boolean {
+    return this.#isReset;
+  }
+
   sendHead(message: unknown): void {
     if (!this.destroyed) this.#options.send(FRAME.head, encodeMessage(message));
   }

@@ -133,11 +133,22 @@ export class Channel {
       this.close();
       return;
     }
-    if (kind === FRAME.open) this.#options.opened?.(this.#add(id, isAlwaysComplete), message);
+    if (kind === FRAME.open) this.#add(id, isAlwaysComplete);
     const stream = this.#streams.get(id);
     // After a reset, frames arrive that were sent before the other side knew of it.
     if (stream === undefined) return;
-    if (kind === FRAME.head) stream.emit('head', message);
+    try {
+      this.#dispatch(stream, kind, payload, message);
+    } catch {
+      // WHY: an exception about one stream would otherwise end the process, and with it every other stream.
+      this.#send(id, FRAME.reset);
+      stream.lose();
+    }
+  }
+
+  #dispatch(stream: ChannelStream, kind: number, payload: Buffer, message: unknown): void {
+    if (kind === FRAME.open) this.#options.opened?.(stream, message);
+    else if (kind === FRAME.head) stream.emit('head', message);
     else if (kind === FRAME.data) stream.receive(payload);
     else if (kind === FRAME.end) stream.receiveEnd(message);
     else if (kind === FRAME.reset) stream.receiveReset();

@@ -18,7 +18,9 @@ export function serveBroker(socket: Duplex, closed: () => void, options: BrokerO
   const pool = new ConnectionPool(options.resolve);
   const context = { pool, maskings: new Maskings(), timeouts: options.timeouts ?? DEFAULT_TIMEOUTS };
   return new Channel(socket, {
-    opened: (stream, order) => void serveUse(stream, order as Order, context),
+    opened(stream, order) {
+      serveUse(stream, order as Order, context).catch(() => stream.destroy());
+    },
     closed() {
       pool.close();
       context.maskings.clear();

@@ -140,12 +140,25 @@ export class UpstreamRequest {
     this.#timer = this.#startTimer(ms);
   }
 
+  /** WHY: an exception of a listener would end the process, and with it every other request. */
+  #guarded<A extends unknown[]>(listener: (...values: A) => void): (...values: A) => void {
+    return (...values) => {
+      try {
+        listener(...values);
+      } catch {
+        this.#fail(new UpstreamError('protocol'));
+      }
+    };
+  }
+
   #listen(request: ClientRequest): void {
     request.on('error', (error) => this.#response.reject(new UpstreamError(this.classify(error))));
     request.on('close', () => {
       if (!this.#isAnswered) this.#response.reject(new UpstreamError(this.classify(null)));
     });
     request.on('socket', (socket) => {
+      // WHY: Node removes its own listener when it hands the socket over, and between two requests.
+      if (!request.reusedSocket) socket.on('error', () => undefined);
       const connected = (): void => this.#enter('exchange', this.#timeouts.headMs);
       if (!socket.connecting && !(socket instanceof TLSSocket && !request.reusedSocket)) connected();
       else if (socket instanceof TLSSocket) {
@@ -153,18 +166,20 @@ export class UpstreamRequest {
         socket.once('secureConnect', connected);
       } else socket.once('connect', connected);
     });
-    request.on('response', (response) => this.#answer(response, response));
-    request.on('upgrade', (response, socket, head) => {
-      if (!this.#order.isUpgrade) {
-        socket.destroy();
-        this.#fail(new UpstreamError('protocol'));
-        return;
-      }
-      socket.on('error', () => undefined);
-      if (head.length > 0) socket.unshift(head);
-      this.#upgraded = socket;
-      this.#answer(response, socket);
-    });
+    request.on(
+      'response',
+      this.#guarded((response: IncomingMessage) => this.#answer(response, response)),
+    );
+    request.on(
+      'upgrade',
+      this.#guarded((response: IncomingMessage, socket: Duplex, head: Buffer) => {
+        // Before anything can fail: the request has no hold on the socket any more.
+        this.#upgraded = socket;
+        if (!this.#order.isUpgrade) throw new UpstreamError('protocol');
+        if (head.length > 0) socket.unshift(head);
+        this.#answer(response, socket);
+      }),
+    );
   }
 
   #answer(response: IncomingMessage, body: Readable): void {

@@ -1,6 +1,7 @@
 /** Connections: their timeouts, and the responses to what Node rejects or closes itself. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server as PlainServer, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ApiError } from '../core/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
@@ -38,9 +39,37 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
-/** Responds to requests that Node would otherwise close or reject without a body. */
-export function handleConnectAndExpect(server: Server, newRequestId: () => string): void {
-  server.on('connect', (_request, socket: Socket) => {
+/** Node closes a stream after its error, so an error needs no other reaction. */
+export const ignoreError = (): void => undefined;
+
+/**
+ * Keeps errors of sockets and of `accept` from ending the process, which an `error` event without a listener does. WHY
+ * on every connection: Node removes its own listener from a socket that it hands over (`connect`, `upgrade`), and the
+ * client may reset it at any moment. ORDER: before any other listener of the server.
+ */
+export function ignoreSocketErrors(server: PlainServer, onAcceptError: (error: Error) => void): void {
+  // The second event has the TLS socket, which is another object.
+  for (const event of ['connection', 'secureConnection'])
+    server.prependListener(event, (socket: Socket) => socket.on('error', ignoreError));
+  server.on('error', (error) => {
+    // Otherwise it is an error of `listen`, which rejects.
+    if (server.listening) onAcceptError(error);
+  });
+}
+
+/**
+ * Responds to requests that Node would otherwise close or reject without a body. CONNECT behind a request that is not
+ * answered yet closes the connection: the client would take the error for the response to that request.
+ */
+export function handleConnectAndExpect(
+  server: Server,
+  newRequestId: () => string,
+  isResponding: (socket: Socket) => boolean,
+): void {
+  server.on('connect', ({ socket }: IncomingMessage, stream: Duplex) => {
+    // With a body it is a stream of its own on top of the socket.
+    stream.on('error', ignoreError);
+    if (isResponding(socket)) return void socket.destroy();
     const error = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
     writeError(socket, error, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
   });

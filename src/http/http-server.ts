@@ -26,6 +26,7 @@ import {
   CLIENT_DISCONNECTED,
   continueIfExpected,
   handleConnectAndExpect,
+  ignoreSocketErrors,
   setTimeouts,
   writeClientError,
 } from './connections.ts';
@@ -108,12 +109,13 @@ export function createServer(parts: HttpParts): HttpServer {
           ...options,
           https: { ...http, ...tls, handshakeTimeout: timeouts.headersMs },
         }) as unknown as HttpServer);
-  handleConnectAndExpect(app.server, newRequestId);
+  ignoreSocketErrors(app.server, (error) => parts.log.acceptFailed(error));
   const connections = new ConnectionLimits(app.server, newRequestId);
   measures.openConnections = () => connections.total;
   setTimeouts(app.server, timeouts);
   const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
   allowHalfOpen(app.server);
+  handleConnectAndExpect(app.server, newRequestId, (socket) => order.isResponding(socket));
   handleUpgrades(app.server);
 
   app.decorateRequest('authentication', null);

@@ -8,6 +8,8 @@ export interface RequestLog {
     readonly method: string;
     readonly remoteAddr: string | undefined;
   }): void;
+  /** Logs that the system could not accept a connection, such as for lack of file descriptors. */
+  acceptFailed(error: Error): void;
   /** Logs an exception that is not an `ApiError`, which is a bug. */
   unexpectedError(error: unknown, requestId: string): void;
 }

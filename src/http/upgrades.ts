@@ -6,6 +6,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { http } from '../platform/node-http.ts';
+import { ignoreError } from './connections.ts';
 
 const upgrades = new WeakSet<IncomingMessage>();
 
@@ -22,7 +23,7 @@ export function isUpgrade(request: IncomingMessage): boolean {
 
 export function handleUpgrades(server: Server): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => undefined);
+    socket.on('error', ignoreError);
     const response = new http.ServerResponse(request);
     try {
       response.assignSocket(request.socket);

@@ -2,7 +2,7 @@
  * One HTTP request of the service to another program. WHY not `fetch`: Node loads its client of browsers for that,
  * which takes 15 MiB. A redirect is an ordinary response, because the operator named the address.
  */
-import type { Agent } from 'node:http';
+import type { Agent, IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { errnoSuffix } from '../platform/errno.ts';
 import { http } from '../platform/node-http.ts';
@@ -49,30 +49,42 @@ export async function sendRequest(request: HttpRequest): Promise<HttpResponse> {
     headers: { 'user-agent': 'leasehold', ...content, ...headers },
     ...(ca === null ? {} : { ca }),
   };
+  let isAnswered = false;
   try {
-    const call = (url.protocol === 'https:' ? requestSecure : http.request)(url, options, (response) => {
-      let text = '';
-      let isCutOff = false;
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        isCutOff ||= text.length + chunk.length > MAX_RESPONSE_CHARACTERS;
-        text += chunk.slice(0, MAX_RESPONSE_CHARACTERS - text.length);
-      });
-      response.on('error', (error) => fail('broke off its response', error));
-      response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, text, isCutOff, retryAfter: response.headers['retry-after'] });
-      });
-    });
+    const call = (url.protocol === 'https:' ? requestSecure : http.request)(url, options);
     call.on('error', (error) => fail('cannot be reached', error));
+    call.on('socket', (socket) => {
+      // WHY: Node removes its own listener when it hands the socket over, and between two requests.
+      if (!call.reusedSocket) socket.on('error', () => undefined);
+    });
+    call.on('response', (response) => {
+      isAnswered = true;
+      readResponse(response).then(resolve, (error) => fail('broke off its response', error));
+    });
     // WHY: Node reports a switch of protocols by this event alone, and then leaves the socket to its listener.
     call.on('upgrade', (_response, socket) => {
       socket.destroy();
       fail('switched protocols', null);
     });
-    call.on('close', () => fail('closed the connection', null));
+    call.on('close', () => {
+      if (!isAnswered) fail('closed the connection', null);
+    });
     call.end(body);
   } catch (error) {
     // A header with characters that HTTP does not allow.
     fail('cannot be called', error);
   }
   return promise;
+}
+
+/** WHY a promise: whatever a receiver sent, an exception here fails its request, and is not one of a listener. */
+async function readResponse(response: IncomingMessage): Promise<HttpResponse> {
+  let text = '';
+  let isCutOff = false;
+  response.setEncoding('utf8');
+  for await (const chunk of response) {
+    isCutOff ||= text.length + chunk.length > MAX_RESPONSE_CHARACTERS;
+    text += chunk.slice(0, MAX_RESPONSE_CHARACTERS - text.length);
+  }
+  return { status: response.statusCode ?? 0, text, isCutOff, retryAfter: response.headers['retry-after'] };
 }

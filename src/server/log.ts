@@ -42,8 +42,12 @@ export function createLog(level: LogLevel): ServiceLog {
         'request rejected',
       );
     },
+    acceptFailed(error) {
+      if (mayWrite()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
+    },
+    // WHY bounded: a caller may be able to repeat what shows the bug.
     unexpectedError(error, requestId) {
-      log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
+      if (mayWrite()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
     },
     info: (line) => log.info(line),
     warn: (line) => log.warn(line),

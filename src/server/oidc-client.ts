@@ -3,7 +3,7 @@
  * fails that sign-in alone. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
  */
 import { readFileSync } from 'node:fs';
-import type { Configuration as ProviderConfiguration } from 'openid-client';
+import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
 import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/identity.ts';
@@ -17,6 +17,7 @@ const TIMEOUT_SECONDS = 10;
 const METADATA_LIFE_MS = 3_600_000;
 /** WHY: anyone can start a sign-in, and must not make the service ask a provider that is down again and again. */
 const RETRY_AFTER_MS = 5000;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SCOPE = 'openid email';
 const SECRET = /^[\x21-\x7e]{1,512}$/;
 
@@ -51,15 +52,21 @@ export class ProviderClient implements OidcClient {
   async authorizationUrl({ redirectUri, state, nonce, verifier }: ProviderRequest): Promise<string> {
     const library = await import('openid-client');
     const provider = await this.#discover(library);
-    const url = library.buildAuthorizationUrl(provider, {
-      redirect_uri: redirectUri,
-      scope: SCOPE,
-      state,
-      nonce,
-      code_challenge: await library.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
-    return url.href;
+    const challenge = await library.calculatePKCECodeChallenge(verifier);
+    try {
+      const url = library.buildAuthorizationUrl(provider, {
+        redirect_uri: redirectUri,
+        scope: SCOPE,
+        state,
+        nonce,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+      });
+      return url.href;
+    } catch (error) {
+      // The metadata names no usable endpoint.
+      throw this.#unavailable(error);
+    }
   }
 
   async redeem({ redirectUri, state, nonce, verifier }: ProviderRequest, code: string): Promise<IdentityClaims | null> {
@@ -119,7 +126,7 @@ export class ProviderClient implements OidcClient {
       secret === null ? library.None() : library.ClientSecretBasic(secret.reveal()),
       {
         timeout: TIMEOUT_SECONDS,
-        [library.customFetch]: (url, { body, ...options }) => safeFetch(url, { ...options, body: body ?? null }),
+[library.customFetch]: fetchBounded,
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
@@ -136,6 +143,20 @@ export class ProviderClient implements OidcClient {
 function notAvailable(): ApiError {
   return new ApiError('UNAVAILABLE', 'The identity provider does not respond. Sign in otherwise, or try later.', 10);
 }
+
+/** A response that is longer than any of a provider fails while it is read. */
+const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
+  const response = await safeFetch(url, { ...options, body: body ?? null });
+  let length = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      length += chunk.length;
+      if (length > MAX_RESPONSE_BYTES) controller.error(new Error('the response is too long'));
+      else controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(limit) ?? null, response);
+};
 
 /** Whether the provider rejected the code, or what it sent did not pass a check. */
 function isRejection(library: Library, error: unknown): boolean {

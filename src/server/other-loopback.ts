@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
+import { ignoreSocketErrors } from '../http/connections.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 
@@ -26,6 +27,7 @@ export async function holdOtherLoopback(server: HttpServer, host: string, port: 
     if (server.server.listening) server.server.emit('connection', socket);
     else socket.destroy();
   });
+  ignoreSocketErrors(held, (error) => server.server.listening && server.server.emit('error', error));
   let closed: Promise<unknown> | undefined;
   server.addHook('preClose', async () => {
     closed = once(held, 'close');

@@ -72,7 +72,6 @@ test('a name that is not a test is rejected before anything runs', () => {
 });
 
 test('tests run with the flags of the service', () => {
-  const { status, stdout } = check('flags', `test('one', () => { ({}).__proto__; });`);
-  assert.equal(status, 1);
-  assert.match(stdout, /ERR_PROTO_ACCESS/);
+  const { status } = check('flags', `test('one', () => { if ('__proto__' in {}) throw new Error('it exists'); });`);
+  assert.equal(status, 0);
 });

@@ -44,7 +44,7 @@ test('the program receives its arguments, the caller’s directory, INIT_CWD and
   assert.deepEqual(words, ['--data-dir', './x y']);
   assert.deepEqual(flags, [
     '--disable-sigusr1',
-    '--disable-proto=throw',
+    '--disable-proto=delete',
     '--min-semi-space-size=8',
     '--max-semi-space-size=8',
     '--initial-old-space-size=64',

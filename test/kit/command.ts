@@ -34,7 +34,7 @@ export interface Home {
 export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
 
 /** Starts the command without `scripts/leasehold`, with the same `--`. */
-export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
+export const COMMAND = [process.execPath, '--disable-proto=delete', '--', ENTRY] as const;
 
 /** A home directory and environment variables for each run. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {

@@ -158,7 +158,7 @@ function spawnProgram(
   under: readonly string[] = [],
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const node = [process.execPath, '--disable-sigusr1', '--disable-proto=throw', ...nodeFlags, join(ROOT, entry)];
+  const node = [process.execPath, '--disable-sigusr1', '--disable-proto=delete', ...nodeFlags, join(ROOT, entry)];
   const [program = '', ...words] = [...under, ...node, ...flags];
   return spawn(program, words, {
     env: { PATH, HOME, ...COMPILED, ...environment },

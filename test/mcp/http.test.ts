@@ -197,3 +197,32 @@ test('a missing or malformed Authorization header is rejected', async () => {
   assert.equal(await check(`Bearer ${VALUE.replaceAll(/[^a-z]/g, '')}`), true);
   for (const header of [undefined, '', 'Bearer', 'Bearer  ', 'Bearer a b']) assert.equal(await check(header), false);
 });
+
+test('odd headers, CONNECT, upgrades and resets end only their connection', async (t) => {
+  const { url, authorization } = await begin(t);
+  const { port } = new URL(url);
+  const host = `Host: 127.0.0.1:${port}`;
+  const heads = [
+    ['CONNECT a:1 HTTP/1.1', host],
+    ['CONNECT a:1 HTTP/1.1', host, 'Content-Length: 9'],
+    ['GET /mcp HTTP/1.1', host, 'Connection: Upgrade', 'Upgrade: websocket'],
+    [
+      'POST /mcp HTTP/1.1',
+      host,
+      `Authorization: ${authorization}`,
+      '__proto__: x',
+      'constructor: y',
+      'Content-Length: 9',
+    ],
+    ['POST /mcp HTTP/1.1', host, `Authorization: ${authorization}`, 'Expect: 100-continue', 'Content-Length: 9'],
+  ];
+  for (const head of heads) {
+    for (let count = 0; count < 10; count++) {
+      const socket = connectSocket(Number(port), '127.0.0.1');
+      socket.on('error', () => undefined);
+      await new Promise<void>((resolve) => socket.write(`${head.join('\r\n')}\r\n\r\n`, () => resolve()));
+      socket.resetAndDestroy();
+    }
+  }
+  await until(async () => (await send(url, { authorization })).status === 200);
+});

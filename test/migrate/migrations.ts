@@ -31,7 +31,7 @@ export interface Running {
 
 export function beginMove(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, 'src/bin/migrate.ts'), ...flags], {
+  const child = spawn(process.execPath, ['--disable-proto=delete', join(ROOT, 'src/bin/migrate.ts'), ...flags], {
     // The launcher's compile cache shortens the start.
     env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

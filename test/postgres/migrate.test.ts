@@ -121,7 +121,7 @@ test('a node that is killed during a migration leaves the old or the new schema,
     120_000,
     () => 'no transaction holds the table',
   );
-  const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, SCHEMA), '--database', url], {
+  const child = spawn(process.execPath, ['--disable-proto=delete', join(ROOT, SCHEMA), '--database', url], {
     stdio: 'ignore',
   });
   const ended = once(child, 'close');

@@ -63,7 +63,7 @@ test('a process without file descriptors continues, and checkpoints the write-ah
   const file = join(temporaryDirectory(t), 'vault.db');
   const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
   const command = 'ulimit -n 80 && exec "$@"';
-  const args = ['-c', command, 'sh', process.execPath, '--disable-proto=throw', program, file];
+  const args = ['-c', command, 'sh', process.execPath, '--disable-proto=delete', program, file];
   const { stdout } = await promisify(execFile)('sh', args, { timeout: 120_000 });
   const { taken, during, after, seq } = JSON.parse(stdout);
   assert.ok(taken > 10, `${taken} descriptors were left to take`);

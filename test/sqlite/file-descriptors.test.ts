@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 test('without file descriptors a deregistration succeeds, a registration is 503, and both leave no key file', async () => {
   const program = fileURLToPath(import.meta.resolve('./file-descriptors.ts'));
-  const args = ['-c', 'ulimit -n 120 && exec "$@"', 'sh', process.execPath, '--disable-proto=throw', program];
+  const args = ['-c', 'ulimit -n 120 && exec "$@"', 'sh', process.execPath, '--disable-proto=delete', program];
   const { stdout, stderr } = await promisify(execFile)('sh', args, { timeout: 120_000 });
   const { taken, statuses, during, later, known } = JSON.parse(stdout);
   assert.ok(taken > 10, `${taken} descriptors were left to take`);

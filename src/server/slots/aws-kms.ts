@@ -34,7 +34,8 @@ export function awsKmsSlots({ endpoint, environment }: KmsOptions): SlotKindPort
     const { status, fields } = await postJson('AWS KMS', { ...request, headers, ca: null });
     const value = fields[field];
     if (status === 200 && typeof value === 'string') return value;
-    const type = /^(?:[\w.]+#)?(\w{1,64})$/.exec(String(fields['__type'] ?? ''))?.[1];
+    const given = fields['__type'];
+    const type = typeof given === 'string' ? /^(?:[\w.]+#)?(\w{1,64})$/.exec(given)?.[1] : undefined;
     throw new SlotKindError(`AWS KMS returned ${type ?? status} for ${action}`);
   };
   const boundTo = (vaultId: VaultId) => ({ EncryptionContext: { 'leasehold:vault-id': vaultId } });

@@ -23,7 +23,7 @@ import type { KeysOfAgents, ReaderReport, ReaderSetup } from './reader.ts';
 
 const RETRY_AFTER_S = 60;
 /** The objects of a chunk of rows are soon garbage: a larger heap would only take more memory. */
-const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable-proto=throw'];
+const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable-proto=delete'];
 
 /** Of the files of a copy, also of one that is not complete. */
 const COPY_SUFFIXES = ['', '-wal', '-shm', '-journal'];

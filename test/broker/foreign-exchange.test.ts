@@ -1,0 +1,55 @@
+// What an upstream sends, and an exception about one exchange, end that exchange alone: the same broker serves others.
+
+import assert from 'node:assert/strict';
+import { duplexPair } from 'node:stream';
+import { after, test } from 'node:test';
+import { startUse } from '../../src/broker/broker-client.ts';
+import { Channel } from '../../src/broker/channel.ts';
+import type { ChannelStream } from '../../src/broker/channel-stream.ts';
+import { startHostilePeer } from '../kit/hostile-peer.ts';
+import { bodyOf, headOf, orderFor, startBroker } from './upstream.ts';
+
+const broker = startBroker({ after });
+const { pid } = broker;
+
+test('headers and trailers named as members of objects reach the caller as they are', async (t) => {
+  const head = ['HTTP/1.1 200 OK', '__proto__: a', '__PROTO__: b', 'constructor: c', 'Transfer-Encoding: chunked'];
+  const information = 'HTTP/1.1 103 Early Hints\r\n__proto__: x\r\nconstructor: y\r\n\r\n';
+  const answer = `${information}${head.join('\r\n')}\r\n\r\n2\r\n{}\r\n0\r\n__proto__: d\r\n\r\n`;
+  const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+  const use = broker.use(orderFor({ port, caPem: null }, { headers: [['__proto__', 'of the caller']] }), null);
+  const { headers } = await headOf(use);
+  const own = headers.filter(([name]) => name !== 'Transfer-Encoding');
+  assert.deepEqual(own, [
+    ['__proto__', 'a'],
+    ['__PROTO__', 'b'],
+    ['constructor', 'c'],
+  ]);
+  assert.equal(String(await bodyOf(use)), '{}');
+  assert.deepEqual(use.trailers, [['__proto__', 'd']]);
+  assert.equal(broker.pid, pid);
+});
+
+test('an exception about one stream of the channel is recorded as failed, and the others go on', async () => {
+  const [ours, theirs] = duplexPair();
+  const server = new Channel(theirs, {
+    opened(stream: ChannelStream, message) {
+      if (JSON.stringify(message).includes('/broken')) throw new Error('a bug');
+      stream.resume();
+      stream.sendHead({ kind: 'response', status: 200, headers: [] });
+      const result = { status: 200, bytesIn: 0, bytesOut: 0, redactions: 0, ended: 'complete' };
+      stream.endWith({ result, trailers: [] });
+    },
+    closed: () => undefined,
+  });
+  const channel = new Channel(ours, { closed: () => undefined });
+  after(() => channel.close());
+  const ask = (path: string) => startUse(channel, orderFor({ port: 1, caPem: null }, { path }), null, undefined);
+  const [broken, whole] = [ask('/broken'), ask('/')];
+  assert.deepEqual(await broken.head, { kind: 'error', failure: 'broker' });
+  assert.equal((await broken.result).ended, 'failed');
+  assert.equal((await headOf(whole)).status, 200);
+  whole.body.resume();
+  assert.equal((await whole.result).ended, 'complete');
+  assert.equal(server.isOpen, true);
+});

@@ -1,0 +1,90 @@
+// A stranger's header or reset never ends the server. Each kind of listener runs as a process, with the flags of the
+// product.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, test } from 'node:test';
+import { Dice, newSeed } from '../kit/dice.ts';
+import { reset } from '../kit/hostile-bytes.ts';
+import { type Entrance, fuzzClients, startEntrances } from './hostile-clients.ts';
+
+const entrances = await startEntrances({ after });
+
+/** Sends the bytes, and resets the connection in the next turn of the event loop or when an answer has come. */
+async function sendAndReset({ connect, name }: Entrance, text: string, waits: boolean): Promise<string> {
+  const socket = connect();
+  socket.on('error', () => undefined);
+  let received = '';
+  await once(socket, name === 'TLS' ? 'secureConnect' : 'connect');
+  const answered = new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+      resolve();
+    });
+    socket.on('close', () => resolve());
+  });
+  await new Promise((resolve) => socket.write(text, resolve));
+  if (waits) await answered;
+  reset(socket);
+  return received;
+}
+
+async function assertServes({ process, health }: Entrance): Promise<void> {
+  assert.equal(await health(), 200);
+  assert.equal(process.child.exitCode, null, process.output());
+}
+
+const NAMES = ['__proto__', '__PROTO__', 'constructor', 'hasOwnProperty', 'toString'];
+
+for (const entrance of entrances) {
+  test(`headers named as members of objects change nothing (${entrance.name})`, async () => {
+    for (const name of NAMES) {
+      const lines = ['GET /api/v1/health HTTP/1.1', 'Host: localhost', `${name}: x`, `${name}: y`];
+      const text = await sendAndReset(entrance, `${lines.join('\r\n')}\r\n\r\n`, true);
+      assert.match(text, /^HTTP\/1\.1 200 /, name);
+    }
+    const trailer = ['POST /auth/challenge HTTP/1.1', 'Host: localhost', 'Transfer-Encoding: chunked'];
+    await sendAndReset(entrance, `${trailer.join('\r\n')}\r\n\r\n0\r\n__proto__: x\r\n\r\n`, true);
+    await assertServes(entrance);
+  });
+
+  test(`a socket that Node hands over may be reset at any moment (${entrance.name})`, async () => {
+    const lines = ['Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket'];
+    const requests = [
+      ['CONNECT a:1 HTTP/1.1', 'Host: a', '', ''],
+      ['CONNECT a:1 HTTP/1.1', 'Host: a', 'Content-Length: 9', '', 'abc'],
+      ['CONNECT a:1 HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked', '', '3\r\nabc'],
+      ['GET /use/a/-/v1 HTTP/1.1', ...lines, '', ''],
+      ['GET /use/a/-/v1 HTTP/1.1', ...lines, 'Content-Length: 9', '', 'abc'],
+      ['POST /auth/challenge HTTP/1.1', 'Host: localhost', 'Expect: 100-continue', 'Content-Length: 9', '', ''],
+      ['GET /api/v1/health HTTP/1.1', 'Host: localhost', 'Expect: other', '', ''],
+      ['not HTTP', '', ''],
+    ].map((parts) => parts.join('\r\n'));
+    for (const text of requests) {
+      await Promise.all(Array.from({ length: 20 }, (_, at) => sendAndReset(entrance, text, at % 4 === 0)));
+      await assertServes(entrance);
+    }
+  });
+}
+
+test('CONNECT is answered and closed, but never in place of the response to a request before it', async () => {
+  for (const entrance of entrances) {
+    const lone = await sendAndReset(entrance, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', true);
+    assert.match(lone, /^HTTP\/1\.1 405 [\s\S]*\r\nConnection: close\r\n/, entrance.name);
+    const login = '{"challenge_id":"x","agent_name":"a","signature":"x"}';
+    const first = ['POST /auth/verify HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
+    const text = `${[...first, `Content-Length: ${login.length}`].join('\r\n')}\r\n\r\n${login}`;
+    const both = await sendAndReset(entrance, `${text}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`, true);
+    assert.doesNotMatch(both, /^HTTP\/1\.1 405 /, entrance.name);
+    await assertServes(entrance);
+  }
+});
+
+const seed = newSeed();
+test(`600 random requests leave the same processes serving (SEED=${seed})`, async () => {
+  const dice = new Dice(seed);
+  for (const entrance of entrances) {
+    await fuzzClients(entrance, dice, 200);
+    await assertServes(entrance);
+  }
+});
