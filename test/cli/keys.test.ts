@@ -26,7 +26,7 @@ test('a passphrase slot is added, tested, and unlocks a locked vault; the passph
   assert.equal((await run('key slot test words --passphrase-file -', passphrase)).code, 0);
   assert.equal((await run('key slot test words --passphrase-file -', 'another passphrase\n')).code, 2);
   assert.equal((await run('key slot list --field name')).stdout, 'file\nwords\n');
-  assert.equal((await run('lock')).code, 0);
+  assert.equal((await run('lock --yes')).code, 0);
   assert.match((await run('key slot list')).stderr, /locked/);
   assert.match((await run('unlock --passphrase-file -', 'another passphrase\n')).stderr, /opens no key slot/);
   const unlocked = await run('unlock --passphrase-file - -o json', passphrase);
@@ -64,7 +64,7 @@ test('a secret in a file that other users may read is accepted with a warning', 
     ['share', share],
     ['root-key', rootKey],
   ] as const) {
-    await run('lock');
+    await run('lock --yes');
     const { code, stderr } = await run(`unlock --${flag}-file ${file}`);
     assert.match(stderr, warning(file), flag);
     assert.equal(code, 0, stderr);
@@ -76,7 +76,7 @@ test('each share is printed once, and enough of them unlock the vault', async (t
   const { stdout, stderr } = await run('key slot add quorum --kind shamir --shares 3 --threshold 2 -o json');
   const [one = '', two = ''] = JSON.parse(stdout).map(({ text }: { text: string }) => text);
   assert.match(stderr, /Any 2 of these shares/);
-  await run('lock');
+  await run('lock --yes');
   assert.match((await run('unlock --share-file -', one.slice(1))).stderr, /a letter is missing or was mistyped/);
   assert.match((await run('unlock --share-file -', one)).stderr, /Given: 1 of 2 shares/);
   assert.equal((await run('unlock --share-file - --field status', two)).stdout, 'ok\n');
@@ -93,7 +93,7 @@ test('a root key file unlocks, keys rotate, and flags of another kind are reject
   assert.equal((await run('key slot add second --kind file')).code, 0);
   assert.equal((await run('key slot remove second --yes')).code, 0);
   assert.match((await run('key slot remove file --yes')).stderr, /the last key slot cannot be removed/);
-  await run('lock');
+  await run('lock --yes');
   const opened = await run(`unlock --root-key-file ${join(service.dataDir, 'root.key')} --field status`);
   assert.equal(opened.stdout, 'ok\n', opened.stderr);
 });
