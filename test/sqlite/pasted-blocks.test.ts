@@ -49,10 +49,14 @@ test('no block deletes or replaces a file, answers a question, or does a second 
   }
 });
 
-test('each block, pasted alone where no name is set, loses nothing of a healthy vault', async (t) => {
+/** Commands that read only. The long test pastes them too. */
+const READS =
+  /^leasehold (?:status|doctor|exposure|audit (?:list|verify)|(?:agent|policy|lease|key slot) list)\b[^>&\n]*$/;
+
+test('each block that writes, pasted alone where no name is set, loses nothing of a healthy vault', async (t) => {
   const sandbox = await openPasteSandbox(t);
   const shell = sandbox.newShell({});
-  for (const block of blocksOf(PAGES)) {
+  for (const block of blocksOf(PAGES).filter(({ text }) => !READS.test(text))) {
     const before = sandbox.takeSnapshot();
     await sandbox.paste(shell, block);
     sandbox.assertFilesKept(before, block.text);
