@@ -45,9 +45,7 @@ export async function exportLog(invocation: Invocation, vault: Leasehold, files:
   const temporary = out === null ? null : temporaryPath(out);
   try {
     const target =
-      temporary === null
-        ? terminal.stdout
-        : createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true });
+      temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true });
     await pipeline(bytes, count, target, { end: temporary !== null, signal });
     if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export ended in the middle of an entry');
     if (out !== null && temporary !== null) publishNewFile(temporary, out);

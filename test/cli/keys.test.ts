@@ -1,6 +1,6 @@
 // `leasehold key …`, `lock`, `unlock` and `agent rotate`.
 import assert from 'node:assert/strict';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
@@ -26,6 +26,11 @@ test('a passphrase slot is added, tested, and unlocks a locked vault; the passph
   assert.equal((await run('key slot test words --passphrase-file -', passphrase)).code, 0);
   assert.equal((await run('key slot test words --passphrase-file -', 'another passphrase\n')).code, 2);
   assert.equal((await run('key slot list --field name')).stdout, 'file\nwords\n');
+  const unsure = await run('lock');
+  assert.equal(unsure.code, 1, 'lock asks');
+  assert.match(unsure.stderr, /until one of these slots opens it: file \(file\), words \(passphrase\)\. Lock it\?/);
+  assert.equal((await run('lock --dry-run')).code, 0);
+  assert.equal((await service.anonymous.get('/api/v1/health')).body.data.status, 'ok');
   assert.equal((await run('lock --yes')).code, 0);
   assert.match((await run('key slot list')).stderr, /locked/);
   assert.match((await run('unlock --passphrase-file -', 'another passphrase\n')).stderr, /opens no key slot/);
@@ -91,6 +96,10 @@ test('a root key file unlocks, keys rotate, and flags of another kind are reject
   assert.equal((await run('key rotate --root --field key')).stdout, 'root\n');
   assert.equal((await run('key rotate --audit --root')).code, 1);
   assert.equal((await run('key slot add second --kind file')).code, 0);
+  assert.match(
+    (await run('key slot remove second')).stderr,
+    /The slot second will no longer open the vault\. Other slots: file \(file\)\. Remove it\?/,
+  );
   assert.equal((await run('key slot remove second --yes')).code, 0);
   assert.match((await run('key slot remove file --yes')).stderr, /the last key slot cannot be removed/);
   await run('lock --yes');
@@ -98,12 +107,17 @@ test('a root key file unlocks, keys rotate, and flags of another kind are reject
   assert.equal(opened.stdout, 'ok\n', opened.stderr);
 });
 
-test('agent rotate replaces the key file, with which the agent logs in', async (t) => {
+test('agent rotate replaces the key file and keeps the previous one under another name', async (t) => {
   const { home, run } = await scene(t);
   const file = join(home.path, 'bot.pem');
   assert.equal((await run(`agent add bot --new-key ${file}`)).code, 0);
   const former = readFileSync(file, 'utf8');
   assert.equal((await run(`agent rotate bot --new-key ${file} --grace 0s`)).code, 0);
   assert.notEqual(readFileSync(file, 'utf8'), former);
+  const kept = readdirSync(home.path).filter((name) => /^bot\.pem\.\d{8}T\d{6}\.\d{3}Z$/.test(name));
+  assert.deepEqual(
+    kept.map((name) => readFileSync(join(home.path, name), 'utf8')),
+    [former],
+  );
   assert.match((await run('agent rotate nobody --new-key other.pem')).stderr, /not registered/);
 });

@@ -58,7 +58,10 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     resume: () => child.resume(),
     shows: (wanted, withinMs = TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => end(new Error(`never showed ${wanted instanceof RegExp ? wanted : 'what was expected'}: ${seen}`)), withinMs);
+        const timer = setTimeout(
+          () => end(new Error(`never showed ${wanted instanceof RegExp ? wanted : 'what was expected'}: ${seen}`)),
+          withinMs,
+        );
         const end = (error: Error | null): void => {
           clearTimeout(timer);
           checks.delete(check);

@@ -120,7 +120,7 @@ test('the blocks of docs/operations.md handle each incident, and print what the 
   writeFileSync(join(home, 'stolen.pem'), readFileSync(key), { mode: 0o600 });
   await run("An agent's key is stolen", 0);
   await run("An agent's key is stolen", 1, ['y']);
-  const useStolen = `leasehold --agent deploy-bot --key-file '${join(home, 'stolen.pem')}' get prod/db/password`;
+  const useStolen = `leasehold --agent deploy-bot --key-file '${join(home, 'stolen.pem')}' get prod/db/password --reveal`;
   assert.match(await shell.run(useStolen), /AUTH_FAILED/);
   await getsValue(VALUE);
   await run("An agent's key is stolen", 2);

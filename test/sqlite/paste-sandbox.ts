@@ -150,7 +150,11 @@ export async function openPasteSandbox(t: TestContext) {
   const [slot = ''] = readdirSync(safe).flatMap((name) => /^(recovery-.*)\.passphrase$/.exec(name)?.[1] ?? []);
   const [rootKey = ''] = readdirSync(safe).filter((name) => name.startsWith('root.key-'));
   const [backup = ''] = readdirSync(backups);
-  assert.deepEqual([slot === '', rootKey === '', backup === ''], [false, false, false], 'the first day leaves all files');
+  assert.deepEqual(
+    [slot === '', rootKey === '', backup === ''],
+    [false, false, false],
+    'the first day leaves all files',
+  );
   const variables = { ...chosen, SLOT: slot, ROOT_KEY: join(safe, rootKey), BACKUP: join(backups, backup) };
 
   const takeSnapshot = (): Snapshot => ({

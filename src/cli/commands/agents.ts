@@ -144,7 +144,11 @@ const rotate = defineCommand({
   arguments: [NAME],
   flags: {
     grace: parsed('DURATION', 'for how long the former key is valid, such as 0s or 15m (default 5m)', toGrace),
-    'new-key': text('FILE', 'the file of the new private key; the previous file is kept (default: as agent add writes it)', 'file'),
+    'new-key': text(
+      'FILE',
+      'the file of the new private key; the previous file is kept (default: as agent add writes it)',
+      'file',
+    ),
     'public-key': text('FILE', 'take this key instead of a new one, as for agent add', 'file'),
     'service-key': toggle('let the service make the key pair and replace the file in its data directory'),
   },
