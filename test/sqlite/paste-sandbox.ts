@@ -24,11 +24,25 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   'prod/db/password': ['the first value', 'the second value'],
   'prod/api/key': ['a key'],
 };
+/** Commands that read only: one paste on a healthy vault is enough. */
+const READS =
+  /^leasehold (?:status|doctor|exposure|audit (?:list|verify)|(?:agent|policy|lease|key slot) list)\b[^>&\n]*$/;
+/** WHY: npx, which the function of the page calls, takes longer than the command. */
+const WITHOUT_NPX = 'unset -f leasehold';
 /** A block that runs until Ctrl-C, and what it prints first. */
 const UNTIL_INTERRUPTED = /through entry \d+|No backup was taken/;
 
 export interface PageBlock extends Block {
   readonly page: string;
+}
+
+/** The pages whose blocks are safe to paste. */
+export const PAGES: readonly string[] = ['docs/operations.md', 'docs/keys.md', 'docs/backup.md'];
+
+/** The different blocks that do more than read. */
+export function writingBlocks(): PageBlock[] {
+  const byText = new Map(blocksOf(PAGES).map((block) => [block.text, block]));
+  return [...byText.values()].filter(({ text }) => !READS.test(text));
 }
 
 /** The shell blocks of the pages. */
@@ -46,7 +60,7 @@ function writePrograms(directory: string): void {
   const compiled = `NODE_COMPILE_CACHE='${COMPILED.NODE_COMPILE_CACHE}'`;
   const keygen =
     "import { generateX25519Identity } from 'age-encryption'; import { writeFileSync } from 'node:fs';" +
-    "writeFileSync(process.argv[2], `${await generateX25519Identity()}\\n`, { flag: 'wx', mode: 0o600 });";
+    "writeFileSync(process.argv[2], await generateX25519Identity() + '\\n', { flag: 'wx', mode: 0o600 });";
   const scripts = {
     leasehold: `${compiled} exec ${program} "$@"`,
     'age-keygen': `exec '${process.execPath}' --input-type=module -e "${keygen.replaceAll(/[`$"\\]/g, '\\$&')}" -- "$@"`,
@@ -128,11 +142,11 @@ export async function openPasteSandbox(t: TestContext) {
     operations.filter((block) => block.heading === heading).map(({ text }) => text);
   const names = under('Names')[0] ?? '';
 
-  /** A shell with the names of the pages. WHY the last line: npx takes a second for each command. */
+  /** A shell with the names of the pages. */
   const namedShell = async (variables: Readonly<Record<string, string>>, program?: readonly string[]) => {
     const shell = newShell(variables, program);
     await shell.run(names);
-    await shell.run('unset -f leasehold');
+    await shell.run(WITHOUT_NPX);
     return shell;
   };
 
@@ -156,6 +170,9 @@ export async function openPasteSandbox(t: TestContext) {
     'the first day leaves all files',
   );
   const variables = { ...chosen, SLOT: slot, ROOT_KEY: join(safe, rootKey), BACKUP: join(backups, backup) };
+
+  const { SLOT, ROOT_KEY, BACKUP } = variables;
+  await keeper.run(`SLOT='${SLOT}' ROOT_KEY='${ROOT_KEY}' BACKUP='${BACKUP}'`);
 
   const takeSnapshot = (): Snapshot => ({
     files: new Map(filesBelow(home).map((path) => [path, readFileSync(path)])),
@@ -215,8 +232,11 @@ export async function openPasteSandbox(t: TestContext) {
   };
 
   /** Pastes the block; questions are answered with Enter, and a block that does not end with Ctrl-C. */
-  const paste = (shell: Shell, { text }: PageBlock): Promise<string> =>
-    shell.run(text, text.includes('--schedule') ? { interruptAt: UNTIL_INTERRUPTED } : {});
+  const paste = async (shell: Shell, { heading, text }: PageBlock): Promise<string> => {
+    const printed = await shell.run(text, text.includes('--schedule') ? { interruptAt: UNTIL_INTERRUPTED } : {});
+    if (heading === 'Names') await shell.run(WITHOUT_NPX);
+    return printed;
+  };
 
   return {
     variables,

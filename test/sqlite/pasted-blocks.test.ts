@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blocksOf, openPasteSandbox } from './paste-sandbox.ts';
+import { blocksOf, openPasteSandbox, PAGES, writingBlocks } from './paste-sandbox.ts';
 
-const PAGES = ['docs/operations.md', 'docs/keys.md', 'docs/backup.md'];
 /** Pages with blocks of the same kind, whose shells and names differ. */
 const RELATED = [...PAGES, 'docs/cluster.md', 'docs/audit.md'];
 
@@ -49,20 +48,16 @@ test('no block deletes or replaces a file, answers a question, or does a second 
   }
 });
 
-/** Commands that read only. The long test pastes them too. */
-const READS =
-  /^leasehold (?:status|doctor|exposure|audit (?:list|verify)|(?:agent|policy|lease|key slot) list)\b[^>&\n]*$/;
-
 test('each block that writes, pasted alone where no name is set, loses nothing of a healthy vault', async (t) => {
   const sandbox = await openPasteSandbox(t);
   const shell = sandbox.newShell({});
-  for (const block of blocksOf(PAGES).filter(({ text }) => !READS.test(text))) {
+  for (const block of writingBlocks()) {
     const before = sandbox.takeSnapshot();
     await sandbox.paste(shell, block);
     sandbox.assertFilesKept(before, block.text);
     assert.equal(await sandbox.status(), 'ok', block.text);
     // What the block defined is gone with its shell, as for the next one that is pasted alone.
-    if (block.heading === 'Names') await shell.run('unset -f leasehold start stop; unset VAULT');
+    if (block.heading === 'Names') await shell.run('unset -f start stop; unset VAULT');
   }
   await sandbox.assertVaultKept('all blocks');
 });
