@@ -36,7 +36,7 @@ function withOutput(page: string, steps: readonly Step[], outputs: ReadonlyMap<S
     at = text.indexOf(block, at) + block.length;
     const output = outputs.get(step);
     if (output === undefined) return text;
-    const behind = text.slice(at).replace(/^\n```text\n(?:[\s\S]*?\n)?```\n/, '');
+    const behind = text.slice(at).replace(/^\n```text\n(?:[\s\S]*?\n)??```\n/, '');
     return `${text.slice(0, at)}${output === '' ? '' : `\n\`\`\`text\n${output}\n\`\`\`\n`}${behind}`;
   }, page);
 }
@@ -221,7 +221,9 @@ test('the blocks of docs/operations.md handle each incident, and print what the 
   await run('Copy the root key');
   await run('The root key is lost', 3);
   await run('The root key is lost', 4);
-  await shell.run('until leasehold audit list --event key.retire --field seq 2> /dev/null | grep -q .; do sleep 0.2; done');
+  await shell.run(
+    'until leasehold audit list --event key.retire --field seq 2> /dev/null | grep -q .; do sleep 0.2; done',
+  );
   await run('The root key is lost', 5);
   assert.equal(tidy(await shell.run('stop; start')), '', 'the new slot opens the vault');
   await getsValue('a new password');
