@@ -1,8 +1,7 @@
 /** A backup file: written privately, read again before it gets its name, and verified. */
-import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { syncDir, temporaryPath, writeNewFile } from '../platform/private-files.ts';
+import { publishNewFile, temporaryPath, writeNewFile } from '../platform/private-files.ts';
 import { decryptFile, encrypt, type Lock, type Opener } from './encryption.ts';
 import { BackupError, damaged } from './errors.ts';
 import { type BackupHeader, type BackupTotals, readRecords } from './records.ts';
@@ -50,8 +49,8 @@ export async function writeBackup(
     const summary = await verifyBackup(temporary, opener);
     signal.throwIfAborted();
     const file = toFile(summary.header);
-    publish(temporary, file);
-    syncDir(dirname(file));
+    assertAbsent(file);
+    publishNewFile(temporary, file);
     return { ...summary, file, sizeBytes };
   } finally {
     rmSync(temporary, { force: true });
@@ -71,37 +70,7 @@ async function writeSynced(path: string, bytes: ReadableStream<Uint8Array>, sign
   return sizeBytes;
 }
 
-/** The errors of a file system without hard links, such as FAT, or of one that is mounted by another program. */
-const WITHOUT_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
-
-/**
- * Gives the complete file its name. WHY a link: it never replaces another file, and a crash leaves no file with the
- * name that is empty. @throws BackupError if the name exists
- */
-function publish(temporary: string, file: string): void {
-  assertAbsent(file);
-  try {
-    linkSync(temporary, file);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && WITHOUT_LINKS.includes(error.code))) throw error;
-    renameToNew(temporary, file);
-    return;
-  }
-  rmSync(temporary);
-}
-
-/** ORDER: created exclusively before the rename, which therefore never replaces another file. */
-function renameToNew(temporary: string, file: string): void {
-  writeNewFile(file, '');
-  try {
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(file, { force: true });
-    throw error;
-  }
-}
-
 /** @throws BackupError */
 export function assertAbsent(file: string): void {
-  if (existsSync(file)) throw new BackupError(`${file} already exists. Choose another name or delete the file.`);
+  if (existsSync(file)) throw new BackupError(`${file} already exists. Choose another name. A file is never replaced.`);
 }

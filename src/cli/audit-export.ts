@@ -1,13 +1,13 @@
 /** Streams the audit log into a file or a pipe. */
 
-import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { temporaryPath, writeNewFile } from '../platform/private-files.ts';
+import { publishNewFile, temporaryPath, writeNewFile, writeNewPrivateFile } from '../platform/private-files.ts';
 import type { Invocation } from './command.ts';
 import { startProgress } from './progress.ts';
 import { printNotice } from './terminal.ts';
@@ -45,15 +45,11 @@ export async function exportLog(invocation: Invocation, vault: Leasehold, files:
   const temporary = out === null ? null : temporaryPath(out);
   try {
     if (temporary !== null) writeNewFile(temporary, '');
-    const target = temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'r+' });
+    const target = temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'r+', flush: true });
     await pipeline(bytes, count, target, { end: temporary !== null, signal });
     if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export ended in the middle of an entry');
-    if (out !== null && temporary !== null) {
-      // ORDER: created exclusively first, so that the rename never replaces another file.
-      writeNewFile(out, '');
-      renameSync(temporary, out);
-    }
-    if (headFile !== null) writeNewFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
+    if (out !== null && temporary !== null) publishNewFile(temporary, out);
+    if (headFile !== null) writeNewPrivateFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
   } catch (error) {
     // The reader closed the pipe.
     if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return;
@@ -65,8 +61,8 @@ export async function exportLog(invocation: Invocation, vault: Leasehold, files:
   if (out !== null) printNotice(terminal, `Wrote ${entries} entries to ${out}.`);
 }
 
-function alreadyExists(what: string): UsageError {
-  return new UsageError(`${what} already exists`, 'Choose another name or delete the file.');
+export function alreadyExists(what: string): UsageError {
+  return new UsageError(`${what} already exists`, 'Choose another name. A file is never replaced.');
 }
 
 function toUsageError(error: unknown): unknown {

@@ -1,4 +1,4 @@
-/** Computes the secret of a slot from a passphrase, on this machine. */
+/** Key slots as commands name them, and the secret of a slot, which is computed from a passphrase on this machine. */
 import type { SlotParameters } from '../core/keyset.ts';
 import { passphraseSecret } from '../crypto/passphrase.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -9,6 +9,11 @@ interface PassphraseSlot {
   readonly kind: string;
   readonly name: string;
   readonly parameters: SlotParameters;
+}
+
+/** Names and kinds in one line, for a question. */
+export function describeSlots(slots: readonly { readonly name: string; readonly kind: string }[]): string {
+  return slots.map(({ name, kind }) => `${name} (${kind})`).join(', ');
 }
 
 /** `from`: a file, or null to ask. A new passphrase is asked twice. @throws UsageError */

@@ -8,6 +8,7 @@ import {
   closeSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -116,6 +117,48 @@ export function writePrivateFile(path: string, text: string): void {
     throw error;
   }
   syncDir(dirname(path));
+}
+
+/**
+ * Writes a file that must not exist yet: complete and synced, or not at all. @throws the error EEXIST if the path exists
+ */
+export function writeNewPrivateFile(path: string, text: string): void {
+  const temporary = temporaryPath(path);
+  try {
+    writeNewFile(temporary, text);
+    publishNewFile(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** The errors of a file system without hard links, such as FAT, or of one that is mounted by another program. */
+const WITHOUT_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/**
+ * Gives a complete, synced file its name in the same directory. WHY a link: it never replaces another file, and a crash
+ * leaves no file with the name that is empty. @throws the error EEXIST if the path exists
+ */
+export function publishNewFile(temporary: string, path: string): void {
+  try {
+    linkSync(temporary, path);
+    rmSync(temporary);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && WITHOUT_LINKS.includes(error.code))) throw error;
+    renameToNew(temporary, path);
+  }
+  syncDir(dirname(path));
+}
+
+/** ORDER: created exclusively before the rename, which therefore never replaces another file. */
+function renameToNew(temporary: string, path: string): void {
+  closeSync(openSync(path, 'wx', PRIVATE_FILE));
+  try {
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
 }
 
 /** Creates and syncs a file that must not exist yet. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -233,6 +233,22 @@ test('the service and its database programs are started with their own flags', a
   assert.equal((await home.leasehold(['server', '--listen', 'nowhere'])).code, 2);
   assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
   assert.equal((await home.leasehold(['migrate', '--from', 'nowhere'])).code, 2);
+});
+
+test('audit checkpoint --out writes a new file completely, replaces none, and leaves none without a response', async (t) => {
+  const { home } = await scene(t);
+  const out = (name: string, ...more: string[]) => home.leasehold(['audit', 'checkpoint', '--out', name, ...more]);
+  const read = (name: string) => readFileSync(join(home.path, name), 'utf8');
+  assert.deepEqual((await out('kept.txt')).code, 0);
+  assert.match(read('kept.txt'), /^leasehold\/\S+\n\d+\n/);
+  assert.equal((await out('log.pub', '--public-key')).code, 0);
+  assert.match(read('log.pub'), /^leasehold\/\S+\+\S+\n$/);
+  const [kept, files] = [read('kept.txt'), readdirSync(home.path)];
+  assert.match((await out('kept.txt')).stderr, /kept\.txt already exists\.\n.*A file is never replaced/);
+  assert.equal((await out('other.txt', '--address', 'http://127.0.0.1:1')).code === 0, false);
+  assert.match((await out('missing/other.txt')).stderr, /cannot be written \(ENOENT\)/);
+  assert.equal(read('kept.txt'), kept);
+  assert.deepEqual(readdirSync(home.path), files, 'nothing else is left');
 });
 
 test('audit checkpoint prints a note that audit verify accepts later, and rejects if the log does not extend it', async (t) => {

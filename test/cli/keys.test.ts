@@ -1,6 +1,6 @@
 // `leasehold key …`, `lock`, `unlock` and `agent rotate`.
 import assert from 'node:assert/strict';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
@@ -26,7 +26,12 @@ test('a passphrase slot is added, tested, and unlocks a locked vault; the passph
   assert.equal((await run('key slot test words --passphrase-file -', passphrase)).code, 0);
   assert.equal((await run('key slot test words --passphrase-file -', 'another passphrase\n')).code, 2);
   assert.equal((await run('key slot list --field name')).stdout, 'file\nwords\n');
-  assert.equal((await run('lock')).code, 0);
+  const unsure = await run('lock');
+  assert.equal(unsure.code, 1, 'lock asks');
+  assert.match(unsure.stderr, /until one of these slots opens it: file \(file\), words \(passphrase\)\. Lock it\?/);
+  assert.equal((await run('lock --dry-run')).code, 0);
+  assert.equal((await service.anonymous.get('/api/v1/health')).body.data.status, 'ok');
+  assert.equal((await run('lock --yes')).code, 0);
   assert.match((await run('key slot list')).stderr, /locked/);
   assert.match((await run('unlock --passphrase-file -', 'another passphrase\n')).stderr, /opens no key slot/);
   const unlocked = await run('unlock --passphrase-file - -o json', passphrase);
@@ -64,7 +69,7 @@ test('a secret in a file that other users may read is accepted with a warning', 
     ['share', share],
     ['root-key', rootKey],
   ] as const) {
-    await run('lock');
+    await run('lock --yes');
     const { code, stderr } = await run(`unlock --${flag}-file ${file}`);
     assert.match(stderr, warning(file), flag);
     assert.equal(code, 0, stderr);
@@ -76,7 +81,7 @@ test('each share is printed once, and enough of them unlock the vault', async (t
   const { stdout, stderr } = await run('key slot add quorum --kind shamir --shares 3 --threshold 2 -o json');
   const [one = '', two = ''] = JSON.parse(stdout).map(({ text }: { text: string }) => text);
   assert.match(stderr, /Any 2 of these shares/);
-  await run('lock');
+  await run('lock --yes');
   assert.match((await run('unlock --share-file -', one.slice(1))).stderr, /a letter is missing or was mistyped/);
   assert.match((await run('unlock --share-file -', one)).stderr, /Given: 1 of 2 shares/);
   assert.equal((await run('unlock --share-file - --field status', two)).stdout, 'ok\n');
@@ -91,19 +96,28 @@ test('a root key file unlocks, keys rotate, and flags of another kind are reject
   assert.equal((await run('key rotate --root --field key')).stdout, 'root\n');
   assert.equal((await run('key rotate --audit --root')).code, 1);
   assert.equal((await run('key slot add second --kind file')).code, 0);
+  assert.match(
+    (await run('key slot remove second')).stderr,
+    /The slot second will no longer open the vault\. Other slots: file \(file\)\. Remove it\?/,
+  );
   assert.equal((await run('key slot remove second --yes')).code, 0);
   assert.match((await run('key slot remove file --yes')).stderr, /the last key slot cannot be removed/);
-  await run('lock');
+  await run('lock --yes');
   const opened = await run(`unlock --root-key-file ${join(service.dataDir, 'root.key')} --field status`);
   assert.equal(opened.stdout, 'ok\n', opened.stderr);
 });
 
-test('agent rotate replaces the key file, with which the agent logs in', async (t) => {
+test('agent rotate replaces the key file and keeps the previous one under another name', async (t) => {
   const { home, run } = await scene(t);
   const file = join(home.path, 'bot.pem');
   assert.equal((await run(`agent add bot --new-key ${file}`)).code, 0);
   const former = readFileSync(file, 'utf8');
   assert.equal((await run(`agent rotate bot --new-key ${file} --grace 0s`)).code, 0);
   assert.notEqual(readFileSync(file, 'utf8'), former);
+  const kept = readdirSync(home.path).filter((name) => /^bot\.pem\.\d{8}T\d{6}\.\d{3}Z$/.test(name));
+  assert.deepEqual(
+    kept.map((name) => readFileSync(join(home.path, name), 'utf8')),
+    [former],
+  );
   assert.match((await run('agent rotate nobody --new-key other.pem')).stderr, /not registered/);
 });

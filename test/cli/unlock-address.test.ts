@@ -57,7 +57,7 @@ test('nothing goes to another machine, whatever names it', async (t) => {
 test('the service of the data directory is unlocked, and a program on the address that is in it is not', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_DATA_DIR: service.dataDir });
-  assert.equal((await home.leasehold(['lock'])).code, 0);
+  assert.equal((await home.leasehold(['lock', '--yes'])).code, 0);
   const file = join(service.dataDir, 'root.key');
   const unlocked = await home.leasehold(['unlock', '--root-key-file', file, '--field', 'status']);
   assert.equal(unlocked.stdout, 'ok\n', unlocked.stderr);
@@ -76,7 +76,7 @@ test('under another account a holder names the Unix socket or the address', asyn
     const holder = newHome(t);
     const file = join(holder.path, 'root.key');
     copyFileSync(join(service.dataDir, 'root.key'), file);
-    assert.equal((await operator.leasehold(['lock'])).code, 0);
+    assert.equal((await operator.leasehold(['lock', '--yes'])).code, 0);
     const words = ['unlock', '--root-key-file', file, '--address', service.address, '--field', 'status'];
     const { stdout, stderr } = await holder.leasehold(words);
     assert.equal(stdout, 'ok\n', stderr);

@@ -33,6 +33,7 @@ export function withPlaceholders(text: string): string {
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
     .replaceAll(/\bleasehold\/[\w-]{22}(?![\w-])/g, 'leasehold/<vault id>')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
+    .replaceAll(/\b\d{8}T\d{6}Z\b/g, '<time in a name>')
     .replaceAll(/\blh([asu])_(?:…|[\w-]{43})/g, '<lh$1 token>')
     .replaceAll(/"request_id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"request_id":"<request>"')
     .replaceAll(/"x-request-id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"x-request-id":"<request>"')

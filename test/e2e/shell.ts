@@ -6,31 +6,41 @@ import { join } from 'node:path';
 import type { Scope } from '../kit/directory.ts';
 import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
 
-const END = 'end of the block';
 /** Only a hang reaches this limit. */
 const BLOCK_TIMEOUT_MS = 180_000;
+/** The end of the screen while a program asks: a question, or the prompt of a secret. */
+const PROMPT = /(?:\[y\/N\]|(?:[Vv]alue|Passphrase|Share|again)[^\n]*:) ?$/;
 
 interface Place {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
+interface Answers {
+  /** The lines to type when programs ask, in order. After the last one only Enter is pressed. */
+  readonly answers?: readonly string[];
+  /** Ctrl-C is typed when the output matches. */
+  readonly interruptAt?: RegExp;
+}
+
+const BASH = ['bash', '--noprofile', '--norc', '--noediting'];
+
 export class Shell {
   readonly #terminal: PseudoTerminal;
   readonly #blockFile: string;
   #isReady = false;
   #seen = 0;
+  #blocks = 0;
 
   /**
    * `directory` is private to the shell. WHY a terminal: programs ask only on a terminal, and a page must show their
    * questions.
    */
-  constructor(scope: Scope, directory: string, { cwd, env }: Place) {
+  constructor(scope: Scope, directory: string, { cwd, env }: Place, program: readonly string[] = BASH) {
     this.#blockFile = join(directory, 'block.sh');
     // Without colours and progress bars; all other output is what a person sees.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
-    const bash = ['bash', '--noprofile', '--norc', '--noediting'];
-    this.#terminal = openPseudoTerminal(scope, bash, { cwd, environment, columns: 200 });
+    this.#terminal = openPseudoTerminal(scope, program, { cwd, environment, columns: 200 });
   }
 
   get pid(): number {
@@ -38,19 +48,37 @@ export class Shell {
   }
 
   /** Runs the commands in the one session; resolves to what they printed, both streams, without the last line end. */
-  async run(commands: string): Promise<string> {
-    if (!this.#isReady) await this.#type('stty -echo; PS1= PS2=');
+  async run(commands: string, answers: Answers = {}): Promise<string> {
+    if (!this.#isReady) await this.#type('stty -echo; PS1= PS2=', {});
     this.#isReady = true;
     writeFileSync(this.#blockFile, `${commands}\n`);
-    return (await this.#type(`. '${this.#blockFile}'`)).replaceAll('\r\n', '\n').trimEnd();
+    return (await this.#type(`. '${this.#blockFile}'`, answers)).replaceAll('\r\n', '\n').trimEnd();
   }
 
   /** Resolves to the output after the line. */
-  async #type(line: string): Promise<string> {
+  async #type(line: string, { answers = [], interruptAt }: Answers): Promise<string> {
+    const number = ++this.#blocks;
     // In two pieces, so that it is not found in what was typed.
-    this.#terminal.type(`${line}; printf '%s of the block\\n' end\n`);
-    const end = new RegExp(`^(?:[\\s\\S]{${this.#seen}})([\\s\\S]*)${END}\\r\\n`);
-    await this.#terminal.shows(end, BLOCK_TIMEOUT_MS);
+    const sayEnd = `printf '%s of block ${number}\\n' end`;
+    this.#terminal.type(`${line}; ${sayEnd}\n`);
+    const rest = `^(?:[\\s\\S]{${this.#seen}})([\\s\\S]*)`;
+    const end = new RegExp(`${rest}end of block ${number}\r\n`);
+    const left = [...answers];
+    let [answeredAt, isInterrupted] = [this.#seen, false];
+    const look = (screen: string): boolean => {
+      if (end.test(screen)) return true;
+      if (screen.length > answeredAt && PROMPT.test(screen.slice(answeredAt))) {
+        answeredAt = screen.length;
+        this.#terminal.type(`${left.shift() ?? ''}\r`);
+      }
+      if (interruptAt?.test(screen.slice(this.#seen)) && !isInterrupted) {
+        isInterrupted = true;
+        // The interrupt ends the line, so its end is typed again.
+        this.#terminal.type(`\x03${sayEnd}\n`);
+      }
+      return false;
+    };
+    await this.#terminal.shows({ test: look }, BLOCK_TIMEOUT_MS);
     const screen = this.#terminal.screen();
     const printed = end.exec(screen)?.[1] ?? '';
     this.#seen = screen.length;

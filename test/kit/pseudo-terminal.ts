@@ -16,7 +16,7 @@ export interface PseudoTerminal {
   pause(): void;
   resume(): void;
   /** Resolves when the screen matches. Rejects with the screen when that takes too long. */
-  shows(wanted: RegExp, withinMs?: number): Promise<void>;
+  shows(wanted: { test(screen: string): boolean }, withinMs?: number): Promise<void>;
   readonly ended: Promise<{ readonly exitCode: number; readonly signal: number | undefined }>;
 }
 
@@ -58,7 +58,10 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     resume: () => child.resume(),
     shows: (wanted, withinMs = TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);
+        const timer = setTimeout(
+          () => end(new Error(`never showed ${wanted instanceof RegExp ? wanted : 'what was expected'}: ${seen}`)),
+          withinMs,
+        );
         const end = (error: Error | null): void => {
           clearTimeout(timer);
           checks.delete(check);

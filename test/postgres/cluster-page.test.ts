@@ -57,12 +57,16 @@ test('the pages’ commands create a vault whose service role owns nothing, an a
     LEASEHOLD_LISTEN: listen,
     NO_PROXY: '*',
     NEW_NODE: join(home, 'new-node'),
+    AGENT: 'deploy-bot',
     npm_config_update_notifier: 'false',
   };
   const place = { cwd: ROOT, env };
   const shell = new Shell(t, temporaryDirectory(t), place);
 
   assert.equal(await shell.run(only('sh', 'openssl rand').text), '');
+  const rootKey = readFileSync(join(etc, 'root.key'), 'utf8');
+  assert.match(await shell.run(only('sh', 'openssl rand').text), /root\.key: cannot overwrite existing file/);
+  assert.equal(readFileSync(join(etc, 'root.key'), 'utf8'), rootKey, 'a second paste keeps the root key');
   for (const statement of only('sql', 'CREATE ROLE').text.split(';\n')) {
     await server.query(statement.replace(/:'(\w+)_password'/, "'of the $1'"));
   }
@@ -83,6 +87,7 @@ test('the pages’ commands create a vault whose service role owns nothing, an a
   const registered = await shell.run(only('sh', 'public_key').text);
   assert.equal(JSON.parse(registered).data.name, 'deploy-bot');
   const key = createPrivateKey(readFileSync(join(etc, 'agent.pem')));
+  assert.match(await shell.run(only('sh', 'public_key').text), /agent\.pem: cannot overwrite existing file/);
   assert.equal((await verifyAs(`http://${listen}`, 'deploy-bot', key)).status, 200);
 
   assert.deepEqual([...(await server.query(only('sql', 'pg_stat_replication').text, 'leasehold'))], []);
@@ -116,7 +121,7 @@ test('the source contains every start error that docs/operations.md lists', () =
   const source = globSync('src/{server,store,vault,ledger,platform}/**/*.ts', { cwd: ROOT })
     .map((name) => readFileSync(join(ROOT, name), 'utf8'))
     .join('\n');
-  const rows = tableUnder(OPERATIONS, 'What prevents a start', 'it says | remedy');
+  const rows = tableUnder(OPERATIONS, 'What prevents a start', 'message | remedy');
   assert.ok(rows.length > 15);
   for (const [said = ''] of rows) {
     for (const [, quoted = ''] of said.matchAll(/`([^`]+)`/g)) {

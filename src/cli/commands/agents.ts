@@ -1,5 +1,5 @@
 /** The `agent` commands. */
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
@@ -128,16 +128,27 @@ function toGrace(given: string, field: string): number {
   throw new UsageError(`${field}: must be a duration such as 0s or 15m, at most 7d`);
 }
 
+/** Keeps the previous file under a name with the time. ORDER: a copy first, so that a crash leaves a key at the path. */
+function replaceKeyFile(made: string, file: string): void {
+  const kept = `${file}.${new Date().toISOString().replaceAll(/[-:]/g, '')}`;
+  if (existsSync(file)) copyFileSync(file, kept, constants.COPYFILE_EXCL);
+  renameSync(made, file);
+}
+
 const rotate = defineCommand({
   name: 'agent rotate',
   summary: "Replace an agent's key; for a time the former one is valid too",
   about: [
-    'A new key pair is made on this machine. Its file replaces the former one when the service knows the new public key. Sessions stay, and end in an hour at most.',
+    'A new key pair is made on this machine. Its file takes the place of the previous one when the server knows the new public key. The previous file is kept under a name with the time, because a restored backup may need it. Sessions stay, and end in an hour at most.',
   ],
   arguments: [NAME],
   flags: {
     grace: parsed('DURATION', 'for how long the former key is valid, such as 0s or 15m (default 5m)', toGrace),
-    'new-key': text('FILE', 'the file of the private key, which is replaced (default: as agent add writes it)', 'file'),
+    'new-key': text(
+      'FILE',
+      'the file of the new private key; the previous file is kept (default: as agent add writes it)',
+      'file',
+    ),
     'public-key': text('FILE', 'take this key instead of a new one, as for agent add', 'file'),
     'service-key': toggle('let the service make the key pair and replace the file in its data directory'),
   },
@@ -156,7 +167,7 @@ const rotate = defineCommand({
     try {
       const rotated = await vault.agents.rotate(name, body, { signal });
       // ORDER: the former file stays until the service knows the new key.
-      if (made !== null) renameSync(made.file, usualFile);
+      if (made !== null) replaceKeyFile(made.file, usualFile);
       await invocation.output.record(rotated);
     } catch (error) {
       settleKeyFile(terminal, made?.file ?? null, error);

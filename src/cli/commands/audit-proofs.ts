@@ -1,14 +1,19 @@
 /**
  * The commands for checkpoints and receipts of the log, and for a log that has lost entries. SOURCE: docs/audit.md.
  */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { ConsistencyProof, Leasehold } from '../../client/leasehold.ts';
 import { type LogCheckpoint, parseCheckpoint } from '../../crypto/checkpoint.ts';
 import { decodeHash } from '../../crypto/tree.ts';
 import { isConsistent } from '../../crypto/tree-proof.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { writeNewPrivateFile } from '../../platform/private-files.ts';
+import { alreadyExists } from '../audit-export.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
+import { CONFIRMATION_FLAGS, text, toggle } from '../flags.ts';
 import { inputName, readTextInput } from '../input.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -19,14 +24,41 @@ const checkpoint = defineCommand({
   about: [
     'Keep checkpoints where the host of the service cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
   ],
-  flags: { 'public-key': toggle('print the public key of the checkpoints instead') },
-  examples: [{ line: 'leasehold audit checkpoint > checkpoint.txt', does: 'keep the newest checkpoint in a file' }],
+  flags: {
+    'public-key': toggle('print the public key of the checkpoints instead'),
+    out: text(
+      'FILE',
+      'write to this new file instead of standard output: complete, or not at all; an existing file is never replaced',
+      'file',
+    ),
+  },
+  examples: [
+    {
+      line: 'leasehold audit checkpoint --out "checkpoint-$(date -u +%Y%m%dT%H%M%SZ).txt"',
+      does: 'keep the newest checkpoint in a file with the time in its name',
+    },
+  ],
   printsNoRecords: true,
-  async run({ connect, terminal, signal }, flags) {
+  async run({ connect, terminal, signal }, { 'public-key': wantsKey, out }) {
+    const file = out === null ? null : resolve(terminal.workingDirectory, out);
+    if (file !== null && existsSync(file)) throw alreadyExists(file);
     const { note, verifier_key: key } = await connect().audit.readCheckpoint({ signal });
-    terminal.stdout.write(flags['public-key'] ? `${key}\n` : note);
+    const found = wantsKey ? `${key}\n` : note;
+    if (file === null) terminal.stdout.write(found);
+    else writeEvidence(file, found);
   },
 });
+
+/** @throws UsageError if the file exists or cannot be written */
+function writeEvidence(file: string, content: string): void {
+  try {
+    writeNewPrivateFile(file, content);
+  } catch (error) {
+    const code = errnoSuffix(error);
+    if (code === '') throw error;
+    throw code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
+  }
+}
 
 const receipt = defineCommand({
   name: 'audit receipt',
@@ -36,8 +68,8 @@ const receipt = defineCommand({
   printsNoRecords: true,
   async run({ connect, terminal, signal }, _flags, given) {
     if (!/^[1-9][0-9]{0,14}$/.test(given)) throw new UsageError('SEQ must be the number of an entry, 1 or more');
-    const { receipt: text } = await connect().audit.proveEntry(Number(given), { signal });
-    terminal.stdout.write(text);
+    const { receipt: proof } = await connect().audit.proveEntry(Number(given), { signal });
+    terminal.stdout.write(proof);
   },
 });
 

@@ -7,7 +7,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { CONFIRMATION_FLAGS, choice, text, toggle, wholeNumber } from '../flags.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { slotSecretOf } from '../slot-secret.ts';
+import { describeSlots, slotSecretOf } from '../slot-secret.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the key slot', count: 'one' } as const;
@@ -95,15 +95,20 @@ const remove = defineCommand({
   name: 'key slot remove',
   summary: 'Remove a key slot, unless it is the last one',
   about: [
-    'A copy of the database from before still opens with the slot. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
+    'Test the other slots first with leasehold key slot test: without a slot that opens, the vault is lost at the next restart.',
+    'A copy of the database from before still opens with the slot, so keep its secret as long as such a copy or a backup. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
   async run(invocation, flags, given) {
+    const { signal } = invocation;
     const name = parseSlotName(given, 'NAME');
     const vault = invocation.connect();
-    const describe = async (): Promise<string> => `The slot ${name} will not open the vault any more.`;
+    const describe = async (): Promise<string> => {
+      const others = (await vault.keys.slots({ signal })).filter((slot) => slot.name !== name);
+      return `The slot ${name} will no longer open the vault. Other slots: ${describeSlots(others) || 'none'}.`;
+    };
     if (!(await confirmDestructive(invocation, flags, describe, 'Remove it?'))) return;
     await vault.keys.removeSlot(name, invocation);
     printNotice(invocation.terminal, `Removed the key slot ${name}.`);

@@ -5,19 +5,28 @@ import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { text } from '../flags.ts';
+import { CONFIRMATION_FLAGS, text } from '../flags.ts';
 import { readSecretFile } from '../passphrase.ts';
-import { askHidden } from '../prompt.ts';
+import { askHidden, confirmDestructive } from '../prompt.ts';
 import type { Settings } from '../settings/settings.ts';
-import { slotSecretOf } from '../slot-secret.ts';
+import { describeSlots, slotSecretOf } from '../slot-secret.ts';
 import { printNotice } from '../terminal.ts';
 
 const lock = defineCommand({
   name: 'lock',
-  summary: 'Lock the vault: uses end, and the service forgets the keys',
-  about: ['Every later request fails with VAULT_LOCKED until leasehold unlock, or until a restart opens a slot.'],
-  async run(invocation) {
-    await invocation.output.record(await invocation.connect().keys.lock(invocation));
+  summary: 'Lock the vault: brokered requests end, and the server forgets the keys',
+  about: [
+    'Every later request fails with VAULT_LOCKED until leasehold unlock, or until a restart opens a slot. Without a slot that opens, the vault is lost: test one first with leasehold key slot test.',
+  ],
+  flags: CONFIRMATION_FLAGS,
+  async run(invocation, flags) {
+    const vault = invocation.connect();
+    const describe = async (): Promise<string> => {
+      const slots = await vault.keys.slots(invocation);
+      return `The vault will serve nothing until one of these slots opens it: ${describeSlots(slots)}.`;
+    };
+    if (!(await confirmDestructive(invocation, flags, describe, 'Lock it?'))) return;
+    await invocation.output.record(await vault.keys.lock(invocation));
   },
 });
 
