@@ -126,7 +126,7 @@ export class ProviderClient implements OidcClient {
       secret === null ? library.None() : library.ClientSecretBasic(secret.reveal()),
       {
         timeout: TIMEOUT_SECONDS,
-[library.customFetch]: fetchBounded,
+        [library.customFetch]: fetchBounded,
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
