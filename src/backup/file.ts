@@ -5,7 +5,8 @@ import { dirname } from 'node:path';
 import { syncDir, temporaryPath } from '../platform/private-files.ts';
 import { decryptFile, encrypt, type Lock, type Opener } from './encryption.ts';
 import { BackupError, damaged } from './errors.ts';
-import { type BackupHeader, type BackupTotals, readRecords } from './records.ts';
+import { readRecords } from './record-reader.ts';
+import type { BackupHeader, BackupTotals } from './records.ts';
 
 const PRIVATE_FILE = 0o600;
 

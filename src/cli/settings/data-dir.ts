@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import { Secret } from '../../core/secret.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { dataDirPaths } from '../../platform/data-dir-paths.ts';
 import type { OwnService } from './settings.ts';
 
@@ -31,7 +32,7 @@ export function readAdminToken(dataDir: string): Secret | null {
 
 /** The key file of an agent whose key pair the service made. */
 export function keyFileIn(dataDir: string, agent: string): string {
-  return join(dataDirPaths(dataDir).agentsDir, agent, 'private_key.pem');
+  return join(childPath(dataDirPaths(dataDir).agentsDir, agent), 'private_key.pem');
 }
 
 /** Validity of a proof. A long command asks again, because the service may have stopped. */
