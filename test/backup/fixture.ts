@@ -84,14 +84,17 @@ export interface Restored {
   readonly told: readonly string[];
 }
 
-/** Runs `src/bin/restore.ts` in this process. `answer`: what the operator types; null without a terminal. */
-export async function restoreWith(words: readonly string[], answer: string | null = 'yes'): Promise<Restored> {
+/** What the operator types; null without a terminal. */
+type Answer = string | null | (() => string);
+
+/** Runs `src/bin/restore.ts` in this process. */
+export async function restoreWith(words: readonly string[], answer: Answer = 'yes'): Promise<Restored> {
   const told: string[] = [];
   const umask = process.umask(0o077);
   try {
     const { request } = readRestoreRequest(words, {}) ?? assert.fail('it asks for help');
     const { signal } = new AbortController();
-    const ask = async (): Promise<string | null> => answer;
+    const ask = async (): Promise<string | null> => (typeof answer === 'function' ? answer() : answer);
     const result = await restore(request, { signal, say: (line) => told.push(line), ask, progress: () => undefined });
     return { code: 0, out: formatRestore(request, result), told };
   } catch (error) {
