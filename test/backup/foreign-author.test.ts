@@ -93,7 +93,7 @@ test('without a terminal and without --verifier-key a restore writes nothing, an
   const words = wordsFor(t, file, place);
   const { code, told } = await restoreWith(words, null);
   assert.equal(code, 1);
-  assert.ok(told.at(-1)?.includes(`again with --verifier-key '${verifierKey}'`), told.at(-1));
+  assert.ok(told.at(-1)?.includes(`again with --verifier-key '${verifierKey}'`), told.join('\n'));
   assert.ok(
     told.some((line) => /: 1 credential, 1 agent, 0 operators, 1 policy\.$/.test(line)),
     told.join('\n'),
