@@ -57,7 +57,7 @@ export const uuid = matching(UUID, 36, 'must be a UUID in lower case');
 export const holderId = either(equalTo(ADMIN_ID), uuid);
 export const mac = base64(32, 32);
 /** Of a public key, and of a hash. */
-export const bytes32 = mac;
+export const bytes32 = base64(32, 32);
 export const path = parsed((text) => parsePath(text));
 export const actorName = parsed((text) => parseActorName(text, 'name'));
 export const operatorName = matching(
@@ -76,7 +76,7 @@ export const credentialType = parsed((text) => parseCredentialType(text));
 export const logText = anyText(65_536);
 export const WORD = 'must be a word of a-z and _';
 export const EVENT = /^[a-z_]+\.[a-z_]+$/;
-export const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
+const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
 export const leasePolicy = matching(NAME_OF_LEASE_POLICY, 128, 'must be the name of a policy');
 export const leaseKind = oneOf(['retrieve', 'use']);
 export const empty = equalTo('');

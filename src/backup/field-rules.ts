@@ -126,3 +126,12 @@ export function json(maxLength: number, rule: FieldRule): FieldRule {
     return rule(content);
   };
 }
+
+/** Any JSON, which a program can walk through without a deep recursion. */
+export function nestedWithin(levels: number): FieldRule {
+  const isWithin = (value: unknown, left: number): boolean =>
+    typeof value !== 'object' || value === null
+      ? true
+      : left > 0 && Object.values(value).every((member) => isWithin(member, left - 1));
+  return (value) => (isWithin(value, levels) ? null : `must be nested at most ${levels} levels deep`);
+}

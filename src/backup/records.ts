@@ -16,7 +16,7 @@ const KEYS_PER_LINE = 256;
 export type Cell = string | number | null;
 
 /** The single rows of the vault and of its head record. */
-export interface VaultRecord {
+interface VaultRecord {
   readonly keyCheck: string;
   readonly vaultId: string | null;
   readonly createdAt: number;

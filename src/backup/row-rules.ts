@@ -52,6 +52,7 @@ import {
   json,
   listOf,
   matching,
+  nestedWithin,
   nullable,
   objectOf,
   oneOf,
@@ -72,6 +73,8 @@ export interface TableRules {
 /** The number of the last migration whose tables these are. */
 export const NEWEST_SCHEMA = 9;
 
+/** Rows whose ids a restore holds in memory. */
+const MAX_CREDENTIALS = 10_000_000;
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 /** Rows that the server holds in memory. */
 const MAX_HELD_ROWS = 1_000_000;
@@ -195,14 +198,14 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
       id: mac,
       agent_id: holderId,
       request_mac: mac,
-      reply: json(JSON_LENGTH, () => null),
+      reply: json(JSON_LENGTH, nestedWithin(64)),
       expires_at: time,
       mac,
     },
   },
   credentials: {
     key: ['path'],
-    maxRows: UNBOUNDED,
+    maxRows: MAX_CREDENTIALS,
     columns: {
       id: uuid,
       path,
