@@ -156,7 +156,8 @@ test('on a terminal the restore shows the verifier key and asks; yes restores, a
     terminal.type(typed);
     return (await terminal.ended).exitCode;
   };
-  for (const refused of ['no\r', '\r', '\u0003', '\u0004']) assert.equal(await answerWith(refused), 1, JSON.stringify(refused));
+  for (const refused of ['no\r', '\r', '\u0003', '\u0004'])
+    assert.equal(await answerWith(refused), 1, JSON.stringify(refused));
   assert.deepEqual(photograph(place.dataDir), before);
   assert.equal(await answerWith('yes\r'), 0);
 });
