@@ -8,9 +8,9 @@ import { decodeStrictBase64 } from '../crypto/encoding.ts';
 /** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
 export type FieldRule = (value: unknown) => string | null;
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonFields = Readonly<Record<string, unknown>>;
 
-export const isJsonObject = (value: unknown): value is JsonObject =>
+export const isJsonObject = (value: unknown): value is JsonFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export function nullable(rule: FieldRule): FieldRule {

@@ -6,7 +6,7 @@
 import { Sha256 } from '../crypto/digest.ts';
 import { SEALED_AGENT_KEY_RULES, TOTALS_RULES } from './column-rules.ts';
 import { BackupError, damaged } from './errors.ts';
-import { type FieldRule, isJsonObject, type JsonObject, listOf } from './field-rules.ts';
+import { type FieldRule, isJsonObject, type JsonFields, listOf } from './field-rules.ts';
 import { HEADER_RULES, VERSION_RULE } from './header-rules.ts';
 import { BACKUP_FORMAT, type BackupHeader, type BackupRecord, type Cell } from './records.ts';
 import { NEWEST_SCHEMA, ROW_RULES, type TableRules } from './row-rules.ts';
@@ -76,7 +76,7 @@ async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
   if (length > 0) throw damaged('it ends within a line');
 }
 
-function parseLine(line: Uint8Array, number: number): JsonObject {
+function parseLine(line: Uint8Array, number: number): JsonFields {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
     if (isJsonObject(parsed)) return parsed;
@@ -87,7 +87,7 @@ function parseLine(line: Uint8Array, number: number): JsonObject {
 }
 
 /** @throws BackupError unless the record has exactly these fields */
-function assertFields(fields: JsonObject, names: readonly string[], number: number): void {
+function assertFields(fields: JsonFields, names: readonly string[], number: number): void {
   const given = Object.keys(fields);
   if (given.length === names.length && names.every((name) => given.includes(name))) return;
   throw damaged(`record ${number} has an unknown form`);
@@ -99,7 +99,7 @@ function assertRule(rule: FieldRule, value: unknown, where: string): void {
   if (broken !== null) throw damaged(`${where}: ${broken}`);
 }
 
-function toHeader(fields: JsonObject): BackupHeader {
+function toHeader(fields: JsonFields): BackupHeader {
   const { format } = fields;
   if (typeof format !== 'string' || !ANY_FORMAT.test(format))
     throw new BackupError('The file is not a backup of Leasehold.');
@@ -114,7 +114,7 @@ function toHeader(fields: JsonObject): BackupHeader {
 }
 
 /** ORDER: before the rules, which a newer header need not follow. @throws BackupError */
-function assertKnownSchema({ schema, leasehold }: JsonObject): void {
+function assertKnownSchema({ schema, leasehold }: JsonFields): void {
   if (!Number.isSafeInteger(schema) || Number(schema) <= NEWEST_SCHEMA) return;
   const version = VERSION_RULE(leasehold) === null ? ` ${String(leasehold)}` : '';
   throw new BackupError(
@@ -122,7 +122,7 @@ function assertKnownSchema({ schema, leasehold }: JsonObject): void {
   );
 }
 
-function toEnd(fields: JsonObject, number: number): BackupRecord & { readonly kind: 'end' } {
+function toEnd(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'end' } {
   assertFields(fields, ['end', 'sha256'], number);
   const { end, sha256 } = fields;
   assertRule(TOTALS_RULES, end, `record ${number} (the end)`);
@@ -139,7 +139,7 @@ class AgentKeys {
     return this.#ids.size;
   }
 
-  read(fields: JsonObject, number: number): BackupRecord & { readonly kind: 'agentKeys' } {
+  read(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'agentKeys' } {
     assertFields(fields, ['agent_keys'], number);
     const where = `record ${number} (private keys of agents)`;
     assertRule(this.#rule, fields['agent_keys'], where);
@@ -165,7 +165,7 @@ class TableReaders {
     }
   }
 
-  read(fields: JsonObject, number: number): BackupRecord & { readonly kind: 'rows' } {
+  read(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'rows' } {
     assertFields(fields, ['table', 'rows'], number);
     const { table, rows } = fields;
     const reader = typeof table === 'string' ? this.#readers.get(table) : undefined;

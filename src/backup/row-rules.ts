@@ -1,3 +1,7 @@
+/**
+ * The tables of a backup, in their order, with the rule of each column. Nothing of a backup is written anywhere before
+ * it has passed these rules. A test compares the tables with those of the stores.
+ */
 import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../core/approval.ts';
 import { APPROVED_ACTIONS, MAX_QUORUM } from '../core/approval-rule.ts';
 import { RESULTS, USE_ENDS } from '../core/audit.ts';

@@ -92,7 +92,7 @@ export function readRestoreRequest(args: readonly string[], environment: Environ
   };
 }
 
-/** Evidence from before a restore has an earlier key than the vault signs with now, so several are kept. @throws UsageError */
+/** An operator may have kept several: each restore of the vault adds one. @throws UsageError */
 function parseVerifierKeys(text: string): string[] {
   const verifiers = text.trim().split(/\s+/).map(parseVerifierKey);
   return verifiers.map((verifier) => {

@@ -66,8 +66,8 @@ export function* countRows({ name }: Table<object>, views: TransferSource['views
 }
 
 /**
- * Copies every row; `check` gets each one before it is written, with its number in the table, and `onProgress` the number
- * of rows so far. @throws what `check` throws, StoreError, the signal's reason
+ * Copies every row. `check` gets each one before it is written, with its number in the table; `onProgress` gets the
+ * number of rows so far. @throws what `check` throws, StoreError, the signal's reason
  */
 export async function copyTable(
   source: TransferSource,
