@@ -71,6 +71,7 @@ const LONG = '.long.test.ts';
  * test/kit/scale.ts.
  */
 const SCALED = [
+  'test/backup/fuzzed.test.ts',
   'test/backup/refused.test.ts',
   'test/broker/redaction-splits.test.ts',
   'test/broker/redaction.test.ts',

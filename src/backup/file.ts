@@ -4,7 +4,8 @@ import { open } from 'node:fs/promises';
 import { publishNewFile, temporaryPath, writeNewFile } from '../platform/private-files.ts';
 import { decryptFile, encrypt, type Lock, type Opener } from './encryption.ts';
 import { BackupError, damaged } from './errors.ts';
-import { type BackupHeader, type BackupTotals, readRecords } from './records.ts';
+import { readRecords } from './record-reader.ts';
+import type { BackupHeader, BackupTotals } from './records.ts';
 
 export interface BackupSummary {
   readonly header: BackupHeader;

@@ -7,6 +7,7 @@ import { exitWithError } from '../server/operator-errors.ts';
 import { restore } from '../server/restore.ts';
 import { RESTORE_HELP, readRestoreRequest } from '../server/restore-options.ts';
 import { formatRestore } from '../server/restore-report.ts';
+import { askOnTerminal } from '../server/terminal-question.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -24,7 +25,9 @@ try {
   if (parsed === null) process.stdout.write(RESTORE_HELP);
   else {
     for (const warning of parsed.warnings) say(`WARNING  ${warning}`);
-    const result = await restore(parsed.request, { signal: interruption.signal, say, progress: reporter(say) });
+    const { signal } = interruption;
+    const ask = (question: string): Promise<string | null> => askOnTerminal(question, signal);
+    const result = await restore(parsed.request, { signal, say, ask, progress: reporter(say) });
     process.stdout.write(formatRestore(parsed.request, result));
   }
 } catch (error) {

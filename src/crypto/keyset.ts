@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeysetEdit, SealedKeyset, SlotId, VaultId } from '../core/keyset.ts';
-import { timingSafeEqualText } from './encoding.ts';
+import { decodeStrictBase64, timingSafeEqualText } from './encoding.ts';
 
 /** All keys are base64 of 32 bytes. */
 export interface KeysetDocument {
@@ -137,7 +137,7 @@ export function sealKeyset(
   return { ...versions, sealed: Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]) };
 }
 
-/** Null if it does not authenticate: altered, of another vault or version, or under another root key. */
+/** Null if it does not authenticate: altered, of another vault or version, or under another root key, or no keyset. */
 export function unsealKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
   const { sealed } = stored;
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
@@ -151,5 +151,56 @@ export function unsealKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedK
   } catch {
     return null;
   }
-  return JSON.parse(plain.toString('utf8'));
+  return parseDocument(plain.toString('utf8'));
+}
+
+const VAULT_ID = /^[A-Za-z0-9_-]{22}$/;
+const DATA_KEY_ID = /^[0-9a-f]{8}$/;
+const SLOT_ID = /^[\w-]{1,64}$/;
+
+/**
+ * Null for a text that is not a keyset. WHY: in a file from elsewhere its author chose the root key, so that it
+ * authenticates whatever it contains.
+ */
+function parseDocument(text: string): KeysetDocument | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const { format, vaultId, check, data, audit, row, challenge, signing, slots } = toFields(parsed);
+  const isValid =
+    format === FORMAT &&
+    typeof vaultId === 'string' &&
+    VAULT_ID.test(vaultId) &&
+    [check, row, challenge].every(isKey) &&
+    isList(
+      data,
+      ({ id, key, createdAt }) => typeof id === 'string' && DATA_KEY_ID.test(id) && isKey(key) && isCount(createdAt),
+    ) &&
+    isList(audit, ({ fromSeq, key }) => isCount(fromSeq) && isKey(key)) &&
+    isList(signing, ({ generation, seed }) => isCount(generation) && isKey(seed)) &&
+    Array.isArray(slots) &&
+    slots.every((id) => typeof id === 'string' && SLOT_ID.test(id));
+  return isValid ? (parsed as KeysetDocument) : null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function toFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function isKey(value: unknown): boolean {
+  return typeof value === 'string' && decodeStrictBase64(value)?.length === KEY_BYTES;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** A list of at least one item, each of which is valid. */
+function isList(value: unknown, isValid: (item: Fields) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => isValid(toFields(item)));
 }

@@ -5,8 +5,9 @@
 
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, unlink } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute } from 'node:path';
 import type { Secret } from '../core/secret.ts';
+import { childPath } from '../platform/child-path.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { privacyViolation } from '../platform/ownership.ts';
@@ -67,7 +68,7 @@ export class FileDirectory {
     }
     await this.#assertUnchanged();
     await this.remove(name);
-    const file = join(this.path, name);
+    const file = childPath(this.path, name);
     let handle: FileHandle;
     try {
       handle = await open(file, 'wx', PRIVATE_FILE);

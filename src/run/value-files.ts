@@ -7,6 +7,7 @@ import { lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
+import { childPath } from '../platform/child-path.ts';
 import { UsageError } from '../platform/errors.ts';
 import { isSafeParent, privacyViolation } from '../platform/ownership.ts';
 import { lstatOrNull, writeNewFile } from '../platform/private-files.ts';
@@ -38,9 +39,7 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
   return {
     directory,
     write(name, value) {
-      if (name.includes('/') || name.startsWith('.'))
-        throw new UsageError('the name of the variable cannot be used as a file name');
-      const path = join(directory, name);
+      const path = childPath(directory, name);
       writeNewFile(path, value.reveal());
       return path;
     },

@@ -1,14 +1,17 @@
 /**
  * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id in
- * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. SOURCE:
- * docs/formats.md.
+ * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. INVARIANT: names and ids are checked
+ * where they become paths, and only files that this class writes are deleted. SOURCE: docs/formats.md.
  */
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Agent } from '../core/agent.ts';
-import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
+import { ruleBroken } from '../core/errors.ts';
+import { type AgentId, type AgentName, type PublicKey, parseAgentName, UUID } from '../core/names.ts';
 import { publicKeyOfPem } from '../crypto/ed25519.ts';
+import { childPath } from '../platform/child-path.ts';
+import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
 import type { AgentKey, AgentKeyStore } from '../vault/agent-key-store.ts';
 
@@ -28,7 +31,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   async stage(id: AgentId, privateKeyPem: string): Promise<void> {
-    const dir = join(this.#pending, id);
+    const dir = this.#pendingDir(id);
     ensurePrivateDir(dir);
     writeNewFile(join(dir, PRIVATE_KEY), privateKeyPem);
     writeNewFile(join(dir, AGENT_ID), `${id}\n`);
@@ -36,37 +39,34 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   async commit(id: AgentId, name: AgentName): Promise<void> {
-    const dir = join(this.#root, name);
-    const staged = join(this.#pending, id);
+    const dir = this.#dirOf(name);
+    const staged = this.#pendingDir(id);
     // ORDER: check before deleting anything. For a repeated request the first one has committed the key.
     if (lstatOrNull(staged) !== null) {
-      // Names are unique, so an existing directory is left over from an earlier agent.
-      rmSync(dir, { recursive: true, force: true });
-      renameSync(staged, dir);
+      // Names are unique, so a directory with an id is left over from an earlier agent.
+      if (this.#idOf(name) !== null) deleteKeyFiles(dir);
+      replaceDir(staged, dir);
     }
     // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
   }
 
   async settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void> {
-    const staged = join(this.#pending, id, PRIVATE_KEY);
+    const staged = join(this.#pendingDir(id), PRIVATE_KEY);
     const isStaged = lstatOrNull(staged) !== null;
     if (isStaged && publicKeyOfPem(readFileSync(staged, 'latin1')) !== publicKey) await this.abort(id);
     else await this.commit(id, name);
   }
 
   async abort(id: AgentId): Promise<void> {
-    rmSync(join(this.#pending, id), { recursive: true, force: true });
+    deleteKeyFiles(this.#pendingDir(id));
   }
 
   async remove(id: AgentId, name: AgentName): Promise<void> {
-    const removed = join(this.#pending, id);
-    rmSync(removed, { recursive: true, force: true });
+    await this.abort(id);
     if (this.#idOf(name) !== id) return;
-    // ORDER: rename, then delete: after a crash in between the next start deletes the pending directory.
-    renameSync(join(this.#root, name), removed);
+    deleteKeyFiles(this.#dirOf(name));
     syncDir(this.#root);
-    rmSync(removed, { recursive: true, force: true });
   }
 
   async readAll(): Promise<AgentKey[]> {
@@ -91,7 +91,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
    */
   async recover(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
     const agentsById = new Map(registered.map((agent) => [agent.id, agent]));
-    for (const id of readdirSync(this.#pending) as AgentId[]) {
+    for (const id of readdirSync(this.#pending).filter((each) => UUID.test(each)) as AgentId[]) {
       const agent = agentsById.get(id);
       if (agent === undefined) await this.abort(id);
       else await this.settle(id, agent.name, agent.publicKey);
@@ -100,7 +100,8 @@ export class FsAgentKeyStore implements AgentKeyStore {
       if (name === PENDING) continue;
       this.#makePrivate(join(this.#root, name));
       const id = this.#idOf(name);
-      if (id !== null && !agentsById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
+      const isOurs = id !== null && UUID.test(id) && ruleBroken(() => parseAgentName(name)) === null;
+      if (isOurs && !agentsById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
     }
   }
 
@@ -114,14 +115,57 @@ export class FsAgentKeyStore implements AgentKeyStore {
     for (const file of [PRIVATE_KEY, AGENT_ID]) checkPrivateFile(join(dir, file));
   }
 
+  /** @throws INVALID_REQUEST */
+  #dirOf(name: AgentName): string {
+    return childPath(this.#root, parseAgentName(name));
+  }
+
+  /** @throws StartupError */
+  #pendingDir(id: AgentId): string {
+    if (!UUID.test(id)) throw new StartupError("An agent's id must be a UUID.");
+    return childPath(this.#pending, id);
+  }
+
   /** The id of the directory's agent; null without a directory or an id. */
-  #idOf(name: AgentName): AgentId | null {
-    const dir = join(this.#root, name);
+  #idOf(name: string): AgentId | null {
+    const dir = childPath(this.#root, name);
     const file = join(dir, AGENT_ID);
     // WHY not `existsSync`: it reports every error as a missing file.
     if (lstatOrNull(dir)?.isDirectory() !== true || lstatOrNull(file) === null) return null;
     return readFileSync(file, 'latin1').trim() as AgentId;
   }
+}
+
+/**
+ * Deletes the files of a key, and then their directory unless it has other files. ORDER: the id last, so that a crash
+ * before it leaves a directory that the next start recognises.
+ */
+function deleteKeyFiles(dir: string): void {
+  if (lstatOrNull(dir)?.isDirectory() !== true) return;
+  for (const file of [PRIVATE_KEY, AGENT_ID]) rmSync(join(dir, file), { force: true });
+  syncDir(dir);
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    if (!isOccupied(error)) throw error;
+  }
+}
+
+/** Renames the staged directory, also over an empty one. @throws StartupError if another file or directory is there */
+function replaceDir(staged: string, dir: string): void {
+  try {
+    renameSync(staged, dir);
+  } catch (error) {
+    if (!isOccupied(error)) throw error;
+    throw new StartupError(
+      `${dir} contains files that Leasehold did not make. Move it away; nothing in it was deleted.`,
+    );
+  }
+}
+
+function isOccupied(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return ['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(code);
 }
 
 /** Its agent was deregistered meanwhile, or the directory is another program's. */

@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { ROW_RULES } from '../backup/row-rules.ts';
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
@@ -11,6 +12,8 @@ import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { TABLES } from '../store/schema.ts';
 import type { Store } from '../store/sql-store.ts';
+import type { Row } from '../store/statement.ts';
+import type { Table } from '../store/table.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';
@@ -90,7 +93,7 @@ async function copyTables(
     const count = await reader.run(countRows(table, reader.views));
     counts.set(table.name, count);
     const onProgress = (rows: number): void => reporter.progress(table.name, rows, count);
-    await copyTable(reader, writer, table, reporter.signal, onProgress);
+    await copyTable(reader, writer, table, reporter.signal, (row, number) => assertRow(table, row, number), onProgress);
   }
   // After the last table: the rows of one may become part of another.
   for (const table of TABLES) {
@@ -102,6 +105,18 @@ async function copyTables(
   }
   return counts;
 }
+
+/** A database that was altered outside may contain anything. @throws StartupError that never repeats the content */
+function assertRow({ name, columns }: Table<object>, row: Row, number: number): void {
+  for (const { name: column } of columns) {
+    const value = row[column] ?? null;
+    const broken = ROW_RULES[name]?.columns[column]?.(value instanceof Uint8Array ? toBase64(value) : value) ?? null;
+    if (broken === null) continue;
+    throw new StartupError(`Row ${number} of ${name}: ${column} ${broken}. Nothing was migrated. Restore a backup.`);
+  }
+}
+
+const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
 
 /** @throws StartupError unless the source has a vault that one of its slots opens */
 async function openSourceKeys(store: Store, request: MigrationRequest, { say }: ProgressReporter): Promise<VaultKeys> {

@@ -1,8 +1,9 @@
 /**
- * Checks the rows of a backup while they are restored: the chain of the log, the MAC of each row that has one, and the
- * values of a sample of credentials.
+ * Checks the rows of a backup: the chain of the log, the MAC of each row that has one, to which credential versions and
+ * counts belong, and the values of a sample of credentials.
  */
 
+import { damaged } from '../backup/errors.ts';
 import type { Agent } from '../core/agent.ts';
 import type { AssociatedData } from '../core/credential.ts';
 import type { AgentId } from '../core/names.ts';
@@ -11,6 +12,7 @@ import { unseal } from '../crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
 import { AUDIT_ENTRIES } from '../store/audit-tables.ts';
 import {
+  ACCESS_COUNTS,
   AGENTS,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
@@ -54,21 +56,22 @@ export type RestoredAgent = Pick<Agent, 'name' | 'publicKey'>;
 
 export class RestoreChecks {
   readonly #keys: VaultKeys;
-  readonly #sampleRate: number;
   readonly #chain: ChainVerifier;
   #break: ChainBreak | null = null;
   #forgedRows = 0;
-  readonly #sample = new Map<string, Pick<AssociatedData, 'credentialId' | 'path'>>();
+  readonly #sample: Pick<AssociatedData, 'credentialId' | 'path'>[] = [];
+  /** The sample by the credential's id, once all credentials are known. */
+  #sampledById: ReadonlyMap<string, Pick<AssociatedData, 'credentialId' | 'path'>> | null = null;
   readonly #agents = new Map<AgentId, RestoredAgent>();
   /** By credential, its newest version, until its row comes. */
   readonly #newestVersions = new Map<string, number>();
+  readonly #credentialIds = new Set<string>();
+  #orphans = 0;
   #unsealed = 0;
   #notUnsealed = 0;
 
-  /** `credentials` is the number of credentials in the backup. */
-  constructor(keys: VaultKeys, credentials: number) {
+  constructor(keys: VaultKeys) {
     this.#keys = keys;
-    this.#sampleRate = SAMPLED_CREDENTIALS / Math.max(1, credentials);
     this.#chain = new ChainVerifier(keys);
   }
 
@@ -82,7 +85,7 @@ export class RestoreChecks {
     return this.#unsealed;
   }
 
-  /** Call it for each row, in the order of the backup. */
+  /** Call it for each row, in the order of the backup. @throws BackupError */
   check(table: Table<object>, row: Row): void {
     if (table === AUDIT_ENTRIES) this.#break ??= this.#chain.next(AUDIT_ENTRIES.decode(row));
     const rule = AUTHENTICATED.find((each) => each.table === table);
@@ -95,16 +98,31 @@ export class RestoreChecks {
     }
     if (table === CREDENTIALS) {
       const { id, path, version } = CREDENTIALS.decode(row);
+      if (this.#credentialIds.has(id)) throw damaged('two credentials have the same id');
+      this.#credentialIds.add(id);
       this.#newestVersions.set(id, version);
-      if (Math.random() < this.#sampleRate) this.#sample.set(id, { credentialId: id, path });
+      this.#addToSample({ credentialId: id, path });
     }
     if (table === CREDENTIAL_VERSIONS) this.#checkVersion(row);
+    const isPart = table === CREDENTIAL_VERSIONS || table === ACCESS_COUNTS;
+    if (isPart && !this.#credentialIds.has(String(row['credential_id']))) this.#orphans += 1;
+  }
+
+  /** Every credential has the same chance, although their number is not known yet. SOURCE: Vitter, algorithm R. */
+  #addToSample(credential: Pick<AssociatedData, 'credentialId' | 'path'>): void {
+    if (this.#sample.length < SAMPLED_CREDENTIALS) {
+      this.#sample.push(credential);
+      return;
+    }
+    const index = Math.floor(Math.random() * this.#credentialIds.size);
+    if (index < SAMPLED_CREDENTIALS) this.#sample[index] = credential;
   }
 
   #checkVersion(row: Row): void {
     const id = String(row['credential_id']);
     if (this.#newestVersions.get(id) === row['version']) this.#newestVersions.delete(id);
-    const sampled = this.#sample.get(id);
+    this.#sampledById ??= new Map(this.#sample.map((each) => [each.credentialId, each]));
+    const sampled = this.#sampledById.get(id);
     if (sampled === undefined) return;
     const { type, version, sealed } = CREDENTIAL_VERSIONS.decode(row);
     if (unseal(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notUnsealed += 1;
@@ -122,6 +140,7 @@ export class RestoreChecks {
       ...(this.#newestVersions.size === 0
         ? []
         : [`the newest versions of ${this.#newestVersions.size} credentials are missing`]),
+      ...(this.#orphans === 0 ? [] : [`${this.#orphans} versions or access counts belong to no credential`]),
       ...(this.#forgedRows === 0 ? [] : [`the MACs of ${this.#forgedRows} rows do not match`]),
       ...(this.#notUnsealed === 0 ? [] : [`${this.#notUnsealed} of the sampled values do not unseal`]),
     ];

@@ -10,6 +10,7 @@ import { StateChecker } from '../vault/verification/state-checker.ts';
 
 /** How many of them a message names. */
 const MAX_NAMED = 3;
+const MAX_SHOWN_LENGTH = 200;
 
 interface CommittedCopy {
   readonly copy: Store;
@@ -29,8 +30,12 @@ export async function checkCopy({ copy, header, keys, signal }: CommittedCopy): 
   const state = new StateChecker({ store: copy, keys, clock: startClock(0) });
   const { problemCount, problems } = await state.check(signal, false);
   if (problemCount === 0) return [];
-  // A name in a damaged backup may contain any character.
-  const named = problems.slice(0, MAX_NAMED).map(({ subject, problem }) => `${JSON.stringify(subject)} ${problem}`);
+  const named = problems.slice(0, MAX_NAMED).map(({ subject, problem }) => `${printable(subject)} ${problem}`);
   const others = problemCount > MAX_NAMED ? ', …' : '';
   return [`the state differs from the log in ${problemCount} places (${named.join(', ')}${others})`];
+}
+
+/** The log of a backup from elsewhere may name any subject. */
+function printable(subject: string): string {
+  return JSON.stringify(subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_SHOWN_LENGTH));
 }

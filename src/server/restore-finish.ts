@@ -6,10 +6,8 @@ import { rmSync } from 'node:fs';
 import type { SealedAgentKey } from '../backup/records.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
-import { checkpointSigner } from '../crypto/checkpoint.ts';
 import { publicKeyOfPem } from '../crypto/ed25519.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { verifierKey } from '../crypto/signed-note.ts';
 import { type Clock, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
@@ -48,8 +46,6 @@ export interface FinishedRestore {
   readonly verification: VerificationResult;
   /** The number of agents whose key was written. */
   readonly agentKeysWritten: number;
-  /** The public key of the vault in the backup, which its operator can compare with the one that was kept. */
-  readonly verifierKey: string;
   /** Why the start will refuse the restored state, because this directory has seen a later one; or null. */
   readonly rollback: string | null;
 }
@@ -60,8 +56,6 @@ const NEVER_ABORTED = new AbortController().signal;
 export async function finishRestore(restored: Restored): Promise<FinishedRestore> {
   const { target, copy, keys, request } = restored;
   const memory = await readVaultState(copy, keys);
-  // ORDER: the entry of the restore adds a signing key.
-  const publicKey = verifierKey(checkpointSigner(keys));
   const clock = await openClock(copy, memory.lastEntryAt);
   await recordRestore(restored, memory, clock);
   const verification = await new Verifier({ store: copy, keys, clock }).verify(NEVER_ABORTED);
@@ -82,7 +76,6 @@ export async function finishRestore(restored: Restored): Promise<FinishedRestore
   return {
     verification,
     agentKeysWritten: agentKeys.count,
-    verifierKey: publicKey,
     rollback: loss?.what ?? null,
   };
 }

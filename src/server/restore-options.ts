@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { Opener } from '../backup/encryption.ts';
 import { parseIdentities } from '../backup/keys.ts';
+import { parseVerifierKey, verifierKey } from '../crypto/signed-note.ts';
 import { UsageError } from '../platform/errors.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { readConfiguration } from './configuration.ts';
@@ -14,8 +15,8 @@ export const RESTORE_HELP = `Restores a backup into an empty data directory or d
 chain, rows, state and a sample of values are verified before anything is published. It needs the vault's root key,
 which is not in the backup. An older state is a roll-back: a node that has seen a later one refuses to start on it.
 
-Usage: ${CALLED_AS.restore} FILE --data-dir DIR [flags]
-       ${CALLED_AS.restore} FILE --database-file FILE --root-key-file FILE [flags]
+Usage: ${CALLED_AS.restore} FILE --data-dir DIR --verifier-key KEY [flags]
+       ${CALLED_AS.restore} FILE --database-file FILE --root-key-file FILE --verifier-key KEY [flags]
 
   --data-dir DIR          a data directory without a database or agents' keys; with a database, for the keys
   --database URL          an empty PostgreSQL database: postgres://… (also LEASEHOLD_DATABASE_URL)
@@ -24,6 +25,8 @@ Usage: ${CALLED_AS.restore} FILE --data-dir DIR [flags]
   --slot-passphrase-file FILE  the passphrase of a key slot, to open the vault without the root key
   --identity-file FILE    the age identities that open a backup encrypted to recipients
   --passphrase-file FILE  the passphrase of a backup encrypted with one
+  --verifier-key KEY      the vault's verifier key that you kept, as leasehold audit checkpoint --public-key prints it;
+                          several are separated by line breaks. Without it the command shows the key and asks
   --accept-damage         restore a backup whose chain, rows or values do not verify, as it is
   --help                  show this help
 `;
@@ -36,6 +39,7 @@ const OPTIONS = {
   'slot-passphrase-file': { type: 'string' },
   'identity-file': { type: 'string' },
   'passphrase-file': { type: 'string' },
+  'verifier-key': { type: 'string' },
   'accept-damage': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
@@ -53,7 +57,7 @@ export function readRestoreRequest(args: readonly string[], environment: Environ
   if (given.help === true) return null;
   rejectFlagsKeptByNpm(Object.keys(OPTIONS), environment, 'npm run restore');
   if (!hasFile) throw new UsageError(`Give the backup first: ${CALLED_AS.restore} FILE …`);
-  const file = (name: Exclude<keyof typeof OPTIONS, 'accept-damage' | 'help'>): string | null =>
+  const file = (name: Exclude<keyof typeof OPTIONS, 'accept-damage' | 'verifier-key' | 'help'>): string | null =>
     filePath(given[name], environment);
   const databaseFile = file('database-file') ?? filePath(environment['LEASEHOLD_DATABASE_FILE'], environment);
   const database = chooseDatabase({ flag: given.database, file: databaseFile, environment });
@@ -81,10 +85,22 @@ export function readRestoreRequest(args: readonly string[], environment: Environ
       dataDir,
       configuration,
       slotPassphrase: readPassphraseFile(file('slot-passphrase-file'), warn),
+      verifierKeys: given['verifier-key'] === undefined ? null : parseVerifierKeys(given['verifier-key']),
       acceptsDamage: given['accept-damage'] === true,
     },
     warnings,
   };
+}
+
+/** An operator may have kept several: each restore of the vault adds one. @throws UsageError */
+function parseVerifierKeys(text: string): string[] {
+  const verifiers = text.trim().split(/\s+/).map(parseVerifierKey);
+  return verifiers.map((verifier) => {
+    if (verifier !== null) return verifierKey(verifier);
+    throw new UsageError(
+      '--verifier-key: must be the line that leasehold audit checkpoint --public-key prints: leasehold/VAULT+KEYID+KEY',
+    );
+  });
 }
 
 function readOpener(identityFile: string | null, passphraseFile: string | null, warn: (line: string) => void): Opener {

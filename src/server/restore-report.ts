@@ -9,7 +9,7 @@ import type { RestoreRequest } from './restore-request.ts';
 const formatCount = (n: number): string => n.toLocaleString('en-US');
 
 export function formatRestore(request: RestoreRequest, result: RestoreResult): string {
-  const { summary, verification, unsealed, findings, agentKeysWritten, verifierKey, rollback } = result;
+  const { summary, verification, unsealed, findings, agentKeysWritten, rollback } = result;
   const { header, totals } = summary;
   const chain = verification.isValid
     ? `The chain is valid: ${formatCount(verification.entries)} entries, the last one about this restore.`
@@ -23,8 +23,6 @@ export function formatRestore(request: RestoreRequest, result: RestoreResult): s
     `${formatCount(unsealed)} values of a sample of credentials were unsealed.`,
     ...findings.map((finding) => `WARNING  Accepted: ${finding}.`),
     ...toKeysLines(request, totals.agent_keys, agentKeysWritten),
-    'If the verifier key of the vault that you kept is another one, another author made the backup:',
-    `  ${verifierKey}`,
     ...(rollback === null ? [] : [`WARNING  ${rollback}`]),
     '',
     'Next: start the service:',

@@ -1,39 +1,24 @@
 /**
- * Restores a backup into an empty data directory or database, all or nothing: the file is read completely before
- * anything is created, and the rows are verified before they are committed. The restore is an entry of the log.
+ * Restores a backup into an empty data directory or database, all or nothing: the file is read and verified completely,
+ * and its author confirmed, before anything is created. The restore is an entry of the log.
  * SOURCE: docs/backup.md.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { decryptFile } from '../backup/encryption.ts';
-import { BackupError, damaged } from '../backup/errors.ts';
-import { type BackupSummary, verifyBackup } from '../backup/file.ts';
-import { type Cell, readRecords, type SealedAgentKey } from '../backup/records.ts';
-import { decodeStoredKeys } from '../backup/stored-keys.ts';
-import { timingSafeEqualText } from '../crypto/encoding.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { BackupSummary } from '../backup/file.ts';
+import { readRecords } from '../backup/record-reader.ts';
+import type { SealedAgentKey } from '../backup/records.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { readMigrations } from '../store/migrations.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Row } from '../store/statement.ts';
-import type { Column, Table } from '../store/table.ts';
-import type { TransferTarget, VaultMetadata } from '../store/transfer.ts';
+import type { TransferTarget } from '../store/transfer.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
 import { describeLocation, openTarget } from './locations.ts';
-import { openOffline } from './offline-keys.ts';
-import { RestoreChecks } from './restore-checks.ts';
+import { confirmAuthor } from './restore-author.ts';
 import { checkCopy } from './restore-copy-check.ts';
 import { type FinishedRestore, finishRestore } from './restore-finish.ts';
-import type { RestoreRequest } from './restore-request.ts';
-
-/** How a running restore reports, and is cancelled. */
-export interface RestoreReporter {
-  readonly signal: AbortSignal;
-  /** A line about the step that begins, or a warning. */
-  say(line: string): void;
-  /** How many rows of a table were restored. */
-  progress(what: string, rows: number, of: number): void;
-}
+import { type ReadBackup, readBackup, toRows } from './restore-reading.ts';
+import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
 
 export interface RestoreResult extends FinishedRestore {
   readonly summary: BackupSummary;
@@ -44,30 +29,24 @@ export interface RestoreResult extends FinishedRestore {
 
 /** @throws BackupError, StartupError, StoreError, the signal's reason */
 export async function restore(request: RestoreRequest, reporter: RestoreReporter): Promise<RestoreResult> {
-  const { file, opener, to } = request;
+  const { file, to } = request;
   await using resources = new AsyncDisposableStack();
   reporter.say(`Reading ${file}.`);
-  const summary = await verifyBackup(file, opener);
-  const keys = await openOffline(
-    decodeStoredKeys(summary.header.keys),
-    request,
-    'the vault in the backup',
-    reporter.say,
-  );
-  const metadata = readMetadata(summary, keys);
+  const read = await readBackup(request, reporter);
+  const { summary, keys, metadata, checks } = read;
+  assertAccepted(read.findings, request);
+  // ORDER: before the first write, because the author of the file may be a stranger.
+  await confirmAuthor(read, request, reporter);
   lockDirOfKeys(request, resources);
   // WHY 0: no MAC covers the time in the record. That of the last verified entry applies.
   const target = await openTarget(to, { ...metadata, highWaterTime: 0 }, resources);
   assertNoAgentKeys(request);
   reporter.say(`Restoring to ${describeLocation(to)}.`);
-  const checks = new RestoreChecks(keys, summary.totals.rows['credentials'] ?? 0);
-  const agentKeys = await insertRows(request, summary, target.writer, checks, reporter);
-  const found = checks.findings(metadata);
-  assertAccepted(found, request);
+  const agentKeys = await insertRows(request, read, target.writer, reporter);
   const copy = await target.commit();
   const { header } = summary;
   reporter.say('Verifying the restored state.');
-  const findings = [...found, ...(await checkCopy({ copy, header, keys, signal: reporter.signal }))];
+  const findings = [...read.findings, ...(await checkCopy({ copy, header, keys, signal: reporter.signal }))];
   assertAccepted(findings, request);
   const { created_at, log_end } = header;
   const reason = [`from a backup of ${created_at}, through entry ${log_end?.seq ?? 0}`, ...findings].join('; ');
@@ -100,58 +79,25 @@ function assertAccepted(findings: readonly string[], { acceptsDamage }: RestoreR
   );
 }
 
-/** @throws BackupError, StartupError */
-function readMetadata({ header }: BackupSummary, keys: VaultKeys): VaultMetadata {
-  const latest = readMigrations('sqlite').length;
-  if (header.schema > latest) {
-    throw new BackupError(
-      `The backup has schema ${header.schema}, this Leasehold knows up to ${latest}. Restore it with the Leasehold ${header.leasehold} that wrote it, or a newer one.`,
-    );
-  }
-  const metadata = header.vault as VaultMetadata;
-  const { keyCheck, vaultId, createdAt, highWaterTime, head, highestSeq } = metadata;
-  const areNumbers = [createdAt, highWaterTime, highestSeq].every(Number.isSafeInteger);
-  if (typeof keyCheck !== 'string' || !areNumbers || !isHead(head)) {
-    throw damaged('the record of the vault has an unknown form');
-  }
-  if (!timingSafeEqualText(keyCheck, keys.checkValue) || vaultId !== header.keys.vaultId) {
-    throw damaged('the record of the vault is not that of its keys');
-  }
-  return metadata;
-}
-
-/** The head record has a MAC, which is checked at the end of the chain. */
-function isHead(head: unknown): boolean {
-  if (head === null) return true;
-  if (typeof head !== 'object') return false;
-  const { seq, epoch, hmac, mac, tree, control }: Readonly<Record<string, unknown>> = { ...head };
-  const isTextOrNull = (value: unknown): boolean => value === null || typeof value === 'string';
-  const areTexts = typeof hmac === 'string' && typeof mac === 'string' && isTextOrNull(tree) && isTextOrNull(control);
-  return Number.isSafeInteger(seq) && Number.isSafeInteger(epoch) && areTexts;
-}
-
 /** Resolves to the keys of agents. @throws BackupError, StoreError, the signal's reason */
 async function insertRows(
   { file, opener }: RestoreRequest,
-  { header, totals }: BackupSummary,
+  { summary: { header, totals }, digest }: ReadBackup,
   writer: TransferTarget,
-  checks: RestoreChecks,
   { signal, progress }: RestoreReporter,
 ): Promise<readonly SealedAgentKey[]> {
   const inserted = new Map<string, number>();
   const agentKeys: SealedAgentKey[] = [];
-  let position = 0;
   for await (const record of readRecords(decryptFile(file, opener))) {
     signal.throwIfAborted();
     if (record.kind === 'agentKeys') for (const key of record.keys) agentKeys.push(key);
+    if (record.kind === 'end' && record.sha256 !== digest) {
+      throw new StartupError(
+        `${file} changed while it was restored. Nothing was restored. Run the same command again.`,
+      );
+    }
     if (record.kind !== 'rows') continue;
-    const at = TABLES.findIndex(({ name }) => name === record.table);
-    const table = TABLES[at];
-    // Rows refer to those of earlier tables.
-    if (table === undefined || at < position) throw damaged(`the table ${record.table} is unknown or out of order`);
-    position = at;
-    const rows = record.rows.map((cells) => toRow(table, header.tables[record.table] ?? [], cells));
-    for (const row of rows) checks.check(table, row);
+    const { table, rows } = toRows(header, record);
     await writer.insert(table, rows);
     const count = (inserted.get(table.name) ?? 0) + rows.length;
     inserted.set(table.name, count);
@@ -166,19 +112,4 @@ async function insertRows(
     );
   }
   return agentKeys;
-}
-
-/** A column that an older backup lacks is null. @throws BackupError */
-function toRow({ name, columns }: Table<object>, names: readonly string[], cells: readonly Cell[]): Row {
-  const given = new Map(names.map((column, index) => [column, cells[index] ?? null]));
-  return Object.fromEntries(
-    columns.map((column) => [column.name, toValue(name, column, given.get(column.name) ?? null)]),
-  );
-}
-
-function toValue(table: string, { name, type }: Column, cell: Cell): string | number | Uint8Array | null {
-  if (cell === null) return null;
-  const isRight = type === 'number' ? Number.isSafeInteger(cell) : typeof cell === 'string';
-  if (!isRight) throw damaged(`a value of ${table}.${name} has another type`);
-  return type === 'bytes' ? Buffer.from(String(cell), 'base64') : cell;
 }

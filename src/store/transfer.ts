@@ -65,17 +65,22 @@ export function* countRows({ name }: Table<object>, views: TransferSource['views
   return numberIn(row, 'n');
 }
 
-/** Copies every row; `onProgress` gets the number of rows so far. @throws StoreError, the signal's reason */
+/**
+ * Copies every row. `check` gets each one before it is written, with its number in the table; `onProgress` gets the
+ * number of rows so far. @throws what `check` throws, StoreError, the signal's reason
+ */
 export async function copyTable(
   source: TransferSource,
   target: TransferTarget,
   table: Table<object>,
   signal: AbortSignal,
+  check: (row: Row, number: number) => void,
   onProgress: (rows: number) => void,
 ): Promise<void> {
   let copied = 0;
   for await (const rows of source.scan(table)) {
     signal.throwIfAborted();
+    for (const [index, row] of rows.entries()) check(row, copied + index + 1);
     await target.insert(table, rows);
     copied += rows.length;
     onProgress(copied);

@@ -55,7 +55,12 @@ export async function newBackup(scope: Scope, puts: readonly (readonly [path: st
   const service = await startAt(scope, source);
   await service.agent('worker', { '*': ['retrieve'] });
   for (const [path, value] of puts) await service.admin.post('/api/v1/credentials', { path, value });
-  return { source, file: await backUp(scope, service) };
+  return { source, file: await backUp(scope, service), verifierKey: await verifierKeyOf(service) };
+}
+
+/** As `leasehold audit checkpoint --public-key` prints it. */
+export async function verifierKeyOf({ admin }: Pick<TestService, 'admin'>): Promise<string> {
+  return (await admin.get('/api/v1/audit/checkpoint')).body.data.verifier_key;
 }
 
 /** Runs `leasehold backup` as the administrator. */
@@ -79,14 +84,18 @@ export interface Restored {
   readonly told: readonly string[];
 }
 
+/** What the operator types; null without a terminal. */
+type Answer = string | null | (() => string);
+
 /** Runs `src/bin/restore.ts` in this process. */
-export async function restoreWith(words: readonly string[]): Promise<Restored> {
+export async function restoreWith(words: readonly string[], answer: Answer = 'yes'): Promise<Restored> {
   const told: string[] = [];
   const umask = process.umask(0o077);
   try {
     const { request } = readRestoreRequest(words, {}) ?? assert.fail('it asks for help');
     const { signal } = new AbortController();
-    const result = await restore(request, { signal, say: (line) => told.push(line), progress: () => undefined });
+    const ask = async (): Promise<string | null> => (typeof answer === 'function' ? answer() : answer);
+    const result = await restore(request, { signal, say: (line) => told.push(line), ask, progress: () => undefined });
     return { code: 0, out: formatRestore(request, result), told };
   } catch (error) {
     const failure = describeFailure(error);

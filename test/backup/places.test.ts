@@ -22,7 +22,7 @@ import {
 } from './fixture.ts';
 
 const scope = { after };
-const { source, file } = await newBackup(scope);
+const { source, file, verifierKey } = await newBackup(scope);
 const workerId = readFileSync(join(source.dataDir, 'agents', 'worker', 'agent_id'), 'utf8').trim();
 
 /** Puts another vault's key of an agent with the same name into the directory. */
@@ -97,7 +97,8 @@ async function placeOfKilled(t: TestContext): Promise<Place> {
   let told = '';
   for (let tries = 0; tries < 10; tries++) {
     const place = await newPlace(t, 'postgres', source.dataDir);
-    const child = spawn(process.execPath, ['src/bin/restore.ts', ...wordsFor(t, file, place)], {
+    const words = [...wordsFor(t, file, place), '--verifier-key', verifierKey];
+    const child = spawn(process.execPath, ['src/bin/restore.ts', ...words], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));

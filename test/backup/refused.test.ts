@@ -116,16 +116,21 @@ test('records that authenticate and are wrong: without an end, after it, with ot
   const { header } = await verifyBackup(file, OPENER);
   const writer = new BackupWriter();
   const first = writer.header({ ...header, format: BACKUP_FORMAT });
-  const rows = writer.rows('sessions', [['hash', 'id', 1, 2, null, 'mac']]);
+  const hash = Buffer.alloc(32, 'hash').toString('base64');
+  const other = Buffer.alloc(32, 'hush').toString('base64');
+  const rows = writer.rows('sessions', [[hash, crypto.randomUUID(), 1, 2, null, hash]]);
   const end = writer.end();
   const refused = async (records: readonly Uint8Array[], reason: RegExp) =>
     assertRefused(wordsFor(t, await encrypted(records), place), reason);
   await refused([first, rows], /its end is missing/);
   await refused([first, rows, end, end], /it continues after its end/);
   await refused([first, end], /it has other rows than its end says/);
-  await refused([first, Buffer.from(rows.toString().replace('hash', 'hush')), end], /its digest differs/);
-  await refused([first, Buffer.from('{"table":"none","rows":[]}\n')], /a line has an unknown form/);
-  await refused([first, Buffer.from('not JSON\n')], /a line is not JSON/);
+  await refused([first, Buffer.from(rows.toString().replace(hash, other)), end], /its digest differs/);
+  await refused(
+    [first, Buffer.from('{"table":"none","rows":[]}\n')],
+    /record 2 has rows of a table that is unknown or out of order/,
+  );
+  await refused([first, Buffer.from('not JSON\n')], /record 2 is not JSON/);
   await refused([rows], /is not a backup of Leasehold/);
   const newer = new BackupWriter();
   await refused(

@@ -85,9 +85,27 @@ test('an error never repeats content of the file', () => {
 
 test('deep nesting is an error or a value without a path, and no crash', () => {
   const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
-  assert.throws(() => parseJson(deep(500_000), 'a.json'), /not strict JSON/);
+  assert.throws(() => parseJson(deep(500_000), 'a.json'), /a\.json: is nested deeper than 1000 levels/);
   const [[names, value] = []] = drafts(deep(100));
   assert.deepEqual([names, value], ['a/'.repeat(64).slice(0, -1), deep(36)]);
+});
+
+test('a file with more values than a vault has is refused before it is parsed', () => {
+  const list = (count: number, value: string) => `{"a":[${`${value},`.repeat(count)}${value}]}`;
+  for (const value of ['1', '{}', '""', '[]']) {
+    assert.throws(() => parseJson(list(1_000_000, value), 'a.json'), /a\.json: has more than 1000000 values; import/);
+  }
+  // Keeping the digits of every number takes far longer for each value.
+  assert.throws(() => parseJson(list(100_000, '1.0'), 'a.json'), /has more than 100000 values and a number of another/);
+});
+
+test('numbers keep their digits, whatever their form', () => {
+  const forms = ['12345678901234567890', '1.0', '1e5', '1E5', '-0', '1e+21', '0.10', '5', '-1.5'];
+  const text = `{${forms.map((form, at) => `"k${at}":${form}`).join(',')}}`;
+  assert.deepEqual(
+    drafts(text).map(([, value]) => value),
+    forms,
+  );
 });
 
 test('parsing time grows linearly with the file', () => {

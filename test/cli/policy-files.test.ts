@@ -147,8 +147,8 @@ test('input that parsers could read differently is rejected: duplicates, aliases
       'i.json: resources: is missing',
       'i.json: actions: is missing',
       'j.toml:1: is not TOML',
-      'k.yaml:1: is not YAML',
-      'l.json:1: contains JSON that a policy does not need',
+      'k.yaml: is nested too deeply',
+      'l.json: contains JSON that a policy does not need',
       'm.yaml: has an alias; write the value instead',
     ],
   );

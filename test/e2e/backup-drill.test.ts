@@ -61,6 +61,7 @@ test('after the loss of the vault a restore brings back every credential that wa
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const backup = await home.spawned(['backup', file, '--recipient', await identityToRecipient(identity)]);
   assert.equal(backup.code, 0, backup.stderr);
+  const { verifier_key: verifierKey } = (await admin.get('/api/v1/audit/checkpoint')).body.data;
   const atEnd = load.acknowledged.length;
   while (load.acknowledged.length < atEnd + 20) await admin.get('/api/v1/health');
   await load.stop();
@@ -70,7 +71,7 @@ test('after the loss of the vault a restore brings back every credential that wa
   const restoredDir = join(temporaryDirectory(t), 'data');
   const url = await databaseUrlOf(restoredDir);
   writeFileSync(join(safe, 'url'), url ?? '', { mode: 0o600 });
-  const flags = ['--root-key-file', rootKey, '--identity-file', identityFile];
+  const flags = ['--root-key-file', rootKey, '--identity-file', identityFile, '--verifier-key', verifierKey];
   const database = url === null ? [] : ['--database-file', join(safe, 'url')];
   const { code, output } = await runCommand('src/bin/restore.ts', [
     ...[file, '--data-dir', restoredDir],

@@ -43,7 +43,7 @@ await lengthenLog(store, await vaultKeysOf(vaultDir), ENTRIES);
 await store.close();
 const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
 database.exec(`INSERT OR IGNORE INTO leases (${LEASE_COLUMNS})
-    SELECT seq, id, 'admin', 'none', 'admin', 'a/b', 1, 'p', 1, 2000000000000, NULL
+    SELECT seq, id, 'admin', '01890000-0000-7000-8000-000000000009', 'admin', 'a/b', 1, 'p', 1, 2000000000000, NULL
     FROM audit_entries WHERE seq % 2 = 0;
   INSERT OR IGNORE INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;
   UPDATE audit_head SET counted_through_seq = seq`);

@@ -29,7 +29,7 @@ addOldExposure();
 /** As leases of more than six days ago leave it. */
 function addOldExposure(): void {
   const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
-  database.exec(`INSERT INTO exposures VALUES ('prod/old', 'of prod/old', 3, 'retrieve', 'gone', 1, 2, 7);
+  database.exec(`INSERT INTO exposures VALUES ('prod/old', '01890000-0000-7000-8000-000000000009', 3, 'retrieve', 'gone', 1, 2, 7);
     INSERT INTO exposure_progress VALUES (1, 1)`);
   database.close();
 }

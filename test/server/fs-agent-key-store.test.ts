@@ -3,12 +3,27 @@
 // "Half-done deletes (CVE-2020-7220)".
 
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { AgentId, AgentName } from '../../src/core/names.ts';
+import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
+import { childPath } from '../../src/platform/child-path.ts';
 import { StartupError } from '../../src/platform/errors.ts';
+import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { agentIdOf, copyVault, photograph } from './vaults.ts';
 
@@ -51,7 +66,7 @@ test('the pending key of an agent that was never registered is deleted, complete
   writeFileSync(join(pending('01890000-0000-7000-8000-000000000003'), 'private_key.pem'), '-----BEGIN');
   writeFileSync(pending('a file'), '');
   const service = await startTestService(t, [], dataDir);
-  assert.deepEqual(names(dataDir, '.pending'), []);
+  assert.deepEqual(names(dataDir, '.pending'), ['a file'], 'only what the server made is deleted');
   await assertLogsIn(service, dataDir, 'kept');
 });
 
@@ -170,4 +185,92 @@ test('the complete key is in its directory when the registration responds, under
     }
     assert.deepEqual(names(dataDir, '.pending'), []);
   });
+});
+
+const SEGMENTS = [
+  '',
+  '.',
+  '..',
+  '../x',
+  'a/../..',
+  '/etc',
+  'a/b',
+  'a\\b',
+  'a\0',
+  '\ud800',
+  'x'.repeat(256),
+  'ü'.repeat(128),
+];
+
+test('a path is joined from one segment only, and the error does not repeat it', () => {
+  for (const name of SEGMENTS) {
+    assert.throws(
+      () => childPath('/data', name),
+      (error) => error instanceof StartupError && !(name.length > 2 && error.message.includes(name)),
+      JSON.stringify(name),
+    );
+  }
+  assert.equal(childPath('/data', '..a'), '/data/..a');
+});
+
+test('no name and no id of an agent leads out of its directory, and nothing elsewhere is written or deleted', async (t) => {
+  const root = temporaryDirectory(t);
+  const precious = join(root, 'precious');
+  mkdirSync(precious);
+  writeFileSync(join(precious, 'agent_id'), 'mine');
+  const store = new FsAgentKeyStore(join(root, 'data', 'agents'));
+  const id = crypto.randomUUID() as AgentId;
+  const { privateKeyPem, publicKey } = await generateAgentKeys();
+  await store.stage(id, privateKeyPem);
+  const before = photograph(root);
+  for (const text of [...SEGMENTS, '../../precious', '../../../precious', '.pending', precious]) {
+    const [name, otherId] = [text as AgentName, text as AgentId];
+    await assert.rejects(store.commit(id, name));
+    await assert.rejects(store.settle(id, name, publicKey));
+    await assert.rejects(store.remove(otherId, 'worker' as AgentName));
+    await assert.rejects(store.abort(otherId));
+    await assert.rejects(store.stage(otherId, privateKeyPem));
+    assert.deepEqual(photograph(root), before, JSON.stringify(text));
+  }
+});
+
+test('a directory in the place of an agent that has no id, other files, or is a link, is left and named', async (t) => {
+  const root = temporaryDirectory(t);
+  const agentsDir = join(root, 'agents');
+  const store = new FsAgentKeyStore(agentsDir);
+  const { privateKeyPem } = await generateAgentKeys();
+  const precious = join(root, 'precious');
+  mkdirSync(precious);
+  writeFileSync(join(precious, 'agent_id'), 'mine');
+  symlinkSync(precious, join(agentsDir, 'linked'));
+  const make = (name: string, file: string) => {
+    mkdirSync(join(agentsDir, name));
+    writeFileSync(join(agentsDir, name, file), 'mine');
+  };
+  make('without-id', 'notes.txt');
+  make('with-notes', 'agent_id');
+  writeFileSync(join(agentsDir, 'with-notes', 'notes.txt'), 'mine');
+  for (const name of ['linked', 'without-id', 'with-notes'] as AgentName[]) {
+    const id = crypto.randomUUID() as AgentId;
+    await store.stage(id, privateKeyPem);
+    await assert.rejects(
+      store.commit(id, name),
+      new RegExp(`agents/${name} contains files that Leasehold did not make`),
+    );
+    await store.abort(id);
+  }
+  assert.deepEqual(readdirSync(precious), ['agent_id']);
+  for (const name of ['without-id', 'with-notes']) assert.ok(existsSync(join(agentsDir, name, 'notes.txt')), name);
+});
+
+test('files beside the key of a deregistered agent are left', async (t) => {
+  const agentsDir = join(temporaryDirectory(t), 'agents');
+  const store = new FsAgentKeyStore(agentsDir);
+  const id = crypto.randomUUID() as AgentId;
+  const { privateKeyPem } = await generateAgentKeys();
+  await store.stage(id, privateKeyPem);
+  await store.commit(id, 'worker' as AgentName);
+  writeFileSync(join(agentsDir, 'worker', 'notes.txt'), 'mine');
+  await store.remove(id, 'worker' as AgentName);
+  assert.deepEqual(readdirSync(join(agentsDir, 'worker')), ['notes.txt']);
 });

@@ -1,11 +1,12 @@
 /** `leasehold backup`: writes an encrypted backup of a vault in use, verifies one, or writes them at an interval. */
 import { statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Lock } from '../../backup/encryption.ts';
 import { BackupError } from '../../backup/errors.ts';
 import { assertAbsent, type BackupSummary, verifyBackup, type WrittenBackup, writeBackup } from '../../backup/file.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { readLock, readOpener } from '../backup/keys.ts';
 import {
@@ -136,7 +137,7 @@ async function take(
   try {
     const stream = await vault.backup({ signal: AbortSignal.any([signal, request.signal]) });
     const records = counted(stream, (bytes) => progress.show(bytes, null));
-    return await writeBackup(dir, (header) => file ?? join(dir, backupName(header)), records, lock, signal);
+    return await writeBackup(dir, (header) => file ?? childPath(dir, backupName(header)), records, lock, signal);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {

@@ -22,36 +22,89 @@ const { parse, rawJSON, isRawJSON } = JSON as unknown as SourceTextJson;
 
 /** More levels than a path can have. */
 const MAX_DEPTH = 64;
-const COLON = /[ \t\r\n]*:/y;
+/** What `JSON.parse` and `JSON.stringify` do without a deep recursion. */
+const MAX_FILE_DEPTH = 1000;
+/** A vault with more credentials than that is imported in parts. */
+const MAX_VALUES = 1_000_000;
+/** Values of a text in which a number cannot be kept without its source: V8 takes 100 times as long for these. */
+const MAX_VALUES_WITH_SOURCE = 100_000;
 
-/** Numbers become `JSON.rawJSON`. `name` is the name of the file, for errors. @throws UsageError */
+/** Numbers keep their digits. `name` is the name of the file, for errors. @throws UsageError */
 export function parseJson(text: string, name: string): unknown {
-  // The last call of the reviver is for the whole value, which is not a member.
-  let members = -1;
+  // ORDER: before parsing, whose cost and recursion depend on what is counted here.
+  const { keys, values, depth, hasInexactNumber } = survey(text);
+  if (depth > MAX_FILE_DEPTH) throw new UsageError(`${name}: is nested deeper than ${MAX_FILE_DEPTH} levels`);
+  const maxValues = hasInexactNumber ? MAX_VALUES_WITH_SOURCE : MAX_VALUES;
+  if (values > maxValues) {
+    const what = hasInexactNumber ? ' and a number of another form than a program writes' : '';
+    throw new UsageError(`${name}: has more than ${maxValues} values${what}; import it in parts`);
+  }
   let value: unknown;
   try {
-    value = parse(text, function (_key, each, { source }) {
-      if (!Array.isArray(this)) members += 1;
-      return typeof each === 'number' ? rawJSON(source) : each;
-    });
+    value = hasInexactNumber ? parseWithSource(text) : JSON.parse(text);
   } catch (error) {
     const line = /line (\d+) column/.exec(String(error))?.[1];
     throw new UsageError(`${name}${line === undefined ? '' : `:${line}`}: is not strict JSON`);
   }
-  if (countKeys(text) > members) throw new UsageError(`${name}: is not strict JSON: an object has the same key twice`);
+  if (keys > countMembers(value)) {
+    throw new UsageError(`${name}: is not strict JSON: an object has the same key twice`);
+  }
   return value;
 }
 
-/** The keys in a valid JSON text, of which `JSON.parse` drops all duplicates but the last. */
-function countKeys(text: string): number {
-  let keys = 0;
-  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
-    for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1;
-    at += 1;
-    COLON.lastIndex = at;
-    if (COLON.test(text)) keys += 1;
+/** Numbers become `JSON.rawJSON`. */
+function parseWithSource(text: string): unknown {
+  return parse(text, (_key, each, { source }) => (typeof each === 'number' ? rawJSON(source) : each));
+}
+
+const BEGINS_NUMBER = /[-0-9]/;
+const CONTINUES_NUMBER = /[-+.0-9eE]/;
+
+interface Survey {
+  /** Of which `JSON.parse` drops all duplicates but the last. */
+  readonly keys: number;
+  readonly values: number;
+  readonly depth: number;
+  /** Whether a number is not what JavaScript writes for it, such as one with 20 digits, or `1.0`. */
+  readonly hasInexactNumber: boolean;
+}
+
+/** What a JSON text contains, in one pass. Anything for a text that is not JSON. */
+function survey(text: string): Survey {
+  let [keys, values, level, depth] = [0, 1, 0, 0];
+  let hasInexactNumber = false;
+  for (let at = 0; at < text.length && depth <= MAX_FILE_DEPTH && values <= MAX_VALUES; at++) {
+    const character = text[at] ?? '';
+    if (character === '"') at = endOfString(text, at);
+    else if (character === ':') keys += 1;
+    else if (character === ',') values += 1;
+    else if (character === '[' || character === '{') {
+      values += 1;
+      level += 1;
+      depth = Math.max(depth, level);
+    } else if (character === ']' || character === '}') level -= 1;
+    else if (BEGINS_NUMBER.test(character)) {
+      const start = at;
+      while (CONTINUES_NUMBER.test(text[at + 1] ?? '')) at += 1;
+      const token = text.slice(start, at + 1);
+      if (String(Number(token)) !== token) hasInexactNumber = true;
+    }
   }
-  return keys;
+  return { keys, values, depth, hasInexactNumber };
+}
+
+/** The position of the closing quote; the end of the text without one. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at += 1;
+  return at;
+}
+
+/** The members of all objects in the value, which is not nested deeper than a text of JSON may be. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null || isRawJSON(value)) return 0;
+  const members = Object.values(value);
+  return members.reduce<number>((sum, member) => sum + countMembers(member), Array.isArray(value) ? 0 : members.length);
 }
 
 export function isObject(value: unknown): value is JsonObject {

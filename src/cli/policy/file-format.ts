@@ -10,6 +10,7 @@ export type Notation = (typeof NOTATIONS)[number];
 export type Parsed = { readonly value: unknown } | { readonly problem: string; readonly line: number | null };
 
 const DUPLICATE = 'has a duplicate field';
+const MAX_BRACKETS = 1000;
 
 export function parseNotation(text: string, notation: Notation): Promise<Parsed> {
   return { toml: parseToml, json: parseJson, yaml: parseYaml }[notation](text);
@@ -42,19 +43,21 @@ async function parseJson(text: string): Promise<Parsed> {
 }
 
 const YAML_RULES: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: DUPLICATE,
   MULTIPLE_DOCS: 'contains several documents; write one policy in each file',
   TAG_RESOLVE_FAILED: 'has a tag; remove it',
 };
 
 async function parseYaml(text: string): Promise<Parsed> {
-  const { LineCounter, parseDocument } = await import('yaml');
+  // A policy has three levels, and neither a pattern nor a name contains brackets.
+  if ((text.match(/[[{]/g)?.length ?? 0) > MAX_BRACKETS) return { problem: 'is nested too deeply', line: null };
+  const { isScalar, LineCounter, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
   // WHY without logLevel silent: it would hide the error about a second document.
   const document = parseDocument(text, {
     schema: 'core',
     version: '1.2',
-    uniqueKeys: true,
+    // Compares every key with every other one; see below.
+    uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
     lineCounter: lines,
@@ -63,6 +66,22 @@ async function parseYaml(text: string): Promise<Parsed> {
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem !== undefined)
     return { problem: YAML_RULES[problem.code] ?? 'is not YAML', line: lines.linePos(problem.pos[0]).line };
+  let duplicateAt: number | null = null;
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        if (seen.has(name)) {
+          duplicateAt = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+          return visit.BREAK;
+        }
+        seen.add(name);
+      }
+      return undefined;
+    },
+  });
+  if (duplicateAt !== null) return { problem: DUPLICATE, line: lines.linePos(duplicateAt).line };
   try {
     return { value: document.toJS({ maxAliasCount: 0 }) };
   } catch {

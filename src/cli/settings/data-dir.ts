@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { dataDirPaths } from '../../platform/data-dir-paths.ts';
 
 function readLine(file: string): string | null {
@@ -27,5 +28,5 @@ export function readAdminToken(dataDir: string): Secret | null {
 
 /** The key file of an agent whose key pair the service made. */
 export function keyFileIn(dataDir: string, agent: string): string {
-  return join(dataDirPaths(dataDir).agentsDir, agent, 'private_key.pem');
+  return join(childPath(dataDirPaths(dataDir).agentsDir, agent), 'private_key.pem');
 }

@@ -67,6 +67,7 @@ const KINDS: Readonly<Record<Kind, readonly [name: string, isFit: (value: unknow
   texts: ['list of strings', (value) => Array.isArray(value) && value.every((item) => typeof item === 'string')],
 };
 const PROJECT_FILE = 'leasehold.toml';
+const MAX_FILE_BYTES = 256 * 1024;
 
 export interface UserDirs {
   readonly workingDirectory: string;
@@ -140,8 +141,9 @@ async function readSettings(
   const { parse } = await import('smol-toml');
   let table: Record<string, unknown>;
   try {
-    table = parse(readFileSync(path, 'utf8'));
+    table = parse(readBounded(path, displayPath), { unsafeKeyBehaviour: 'throw' });
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     const at = error instanceof Error && 'line' in error ? `, line ${String(error.line)}` : '';
     throw new UsageError(`${displayPath}${at}: the file is not valid TOML`);
   }
@@ -164,6 +166,12 @@ async function readSettings(
     runs: readRuns(run, displayPath),
     profile,
   };
+}
+
+/** A repository may contain a file of any size. @throws UsageError */
+function readBounded(path: string, displayPath: string): string {
+  if (statSync(path).size <= MAX_FILE_BYTES) return readFileSync(path, 'utf8');
+  throw new UsageError(`${displayPath}: must be at most ${MAX_FILE_BYTES / 1024} KiB`);
 }
 
 /** WHY only paths: text around a value could send it to an address that the file's author chose. @throws UsageError */

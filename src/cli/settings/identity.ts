@@ -9,6 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
 import { keyFileIn, readAdminToken } from './data-dir.ts';
@@ -169,7 +170,7 @@ function toAgent(search: Search, name: PrincipalName): Identity {
 export function userKeyFile(userDirs: UserDirs, name: string): string {
   const isOperator = name.startsWith(OPERATOR_PREFIX);
   const [directory, file] = isOperator ? ['operators', name.slice(OPERATOR_PREFIX.length)] : ['agents', name];
-  return join(dirname(userFilePath(userDirs)), directory, `${file}.pem`);
+  return childPath(join(dirname(userFilePath(userDirs)), directory), `${file}.pem`);
 }
 
 /** Uses an open session instead of a new login. */

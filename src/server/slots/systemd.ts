@@ -3,8 +3,8 @@
  * service can read. SOURCE: systemd.exec(5), "Credentials".
  */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseRootKey } from '../../crypto/keys.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
@@ -19,7 +19,7 @@ export function systemdSlots(directory: string | undefined): SlotKindPort {
       throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');
     let text: string;
     try {
-      text = readFileSync(join(directory, name), 'latin1');
+      text = readFileSync(childPath(directory, name), 'latin1');
     } catch (error) {
       throw new SlotKindError(`the credential ${name} cannot be read${errnoSuffix(error)}`);
     }

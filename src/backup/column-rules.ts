@@ -1,0 +1,200 @@
+/**
+ * The rules of the columns of a backup, built from the grammars of `core`, each of which exists once. Rules of JSON
+ * columns describe what the store writes, which is not the form of requests.
+ */
+import { parseDescription } from '../core/agent.ts';
+import {
+  APPROVAL_EXTENTS,
+  APPROVED_ACTIONS,
+  type ApprovalFields,
+  MAX_APPROVAL_TIMEOUT_SECONDS,
+  MAX_QUORUM,
+  parseApprovalRule,
+} from '../core/approval-rule.ts';
+import { ruleBroken } from '../core/errors.ts';
+import { parseEmail, parseSubject } from '../core/identity.ts';
+import { parseSlotName, SLOT_KINDS } from '../core/keyset.ts';
+import {
+  ADMIN_ID,
+  AGENT_NAME_PART,
+  OPERATOR_PREFIX,
+  parseActorName,
+  parseAgentName,
+  parseCredentialType,
+  parsePolicyName,
+  UUID,
+} from '../core/names.ts';
+import { parseLabel, parsePasskeyId } from '../core/passkey.ts';
+import { parsePath } from '../core/path.ts';
+import { ACTIONS, MAX_TTL_SECONDS } from '../core/policy.ts';
+import { MAX_LIMIT } from '../core/policy-limits.ts';
+import { originOf, type PlacementFields, parsePlacement, parseTargets, type Target } from '../core/target.ts';
+import {
+  anyText,
+  base64,
+  either,
+  equalTo,
+  type FieldRule,
+  integer,
+  isBoolean,
+  isJsonObject,
+  listOf,
+  mapOf,
+  matching,
+  nullable,
+  objectOf,
+  oneOf,
+  parsed,
+} from './field-rules.ts';
+
+const MAX_LISTED = 1_000_000;
+
+/** Up to the end of the year 9999. */
+export const time = integer(0, 253_402_300_799_999);
+export const count = integer(0, Number.MAX_SAFE_INTEGER);
+export const number = integer(1, Number.MAX_SAFE_INTEGER);
+export const uuid = matching(UUID, 36, 'must be a UUID in lower case');
+export const holderId = either(equalTo(ADMIN_ID), uuid);
+export const mac = base64(32, 32);
+/** Of a public key, and of a hash. */
+export const bytes32 = base64(32, 32);
+export const path = parsed((text) => parsePath(text));
+export const actorName = parsed((text) => parseActorName(text, 'name'));
+export const operatorName = matching(
+  new RegExp(`^${OPERATOR_PREFIX}${AGENT_NAME_PART}$`),
+  72,
+  'must be operator: and 1 to 63 characters of A-Z a-z 0-9 . _ -',
+);
+export const agentName = parsed((text) => parseAgentName(text));
+export const policyName = parsed((text) => parsePolicyName(text));
+export const description = parsed(parseDescription);
+export const credentialType = parsed((text) => parseCredentialType(text));
+/**
+ * A text of the log. WHY any character: it may be from a request's header, and whatever the server has recorded must
+ * be restored. What prints it escapes it.
+ */
+export const logText = anyText(65_536);
+export const WORD = 'must be a word of a-z and _';
+export const EVENT = /^[a-z_]+\.[a-z_]+$/;
+const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
+export const leasePolicy = matching(NAME_OF_LEASE_POLICY, 128, 'must be the name of a policy');
+export const leaseKind = oneOf(['retrieve', 'use']);
+export const empty = equalTo('');
+
+export const JSON_LENGTH = 4 * 1024 * 1024;
+export const keyset = { version: number, rootVersion: number, sealed: base64(1, 1_048_576) };
+export const slotParameters = mapOf(/^[a-z][a-z_]{0,31}$/, either(integer(0, 999_999_999), anyText(8192)), 32);
+export const slotName = parsed((text) => parseSlotName(text));
+export const slotKind = oneOf(SLOT_KINDS);
+export const sealedRoot = base64(80, 80);
+
+export const limits = objectOf({
+  usesPerHour: nullable(integer(1, MAX_LIMIT)),
+  bytesPerHour: nullable(integer(1, MAX_LIMIT)),
+  concurrent: nullable(integer(1, MAX_LIMIT)),
+});
+
+/** As a policy has it: every field is set. */
+export const approvalRule: FieldRule = (value) => {
+  const form = objectOf({
+    for: oneOf(APPROVED_ACTIONS),
+    each: oneOf(APPROVAL_EXTENTS),
+    scope: anyText(32),
+    quorum: integer(1, MAX_QUORUM),
+    timeout: integer(1, MAX_APPROVAL_TIMEOUT_SECONDS),
+  })(value);
+  return form ?? withoutField(ruleBroken(() => parseApprovalRule(value as ApprovalFields, ACTIONS)));
+};
+
+export const approvalTerms = objectOf({
+  each: oneOf(APPROVAL_EXTENTS),
+  uses: nullable(number),
+  seconds: integer(1, MAX_TTL_SECONDS),
+  isForSession: isBoolean,
+  quorum: integer(1, MAX_QUORUM),
+  timeoutSeconds: integer(1, MAX_APPROVAL_TIMEOUT_SECONDS),
+  policyNames: listOf(policyName, 1, MAX_LISTED),
+});
+
+export const passkey = objectOf({
+  id: parsed((text) => parsePasskeyId(text)),
+  publicKey: matching(/^[A-Za-z0-9_-]{1,8192}$/, 8192, 'must be base64url'),
+  counter: count,
+  transports: listOf(matching(/^[a-z0-9-]{1,64}$/, 64, 'must be the name of a transport'), 0, 32),
+  label: parsed(parseLabel),
+  isSynced: isBoolean,
+  addedAt: time,
+});
+
+export const identity = objectOf({
+  issuer: matching(/^https?:\/\/[\x21-\x7e]{1,2048}$/, 2056, 'must be the URL of a provider'),
+  subject: nullable(parsed(parseSubject)),
+  email: nullable(parsed(parseEmail)),
+});
+
+/** The stored form of a target, which a request writes with an origin. */
+export const target: FieldRule = (value) => {
+  const text = anyText(1024);
+  const form = objectOf({
+    scheme: oneOf(['https', 'http']),
+    host: anyText(260),
+    port: integer(1, 65_535),
+    paths: listOf(text, 1, 64),
+    methods: listOf(text, 1, 32),
+    allowNetworks: listOf(text, 0, 32),
+    caPem: nullable(anyText(65_536)),
+  })(value);
+  if (form !== null) return form;
+  const { paths, methods, allowNetworks, caPem, ...origin } = value as Target;
+  const fields = { origin: originOf(origin), paths, methods, allow_networks: allowNetworks, ca_pem: caPem };
+  return withoutField(ruleBroken(() => parseTargets([fields])));
+};
+
+export const placement: FieldRule = (value) => {
+  if (!isJsonObject(value)) return 'must be an object';
+  const { kind, ...others } = value;
+  const known = ['bearer', 'header', 'basic', 'query'].includes(String(kind));
+  const areKnown = Object.entries(others).every(
+    ([name, text]) =>
+      ['name', 'template', 'username'].includes(name) &&
+      (typeof text === 'string' || (name === 'username' && text === null)),
+  );
+  if (!known || !areKnown) return 'must be a placement of the kind bearer, header, basic or query';
+  const fields = Object.fromEntries(Object.entries(value).filter(([, text]) => text !== null));
+  return withoutField(ruleBroken(() => parsePlacement(fields as unknown as PlacementFields)));
+};
+
+function withoutField(message: string | null): string | null {
+  return message === null ? null : message.slice(message.indexOf(': ') + 2);
+}
+
+export const HEAD_RULES: FieldRule = objectOf({
+  seq: count,
+  hmac: mac,
+  mac,
+  epoch: count,
+  // A peak for each bit of the size.
+  tree: nullable(base64(0, 64 * 32)),
+  control: nullable(mac),
+});
+
+export const KEYSET_RULES: FieldRule = either(objectOf(keyset), objectOf({ ...keyset, id: equalTo(1) }));
+
+export const SLOT_RULES: FieldRule = objectOf({
+  id: uuid,
+  name: slotName,
+  kind: slotKind,
+  parameters: slotParameters,
+  publicKey: bytes32,
+  createdAt: time,
+  rootVersion: number,
+  sealedRoot,
+  mac,
+});
+
+export const SEALED_AGENT_KEY_RULES: FieldRule = objectOf({ id: uuid, sealed: base64(1, 8192) });
+
+export const TOTALS_RULES: FieldRule = objectOf({
+  rows: mapOf(/^[a-z_]{1,64}$/, count, 100),
+  agent_keys: count,
+});

@@ -1,0 +1,137 @@
+/**
+ * The rules that a field of a backup is checked by, built from the grammars of `core`. A rule takes any value of JSON
+ * and returns what the value breaks, in words that never repeat it.
+ */
+import { ruleBroken } from '../core/errors.ts';
+import { decodeStrictBase64 } from '../crypto/encoding.ts';
+
+/** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
+export type FieldRule = (value: unknown) => string | null;
+
+export type JsonFields = Readonly<Record<string, unknown>>;
+
+export const isJsonObject = (value: unknown): value is JsonFields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export function nullable(rule: FieldRule): FieldRule {
+  return (value) => (value === null ? null : rule(value));
+}
+
+/** A text that a parser of `core` accepts. */
+export function parsed(parse: (text: string) => unknown): FieldRule {
+  return (value) => {
+    if (typeof value !== 'string') return 'must be a text';
+    const message = ruleBroken(() => parse(value));
+    // WHY without the name of the field in a request: the caller names the column.
+    return message === null ? null : message.slice(message.indexOf(': ') + 2);
+  };
+}
+
+export function matching(grammar: RegExp, maxLength: number, rule: string): FieldRule {
+  return (value) => (typeof value === 'string' && value.length <= maxLength && grammar.test(value) ? null : rule);
+}
+
+export function oneOf(words: readonly string[]): FieldRule {
+  const rule = `must be one of ${words.join(', ')}`;
+  return (value) => (typeof value === 'string' && words.includes(value) ? null : rule);
+}
+
+export function equalTo(expected: string | number): FieldRule {
+  return (value) => (value === expected ? null : `must be ${expected}`);
+}
+
+/** Any text that both databases can store. */
+export function anyText(maxLength: number): FieldRule {
+  const rule = `must be at most ${maxLength} characters of well-formed Unicode without U+0000`;
+  return (value) =>
+    typeof value === 'string' && value.length <= maxLength && value.isWellFormed() && !value.includes('\u0000')
+      ? null
+      : rule;
+}
+
+export function integer(min: number, max: number): FieldRule {
+  const rule = `must be an integer from ${min} to ${max}`;
+  return (value) => (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max ? null : rule);
+}
+
+/** Strict base64: a text that re-encodes to itself. */
+export function base64(minBytes: number, maxBytes: number): FieldRule {
+  const size = minBytes === maxBytes ? `${minBytes}` : `${minBytes} to ${maxBytes}`;
+  const rule = `must be the base64 of ${size} bytes`;
+  const maxLength = 4 * Math.ceil(maxBytes / 3);
+  return (value) => {
+    const bytes = typeof value === 'string' && value.length <= maxLength ? decodeStrictBase64(value) : null;
+    return bytes !== null && bytes.length >= minBytes && bytes.length <= maxBytes ? null : rule;
+  };
+}
+
+export const isBoolean: FieldRule = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
+
+export function listOf(rule: FieldRule, min: number, max: number): FieldRule {
+  return (value) => {
+    if (!Array.isArray(value) || value.length < min || value.length > max) {
+      return `must be a list of ${min} to ${max} items`;
+    }
+    for (const [index, item] of value.entries()) {
+      const broken = rule(item);
+      if (broken !== null) return `item ${index + 1} ${broken}`;
+    }
+    return null;
+  };
+}
+
+/** An object with exactly these fields. */
+export function objectOf(fields: Readonly<Record<string, FieldRule>>): FieldRule {
+  const rules = Object.entries(fields);
+  const shape = `must be an object with exactly the fields ${rules.map(([name]) => name).join(', ')}`;
+  return (value) => {
+    if (!isJsonObject(value) || Object.keys(value).length !== rules.length) return shape;
+    for (const [name, rule] of rules) {
+      if (!Object.hasOwn(value, name)) return shape;
+      const broken = rule(value[name]);
+      if (broken !== null) return `${name} ${broken}`;
+    }
+    return null;
+  };
+}
+
+/** An object whose keys match the grammar. */
+export function mapOf(key: RegExp, rule: FieldRule, max: number): FieldRule {
+  return (value) => {
+    if (!isJsonObject(value) || Object.keys(value).length > max) return `must be an object with at most ${max} fields`;
+    for (const [name, item] of Object.entries(value)) {
+      if (!key.test(name)) return 'has a field with an unknown name';
+      const broken = rule(item);
+      if (broken !== null) return `${name} ${broken}`;
+    }
+    return null;
+  };
+}
+
+/** One of two forms; the message is that of the second one. */
+export function either(first: FieldRule, second: FieldRule): FieldRule {
+  return (value) => (first(value) === null ? null : second(value));
+}
+
+/** A column that contains JSON as text. */
+export function json(maxLength: number, rule: FieldRule): FieldRule {
+  return (value) => {
+    if (typeof value !== 'string' || value.length > maxLength) return `must be JSON of at most ${maxLength} characters`;
+    let content: unknown;
+    try {
+      content = JSON.parse(value);
+    } catch {
+      return 'must be JSON';
+    }
+    return rule(content);
+  };
+}
+
+/** Any JSON, which a program can walk through without a deep recursion. */
+export function nestedWithin(levels: number): FieldRule {
+  const isWithin = (value: unknown, left: number): boolean =>
+    typeof value !== 'object' || value === null
+      ? true
+      : left > 0 && Object.values(value).every((member) => isWithin(member, left - 1));
+  return (value) => (isWithin(value, levels) ? null : `must be nested at most ${levels} levels deep`);
+}

@@ -1,0 +1,249 @@
+/**
+ * Reads the records of a backup. A backup is input from a stranger: the public recipient suffices to write one. Every
+ * field passes the rule of its column before a caller sees it, and an error names the record, the field and the rule,
+ * never the content. SOURCE: docs/formats.md, "Backups".
+ */
+import { Sha256 } from '../crypto/digest.ts';
+import { SEALED_AGENT_KEY_RULES, TOTALS_RULES } from './column-rules.ts';
+import { BackupError, damaged } from './errors.ts';
+import { type FieldRule, isJsonObject, type JsonFields, listOf } from './field-rules.ts';
+import { HEADER_RULES, VERSION_RULE } from './header-rules.ts';
+import { BACKUP_FORMAT, type BackupHeader, type BackupRecord, type Cell } from './records.ts';
+import { NEWEST_SCHEMA, ROW_RULES, type TableRules } from './row-rules.ts';
+
+const ANY_FORMAT = /^leasehold-backup-v\d{1,9}$/;
+/** Far above any row: a value of 256 KiB, sealed and as base64. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const LINE_FEED = 10;
+const MAX_AGENT_KEYS = 1_000_000;
+const TABLE_NAMES = Object.keys(ROW_RULES);
+
+/** Decodes and checks the records. Its last one is the end, or it throws. @throws BackupError, an error of `bytes` */
+export async function* readRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<BackupRecord> {
+  const digest = new Sha256();
+  let tables: TableReaders | null = null;
+  const agentKeys = new AgentKeys();
+  let hasEnded = false;
+  let number = 0;
+  for await (const line of splitLines(bytes)) {
+    number += 1;
+    if (hasEnded) throw damaged('it continues after its end');
+    const fields = parseLine(line, number);
+    if (tables === null) {
+      const header = toHeader(fields);
+      tables = new TableReaders(header);
+      digest.update(line);
+      yield { kind: 'header', header };
+    } else if ('table' in fields) {
+      const record = tables.read(fields, number);
+      digest.update(line);
+      yield record;
+    } else if ('agent_keys' in fields) {
+      const record = agentKeys.read(fields, number);
+      digest.update(line);
+      yield record;
+    } else {
+      const record = toEnd(fields, number);
+      const { rows, agent_keys } = record.totals;
+      if (agent_keys !== agentKeys.count || !tables.areCounted(rows)) {
+        throw damaged('it has other rows than its end says');
+      }
+      if (record.sha256 !== digest.hex()) throw damaged('its digest differs');
+      hasEnded = true;
+      yield record;
+    }
+  }
+  if (!hasEnded) throw damaged('its end is missing');
+}
+
+/** Lines with their line feeds. */
+async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
+      yield Buffer.concat([...parts, chunk.subarray(start, at + 1)]);
+      parts = [];
+      length = 0;
+      start = at + 1;
+    }
+    if (start === chunk.length) continue;
+    parts.push(chunk.subarray(start));
+    length += chunk.length - start;
+    if (length > MAX_LINE_BYTES) throw damaged('a line is too long');
+  }
+  if (length > 0) throw damaged('it ends within a line');
+}
+
+function parseLine(line: Uint8Array, number: number): JsonFields {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
+    if (isJsonObject(parsed)) return parsed;
+  } catch (error) {
+    throw damaged(`record ${number} is not JSON`, error);
+  }
+  throw damaged(`record ${number} is not an object`);
+}
+
+/** @throws BackupError unless the record has exactly these fields */
+function assertFields(fields: JsonFields, names: readonly string[], number: number): void {
+  const given = Object.keys(fields);
+  if (given.length === names.length && names.every((name) => given.includes(name))) return;
+  throw damaged(`record ${number} has an unknown form`);
+}
+
+/** @param where names the record, such as `record 1 (the header)` */
+function assertRule(rule: FieldRule, value: unknown, where: string): void {
+  const broken = rule(value);
+  if (broken !== null) throw damaged(`${where}: ${broken}`);
+}
+
+function toHeader(fields: JsonFields): BackupHeader {
+  const { format } = fields;
+  if (typeof format !== 'string' || !ANY_FORMAT.test(format))
+    throw new BackupError('The file is not a backup of Leasehold.');
+  if (format !== BACKUP_FORMAT) {
+    throw new BackupError(
+      `The backup has the format ${format}, this Leasehold knows ${BACKUP_FORMAT}. Use the Leasehold that wrote it.`,
+    );
+  }
+  assertKnownSchema(fields);
+  assertRule(HEADER_RULES, fields, 'record 1 (the header)');
+  return fields as unknown as BackupHeader;
+}
+
+/** ORDER: before the rules, which a newer header need not follow. @throws BackupError */
+function assertKnownSchema({ schema, leasehold }: JsonFields): void {
+  if (!Number.isSafeInteger(schema) || Number(schema) <= NEWEST_SCHEMA) return;
+  const version = VERSION_RULE(leasehold) === null ? ` ${String(leasehold)}` : '';
+  throw new BackupError(
+    `The backup has schema ${Number(schema)}, this Leasehold knows up to ${NEWEST_SCHEMA}. Restore it with the Leasehold${version} that wrote it, or a newer one.`,
+  );
+}
+
+function toEnd(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'end' } {
+  assertFields(fields, ['end', 'sha256'], number);
+  const { end, sha256 } = fields;
+  assertRule(TOTALS_RULES, end, `record ${number} (the end)`);
+  const totals = end as (BackupRecord & { readonly kind: 'end' })['totals'];
+  return { kind: 'end', totals, sha256: String(sha256) };
+}
+
+/** Counts the private keys of agents. */
+class AgentKeys {
+  readonly #ids = new Set<string>();
+  readonly #rule = listOf(SEALED_AGENT_KEY_RULES, 1, MAX_AGENT_KEYS);
+
+  get count(): number {
+    return this.#ids.size;
+  }
+
+  read(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'agentKeys' } {
+    assertFields(fields, ['agent_keys'], number);
+    const where = `record ${number} (private keys of agents)`;
+    assertRule(this.#rule, fields['agent_keys'], where);
+    const keys = fields['agent_keys'] as (BackupRecord & { readonly kind: 'agentKeys' })['keys'];
+    for (const { id } of keys) {
+      if (this.#ids.has(id)) throw damaged(`${where}: id is that of another one`);
+      this.#ids.add(id);
+    }
+    if (this.#ids.size > MAX_AGENT_KEYS) throw damaged(`${where}: there are more than ${MAX_AGENT_KEYS}`);
+    return { kind: 'agentKeys', keys };
+  }
+}
+
+/** Checks the rows of all tables, in their order. */
+class TableReaders {
+  readonly #readers = new Map<string, RowReader>();
+  #position = 0;
+
+  constructor({ tables }: BackupHeader) {
+    for (const [table, columns] of Object.entries(tables)) {
+      const rules = ROW_RULES[table];
+      if (rules !== undefined) this.#readers.set(table, new RowReader(table, rules, columns));
+    }
+  }
+
+  read(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'rows' } {
+    assertFields(fields, ['table', 'rows'], number);
+    const { table, rows } = fields;
+    const reader = typeof table === 'string' ? this.#readers.get(table) : undefined;
+    const position = TABLE_NAMES.indexOf(String(table));
+    // Rows refer to those of earlier tables.
+    if (reader === undefined || position < this.#position) {
+      throw damaged(`record ${number} has rows of a table that is unknown or out of order`);
+    }
+    this.#position = position;
+    if (!Array.isArray(rows) || rows.length === 0) throw damaged(`record ${number} has no list of rows`);
+    for (const [index, row] of rows.entries()) {
+      const broken = reader.read(row);
+      if (broken !== null) throw damaged(`record ${number}, row ${index + 1} of ${table}, ${broken}`);
+    }
+    return { kind: 'rows', table: String(table), rows };
+  }
+
+  areCounted(rows: Readonly<Record<string, number>>): boolean {
+    const counted = Object.keys(rows).length === this.#readers.size;
+    return counted && [...this.#readers].every(([table, { count }]) => rows[table] === count);
+  }
+}
+
+/** Checks the rows of one table. */
+class RowReader {
+  readonly #rules: TableRules;
+  readonly #columns: readonly (readonly [name: string, rule: FieldRule, position: number])[];
+  readonly #width: number;
+  readonly #keyPositions: readonly number[];
+  readonly #uniquePosition: number;
+  readonly #seen = new Set<string>();
+  #last: readonly Cell[] | null = null;
+  #count = 0;
+
+  /** `columns`: those that the header names. */
+  constructor(table: string, rules: TableRules, columns: readonly string[]) {
+    this.#rules = rules;
+    this.#columns = Object.entries(rules.columns).map(([name, rule]) => [name, rule, columns.indexOf(name)] as const);
+    this.#width = columns.length;
+    this.#keyPositions = rules.key.map((name) => columns.indexOf(name));
+    this.#uniquePosition = rules.unique === undefined ? -1 : columns.indexOf(rules.unique);
+    if (new Set(columns).size < columns.length || columns.some((name) => !Object.hasOwn(rules.columns, name))) {
+      throw damaged(`record 1 (the header): tables ${table} must name each known column once`);
+    }
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** What the row breaks, with the column's name; null if it is valid. */
+  read(row: unknown): string | null {
+    if (!Array.isArray(row) || row.length !== this.#width) return `must have ${this.#width} columns`;
+    for (const [name, rule, position] of this.#columns) {
+      // A column that an older backup lacks is null.
+      const broken = rule(position === -1 ? null : row[position]);
+      if (broken !== null) return `${name} ${broken}`;
+    }
+    const { key, maxRows } = this.#rules;
+    if (this.#last !== null && !this.#follows(row, this.#last)) {
+      return `${key.join(' and ')} must be greater than in the row before`;
+    }
+    this.#last = row;
+    this.#count += 1;
+    if (this.#count > maxRows) return `is more than the ${maxRows} that are possible`;
+    const unique = this.#uniquePosition === -1 ? null : String(row[this.#uniquePosition]).toLowerCase();
+    if (unique === null) return null;
+    if (this.#seen.has(unique)) return `${this.#rules.unique} is that of another row`;
+    this.#seen.add(unique);
+    return null;
+  }
+
+  /** Keys are numbers, or texts of ASCII characters, which both databases compare by their bytes. */
+  #follows(row: readonly Cell[], last: readonly Cell[]): boolean {
+    for (const position of this.#keyPositions) {
+      const [value, previous] = [row[position] ?? '', last[position] ?? ''];
+      if (value !== previous) return value > previous;
+    }
+    return false;
+  }
+}
