@@ -193,7 +193,10 @@ test('the blocks of docs/operations.md handle each incident, and print what the 
   const supervised = await launchSupervised(t, vault, NO_ROOM);
   await supervised.ready;
   supervised.arm();
-  assert.match(await shell.run('leasehold --agent deploy-bot get prod/db/password'), /could not record the request/);
+  assert.match(
+    await shell.run('leasehold --agent deploy-bot get prod/db/password --reveal'),
+    /could not record the request/,
+  );
   assert.match(await run('Every day', 0), /status "failing"/);
   supervised.disarm();
   await shell.run('until leasehold status > /dev/null 2>&1; do sleep 0.2; done');
