@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 
-export type FileSystem = 'tmpfs' | 'ext4';
+type FileSystem = 'tmpfs' | 'ext4';
 type VaultKind = 'fresh' | 'existing' | 'with a log';
 type Step = readonly [state: VaultKind, freeKib: number, isServing: boolean];
 
