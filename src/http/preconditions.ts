@@ -7,10 +7,14 @@ import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
 /** Makes the `data` of a route's response from the target of its operation. */
 export type Represent = (target: never) => object;
 
+/** As long as all headers together may be. */
+const MAX_HEADER_LENGTH = 16 * 1024;
+
 /** The header's schema for the route table. */
 export const IF_MATCH_HEADER = {
   'If-Match': Type.String({
     description: 'The `ETag` of the GET whose result is changed: 412 if the resource is another one now, or is gone.',
+    maxLength: MAX_HEADER_LENGTH,
   }),
 } as const;
 

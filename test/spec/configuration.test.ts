@@ -40,6 +40,7 @@ test('every flag of --help can be set in the environment', async () => {
     'stored-mib-per-hour': '60',
     'versions-kept': '3',
     'trusted-proxy': '10.0.0.0/8',
+    'target-networks': '10.0.0.0/8',
     'log-stream': 'file:/log.ndjson',
     anchor: 'file:/anchors.log,stdout:',
     'transit-address': 'https://transit.example',

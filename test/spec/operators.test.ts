@@ -8,6 +8,7 @@ import { readAgentKey, verifyAs } from '../kit/client.ts';
 import { addOperator, newOperatorKey, type TestOperator } from '../kit/operators.ts';
 import { assertInvalid, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 import { exchange, storeWithTargets } from '../kit/use.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -15,6 +16,7 @@ const OPERATORS = '/api/v1/operators';
 const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
 const FIELDS = 'name description roles public_key passkeys identity added_at';
 
+const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
 await admin.post(CREDENTIALS, { path: 'team/key', value: 'a value' });
@@ -232,6 +234,8 @@ test('entries and leases name operator:NAME, and the filters of both lists find 
     const operator = await addOperator(service, name, ['editor'], { 'team/*': ['retrieve'] });
     await retrieve(operator);
     await retrieve(operator, 'other/key');
+    // A session is renewed once a minute at most.
+    await clock.move(60_000);
     await operator.post('/auth/session/renew');
     await admin.put(`${OPERATORS}/${name}`, { roles: ['viewer'] });
     await admin.post('/api/v1/leases/revoke', { agent: principal });

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 import { readRecorded } from './state-attacks.ts';
 
 test('an entry that makes, changes or removes a row records its MAC, and every other entry records nothing', async (t) => {
@@ -40,6 +41,7 @@ test('an entry that makes, changes or removes a row records its MAC, and every o
 });
 
 test('an entry that adds, changes or removes an operator or its session records its MAC', async (t) => {
+  const clock = startTestClock(t);
   const service = await startTestService(t);
   const { admin, dataDir } = service;
   const macOf = async (table: string): Promise<string> => {
@@ -50,6 +52,8 @@ test('an entry that adds, changes or removes an operator or its session records 
   const [session] = await selectRows(dataDir, 'SELECT issued_at, token_hash FROM sessions');
   const sessionSubject = `session:${session?.['issued_at']}:${session?.['token_hash']}`;
   const states = [await macOf('operators'), await macOf('sessions')];
+  // A session is renewed once a minute at most.
+  await clock.move(60_000);
   const steps: readonly (readonly [table: string, step: () => Promise<{ status: number }>])[] = [
     ['operators', () => admin.put('/api/v1/operators/Ann', { roles: ['approver'] })],
     ['sessions', () => ann.post('/auth/session/renew')],

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { executeSql } from '../kit/direct-db.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 import {
   ATTACKS,
   type Attack,
@@ -41,9 +42,10 @@ const cases = KINDS.flatMap((kind) => ATTACKS.map((how) => ({ kind, how }))).fil
 
 for (const { kind, how } of cases) {
   test(`${kind}, ${how} while stopped: it grants nothing, and start, verification and doctor name it`, async (t) => {
+    const clock = startTestClock(t);
     const service = await startTestService(t);
     const token = await prepareFor(kind, service);
-    const edit = await attack(kind, how, service, token);
+    const edit = await attack(kind, how, service, token, clock);
     const subject = await TARGETS[kind].subject(service.dataDir);
     await service.stop();
     await edit();
@@ -58,11 +60,12 @@ for (const { kind, how } of cases) {
 
   if (STORE === 'postgres') {
     test(`${kind}, ${how} while nodes run: it grants nothing on either, and verification names it`, async (t) => {
+      const clock = startTestClock(t);
       const service = await startTestService(t);
       const token = await prepareFor(kind, service);
       const other = await startAnotherNode(t, service);
       assert.equal(await probe(kind, other, token), 200);
-      const edit = await attack(kind, how, service, token);
+      const edit = await attack(kind, how, service, token, clock);
       const subject = await TARGETS[kind].subject(service.dataDir);
       await edit();
       // Nodes read such rows if their epoch is later than the one they know.

@@ -1,12 +1,12 @@
 /** Edits of the database behind the service's back: each row that answers to the log, in each way. */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../kit/client.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
+import type { TestClock } from '../kit/test-clock.ts';
 
 const OF_AGENTS = ['agent', 'policy', 'credential', 'targets', 'session'] as const;
 export const KINDS = [...OF_AGENTS, 'operator', 'operator session', 'approval'] as const;
@@ -20,13 +20,14 @@ interface Target {
   readonly subject: (dataDir: string) => Promise<string>;
   /** Removes and changes the row through the interface. */
   readonly remove: (service: TestService, token: string) => Promise<{ status: number }>;
-  readonly change: ((service: TestService, token: string) => Promise<{ status: number }>) | null;
+  readonly change: ((service: TestService, token: string, clock?: TestClock) => Promise<{ status: number }>) | null;
   /** A change outside. */
   readonly alter: string;
   /** What a client gets when the row does not count. */
   readonly denied: number;
 }
 
+const MINUTE_MS = 60_000;
 /** In SQL: the id of the operator `ann`. */
 const ANN = "(SELECT id FROM operators WHERE name = 'operator:ann')";
 /** Of no approval. */
@@ -101,9 +102,10 @@ export const TARGETS: Readonly<Record<Kind, Target>> = {
       return String(rows[0]?.['subject']);
     },
     remove: (service, token) => service.as(token).delete('/auth/session'),
-    async change(service, token) {
-      // A renewal in the millisecond of the login would change nothing.
-      await sleep(2);
+    async change(service, token, clock) {
+      // A session is renewed once a minute at most.
+      assert.ok(clock);
+      await clock.move(MINUTE_MS);
       return service.as(token).post('/auth/session/renew');
     },
     alter: `UPDATE sessions SET ends_at = ends_at + 1 WHERE agent_id = ${ANN}`,
@@ -135,6 +137,7 @@ export async function attack(
   how: Attack,
   service: TestService,
   token: string,
+  clock?: TestClock,
 ): Promise<() => Promise<void>> {
   const { tables, where, remove, change, alter } = TARGETS[kind];
   const { dataDir } = service;
@@ -145,7 +148,9 @@ export async function attack(
   if (how === 'changed') return () => executeSql(dataDir, alter);
   if (how === 'taken away') return () => executeSql(dataDir, clear.join(';'));
   await executeSql(dataDir, keep.join(';'));
-  const { status } = await (how === 'set back' && change !== null ? change(service, token) : remove(service, token));
+  const { status } = await (how === 'set back' && change !== null
+    ? change(service, token, clock)
+    : remove(service, token));
   assert.ok(status < 300, `${kind} ${how}: ${status}`);
   const drop = tables.map((table) => `DROP TABLE kept_${table}`);
   return () => executeSql(dataDir, [...clear, ...putBack, ...drop].join(';'));
