@@ -32,7 +32,7 @@ const WITHOUT_NPX = 'unset -f leasehold';
 /** A block that runs until Ctrl-C, and what it prints first. */
 const UNTIL_INTERRUPTED = /through entry \d+|No backup was taken/;
 /** WHY: with a new backup in the directory, the schedule waits for hours and prints nothing. */
-const IN_EMPTY_DIRECTORY = 'KEPT="${BACKUPS:-}"; BACKUPS="${KEPT:+$(mktemp -d "$KEPT/schedule.XXXXXX")}"';
+const IN_EMPTY_DIRECTORY = 'KEPT="$BACKUPS"; [ -z "$KEPT" ] || BACKUPS="$(mktemp -d "$KEPT/schedule.XXXXXX")"';
 
 export interface PageBlock extends Block {
   readonly page: string;
@@ -238,7 +238,7 @@ export async function openPasteSandbox(t: TestContext) {
     const isEndless = text.includes('--schedule');
     if (isEndless) await shell.run(IN_EMPTY_DIRECTORY);
     const printed = await shell.run(text, isEndless ? { interruptAt: UNTIL_INTERRUPTED } : {});
-    if (isEndless) await shell.run('BACKUPS="${KEPT:-}"');
+    if (isEndless) await shell.run('BACKUPS="$KEPT"');
     if (heading === 'Names') await shell.run(WITHOUT_NPX);
     return printed;
   };
