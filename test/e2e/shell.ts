@@ -52,7 +52,7 @@ export class Shell {
     if (!this.#isReady) await this.#type('stty -echo; PS1= PS2=', {});
     this.#isReady = true;
     writeFileSync(this.#blockFile, `${commands}\n`);
-    return (await this.#type(`. '${this.#blockFile}'`, answers)).replaceAll('\r\n', '\n').trimEnd();
+    return (await this.#type(`. '${this.#blockFile}'`, answers)).replaceAll(/\r+\n/g, '\n').trimEnd();
   }
 
   /** Resolves to the output after the line. */

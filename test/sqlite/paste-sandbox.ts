@@ -31,6 +31,8 @@ const READS =
 const WITHOUT_NPX = 'unset -f leasehold';
 /** A block that runs until Ctrl-C, and what it prints first. */
 const UNTIL_INTERRUPTED = /through entry \d+|No backup was taken/;
+/** WHY: with a new backup in the directory, the schedule waits for hours and prints nothing. */
+const IN_EMPTY_DIRECTORY = 'KEPT="$BACKUPS"; [ -z "$KEPT" ] || BACKUPS="$(mktemp -d "$KEPT/schedule.XXXXXX")"';
 
 export interface PageBlock extends Block {
   readonly page: string;
@@ -233,7 +235,10 @@ export async function openPasteSandbox(t: TestContext) {
 
   /** Pastes the block; questions are answered with Enter, and a block that does not end with Ctrl-C. */
   const paste = async (shell: Shell, { heading, text }: PageBlock): Promise<string> => {
-    const printed = await shell.run(text, text.includes('--schedule') ? { interruptAt: UNTIL_INTERRUPTED } : {});
+    const isEndless = text.includes('--schedule');
+    if (isEndless) await shell.run(IN_EMPTY_DIRECTORY);
+    const printed = await shell.run(text, isEndless ? { interruptAt: UNTIL_INTERRUPTED } : {});
+    if (isEndless) await shell.run('BACKUPS="$KEPT"');
     if (heading === 'Names') await shell.run(WITHOUT_NPX);
     return printed;
   };
