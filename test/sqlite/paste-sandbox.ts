@@ -220,6 +220,8 @@ export async function openPasteSandbox(t: TestContext) {
 
   /** The backup of the first day opens with the copy of the root key and with the passphrase of its time. */
   const assertBackupsOpen = async (): Promise<void> => {
+    const [publicKey = ''] = readdirSync(safe).filter((name) => /^log-.*\.pub$/.test(name));
+    const verifierKey = readFileSync(join(safe, publicKey), 'utf8').trim();
     const secrets = [
       ['--root-key-file', join(safe, rootKey)],
       ['--slot-passphrase-file', join(safe, `${slot}.passphrase`)],
@@ -227,7 +229,8 @@ export async function openPasteSandbox(t: TestContext) {
     for (const secret of secrets) {
       const dataDir = join(temporaryDirectory(t), 'restored');
       const flags = ['--data-dir', dataDir, '--passphrase-file', join(safe, 'backup.passphrase'), ...secret];
-      const { code, output } = await runCommand('src/bin/restore.ts', [join(backups, backup), ...flags]);
+      const args = [join(backups, backup), ...flags, '--verifier-key', verifierKey];
+      const { code, output } = await runCommand('src/bin/restore.ts', args);
       assert.equal(code, 0, output);
       assert.ok(statSync(join(dataDir, 'leasehold.db')).size > 0);
     }
