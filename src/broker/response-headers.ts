@@ -32,7 +32,8 @@ export function responseHeaders(
     if (isHandshake && HANDSHAKE.has(plain)) return true;
     return !REMOVED.has(plain) && !named.includes(plain) && !plain.startsWith(OUR_PREFIX);
   });
-  return redactor.headers(rewriteLinks(kept, order));
+  // WHY twice: rewriting may put a part of a value together, and escapes what the redaction has not removed.
+  return redactor.headers(rewriteLinks(redactor.headers(kept), order));
 }
 
 /** The values of a header, joined. */
