@@ -2,6 +2,7 @@
  * Aho-Corasick automaton: finds many patterns in time linear in the input. Immutable once built, so that several
  * matchers share it. Symbols are bytes, and the two digits of base64 that alphabets write differently.
  */
+import { OPEN_PAIRS, PASSED_OVER, PLAIN_PAIRS, SPECIAL } from './spelling-tables.ts';
 
 /** The 63rd and the 64th digit of base64. */
 export const DIGIT_62 = 256;
@@ -11,8 +12,13 @@ const WRITTEN_62 = '+-.~!*';
 const WRITTEN_63 = '/_,-:.~';
 const SYMBOLS = 258;
 const BYTES = 256;
-/** Pairs of bytes at which a match may begin, though not by the two bytes as they are. */
-const MAYBE = -1;
+/** Bytes that are looked at before the matcher is asked. */
+const MAX_LOOKED_AT = 6;
+const SPACE = 0x20;
+const PLUS = 0x2b;
+const UNDERSCORE = 0x5f;
+/** From this size on, a table has the transitions from states of depth 1. Below, they have few children. */
+const LARGE_SIZE = 16_384;
 
 export interface SearchPattern {
   readonly symbols: Uint16Array;
@@ -44,25 +50,27 @@ export class Automaton {
   readonly digits = new Uint8Array(BYTES);
   /** Whether patterns contain bytes beyond ASCII. */
   readonly hasHighBytes: boolean;
-  /**
-   * For two bytes: the state after them, 0 if no match begins with the first, -1 if one may begin in another way. WHY a
-   * table: most input ends there, and the states of depth 1 have the most children.
-   */
-  readonly pairs: Int32Array;
+  /** For two bytes, 1 if a match may begin with the first, otherwise 0. WHY a table: most input ends there. */
+  readonly pairs: Uint8Array;
+  /** For two bytes, the state after them, by a table. */
+  readonly #seconds: Int32Array | null;
   readonly #roots = new Int32Array(SYMBOLS);
   readonly #symbols: Uint16Array;
+  /**
+   * The nearest state along the fallbacks that may have a transition which the state has not. WHY: along all of them,
+   * a periodic pattern would cost a step for each period.
+   */
+  readonly #retries: Int32Array;
   readonly #children: Int32Array;
   readonly #siblings: Int32Array;
   #size = 1;
 
-  /**
-   * Each pattern has 2 to 255 symbols. `openPairs`: pairs of bytes that may begin another spelling of a character;
-   * `special`: bytes that may be more than themselves inside a match.
-   */
-  constructor(patterns: readonly SearchPattern[], openPairs: Int32Array, special: Uint8Array) {
+  /** Each pattern has 2 to 255 symbols. */
+  constructor(patterns: readonly SearchPattern[]) {
     const size = patterns.reduce((sum, { symbols }) => sum + symbols.length, 1);
-    this.pairs = openPairs.slice();
+    this.#seconds = size > LARGE_SIZE ? new Int32Array(BYTES * BYTES) : null;
     this.#symbols = new Uint16Array(size);
+    this.#retries = new Int32Array(size);
     this.#children = new Int32Array(size);
     this.#siblings = new Int32Array(size);
     this.depths = new Uint8Array(size);
@@ -83,11 +91,12 @@ export class Automaton {
     for (const [at, marks] of WRITTEN.entries())
       for (const byte of marks) this.digits[byte] = (this.digits[byte] ?? 0) | (used & (1 << at));
     this.#link();
-    this.#markPairs(special);
+    this.pairs = OPEN_PAIRS.slice();
+    this.#markPairs();
   }
 
   next(state: number, symbol: number): number {
-    for (let from = state; from !== 0; from = this.fallbacks[from] ?? 0) {
+    for (let from = state; from !== 0; from = this.#retries[from] ?? 0) {
       const child = this.child(from, symbol);
       if (child !== 0) return child;
     }
@@ -96,10 +105,9 @@ export class Automaton {
 
   child(state: number, symbol: number): number {
     if (state === 0) return this.#roots[symbol] ?? 0;
-    const first = this.#symbols[state] ?? 0;
-    if (this.depths[state] === 1 && first < BYTES && symbol < BYTES) {
-      const pair = this.pairs[(first << 8) | symbol] ?? 0;
-      if (pair !== MAYBE) return pair;
+    if (this.#seconds !== null && this.depths[state] === 1) {
+      const first = this.#symbols[state] ?? 0;
+      if (first < BYTES && symbol < BYTES) return this.#seconds[(first << 8) | symbol] ?? 0;
     }
     let child = this.#children[state] ?? 0;
     while (child !== 0 && this.#symbols[child] !== symbol) child = this.#siblings[child] ?? 0;
@@ -123,9 +131,8 @@ export class Automaton {
     this.depths[state] = (this.depths[parent] ?? 0) + 1;
     if (parent === 0) this.#roots[symbol] = state;
     else {
-      const pair = (first << 8) | symbol;
       const isPair = this.depths[parent] === 1 && first < BYTES && symbol < BYTES;
-      if (isPair && this.pairs[pair] !== MAYBE) this.pairs[pair] = state;
+      if (this.#seconds !== null && isPair) this.#seconds[(first << 8) | symbol] = state;
       this.#siblings[state] = this.#children[parent] ?? 0;
       this.#children[parent] = state;
     }
@@ -140,6 +147,7 @@ export class Automaton {
     for (let at = 0; at < filled; at++) {
       const state = queue[at] ?? 0;
       const fallback = this.fallbacks[state] ?? 0;
+      this.#retries[state] = this.#hasSameChild(state, fallback) ? (this.#retries[fallback] ?? 0) : fallback;
       if (this.outputs[state] === 0) this.outputs[state] = this.outputs[fallback] ?? 0;
       this.rests[state] = this.#children[state] === 0 ? (this.rests[fallback] ?? 0) : state;
       for (let child = this.#children[state] ?? 0; child !== 0; child = this.#siblings[child] ?? 0) {
@@ -149,17 +157,54 @@ export class Automaton {
     }
   }
 
-  /** Marks the pairs with which a match may begin, and not as they are. */
-  #markPairs(special: Uint8Array): void {
-    for (let first = 0; first < BYTES; first++) {
-      const digits = DIGITS.filter((_, at) => ((this.digits[first] ?? 0) & (1 << at)) !== 0);
-      const roots = [first, ...digits].map((symbol) => this.#roots[symbol] ?? 0).filter((root) => root !== 0);
-      if (roots.length === 0) continue;
-      for (let second = 0; second < BYTES; second++) {
-        const isMore = special[second] === 1 || this.digits[second] !== 0;
-        const isOther = roots.some((root) => root !== this.#roots[first] && this.child(root, second) !== 0);
-        if (isMore || isOther) this.pairs[(first << 8) | second] = MAYBE;
-      }
+  /** Whether both states have one child, by the same symbol. */
+  #hasSameChild(state: number, other: number): boolean {
+    const [child, same] = [this.#children[state] ?? 0, this.#children[other] ?? 0];
+    if (child === 0 || same === 0 || other === 0 || this.#siblings[child] !== 0 || this.#siblings[same] !== 0) return false;
+    return this.#symbols[child] === this.#symbols[same];
+  }
+
+  /** Whether a match may begin at the place, which is not the last. INVARIANT: false only if none does. */
+  mayBegin(bytes: Uint8Array, place: number): boolean {
+    const first = bytes[place] ?? 0;
+    if (OPEN_PAIRS[(first << 8) | (bytes[place + 1] ?? 0)] === 1 || this.digits[first] !== 0) return true;
+    let state = this.#roots[first] ?? 0;
+    for (let at = place + 1; at < bytes.length && at < place + MAX_LOOKED_AT; at++) {
+      const byte = bytes[at] ?? 0;
+      if (this.digits[byte] !== 0 || (SPECIAL[byte] !== 0 && this.#mayBeOther(state, byte, bytes[at + 1]))) return true;
+      state = this.child(state, byte);
+      if (state === 0) return false;
+      if (this.outputs[state] !== 0) return true;
     }
+    return true;
+  }
+
+  /** Whether a match may continue with the byte as something else. `next` is undefined where it is not known. */
+  #mayBeOther(state: number, byte: number, next: number | undefined): boolean {
+    if (next === undefined || SPECIAL[byte] === PASSED_OVER || OPEN_PAIRS[(byte << 8) | next] === 1) return true;
+    return (byte === PLUS || byte === UNDERSCORE) && this.child(state, SPACE) !== 0;
+  }
+
+  /** Marks the pairs of bytes with which a match may begin. */
+  #markPairs(): void {
+    for (const pair of PLAIN_PAIRS) if (!this.#isRoot(pair & 255)) this.pairs[pair] = 0;
+    for (let first = 0; first < BYTES; first++) {
+      if (!this.#isRoot(first)) continue;
+      const row = first << 8;
+      // Whatever follows, a line may be wrapped there, or the next character be written in another way.
+      for (let second = 0; second < BYTES; second++)
+        if (SPECIAL[second] !== 0 || this.digits[second] !== 0) this.pairs[row | second] = 1;
+      for (const root of [first, ...DIGITS].map((symbol) => this.#roots[symbol] ?? 0))
+        for (let child = this.#children[root] ?? 0; root !== 0 && child !== 0; child = this.#siblings[child] ?? 0) {
+          const symbol = this.#symbols[child] ?? 0;
+          if (symbol < BYTES) this.pairs[row | symbol] = 1;
+        }
+    }
+  }
+
+  /** Whether a pattern may begin with the byte, or with a digit that it stands for. */
+  #isRoot(byte: number): boolean {
+    const digits = this.digits[byte] ?? 0;
+    return this.#roots[byte] !== 0 || DIGITS.some((digit, at) => (digits & (1 << at)) !== 0 && this.#roots[digit] !== 0);
   }
 }

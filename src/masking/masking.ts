@@ -5,8 +5,7 @@
 import type { Secret } from '../core/secret.ts';
 import { Automaton } from './aho-corasick.ts';
 import { Masker } from './masker.ts';
-import { addPatterns, type Patterns } from './plain-forms.ts';
-import { OPEN_PAIRS, SPECIAL } from './spelling-tables.ts';
+import { Patterns } from './plain-forms.ts';
 
 /** CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
@@ -23,9 +22,9 @@ export interface Masking {
 
 /** Total length of the value's patterns; 0 for a value that is too short to be masked. */
 export function patternBytesOf(value: Secret): number {
-  const patterns: Patterns = new Map();
-  addPatterns(patterns, value.reveal());
-  return [...patterns.values()].reduce((sum, { symbols }) => sum + symbols.length, 0);
+  const patterns = new Patterns();
+  patterns.add(value.reveal());
+  return patterns.all.reduce((sum, { symbols }) => sum + symbols.length, 0);
 }
 
 /**
@@ -33,23 +32,23 @@ export function patternBytesOf(value: Secret): number {
  * masking exists.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
-  const patterns: Patterns = new Map();
+  const patterns = new Patterns();
   const isMasked = new Map<string, boolean>();
   const tooShort: string[] = [];
   let breaks = 0;
   for (const [name, value] of values) {
     const text = value.reveal();
     if (!isMasked.has(text)) {
-      isMasked.set(text, addPatterns(patterns, text));
+      isMasked.set(text, patterns.add(text));
       for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
     }
     if (isMasked.get(text) === false) tooShort.push(name);
   }
-  const automaton = new Automaton([...patterns.values()], OPEN_PAIRS, SPECIAL);
+  const automaton = new Automaton(patterns.all);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
   return {
     tooShort,
-    isNeeded: patterns.size > 0,
+    isNeeded: patterns.all.length > 0,
     masker: (windowBytes) => new Masker(automaton, mostBreaks, windowBytes),
   };
 }

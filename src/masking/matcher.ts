@@ -4,7 +4,6 @@
  * are bounded, whatever values and bytes contain. What it finds does not depend on how the stream was divided.
  */
 import { type Automaton, DIGIT_62, DIGIT_63 } from './aho-corasick.ts';
-import { SPECIAL } from './spelling-tables.ts';
 import { CODE_POINT_BASE, COLOUR, Spellings } from './spellings.ts';
 
 const LF = 10;
@@ -14,7 +13,7 @@ const MAX_STATES = 8;
 /** Positions that are remembered, as of the spellings. A power of two. */
 const SLOTS = 64;
 /** Characters whose places are remembered: those of every state that is kept. A power of two. */
-const NODES = 4096;
+const NODES = 2048;
 /** How many zero bytes and colours may follow each other inside a match. */
 const MAX_SKIPPED = 16;
 /** Bytes of indentation, or of another mark of quoted lines, after a line break inside a match. */
@@ -56,6 +55,8 @@ export class Matcher {
   /** The position after the last byte, and its slot. */
   #at = 0;
   #slot = 0;
+  /** Whether a line break is inside the character that is taken. */
+  #isBroken = false;
   #steps = 0;
   /** Reports how many of the last bytes are a match. */
   #onMatch: (bytes: number) => void = () => undefined;
@@ -98,12 +99,15 @@ export class Matcher {
 
   /** The position of the next byte at which a match or a spelling may begin. */
   #skip(bytes: Uint8Array, from: number, position: number): number {
-    const { pairs } = this.#automaton;
+    const automaton = this.#automaton;
+    const { pairs } = automaton;
     const last = bytes.length - 1;
     let at = from;
+    let byte = bytes[at] ?? 0;
     while (at < last) {
-      const pair = pairs[((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)] ?? 0;
-      if (pair !== 0 && (pair < 0 || this.#continues(bytes, at + 2, pair))) break;
+      const next = bytes[at + 1] ?? 0;
+      if (pairs[(byte << 8) | next] === 1 && automaton.mayBegin(bytes, at)) break;
+      byte = next;
       at++;
     }
     if (at > from) {
@@ -114,22 +118,6 @@ export class Matcher {
     }
     this.#steps += at - from;
     return at;
-  }
-
-  /** Whether a match that has begun with two bytes may go on. */
-  #continues(bytes: Uint8Array, from: number, first: number): boolean {
-    const automaton = this.#automaton;
-    let state = first;
-    for (let at = from; at < bytes.length; at++) {
-      if (automaton.outputs[state] !== 0) return true;
-      const byte = bytes[at] ?? 0;
-      if (SPECIAL[byte] === 1 || automaton.digits[byte] !== 0) return true;
-      state = automaton.child(state, byte);
-      this.#steps++;
-      if (state === 0) return false;
-      if (at - from > 4) return true;
-    }
-    return true;
   }
 
   #step(byte: number, position: number): void {
@@ -143,7 +131,10 @@ export class Matcher {
       const character = spellings.characters[index] ?? 0;
       const start = spellings.starts[index] ?? 0;
       if (character === LF || character === CR || character === 0 || character === COLOUR) this.#pass(start, character);
-      else this.#consume(start, character);
+      else {
+        this.#isBroken = spellings.broken[index] === 1;
+        this.#consume(start, character);
+      }
     }
   }
 
@@ -242,7 +233,7 @@ export class Matcher {
     const { rests, outputs } = this.#automaton;
     const output = outputs[state] ?? 0;
     const rest = rests[state] ?? 0;
-    const run = this.#runAfter(node, place);
+    const run = this.#isBroken ? 0 : this.#runAfter(node, place);
     const added = rest === 0 ? -1 : this.#place(rest, IN_LINE, run, start);
     if (added < 0 && output === 0) return;
     const own = this.#addNode(node, start, run);

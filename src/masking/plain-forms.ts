@@ -12,16 +12,16 @@ const SHORTEST_MASKED_BYTES = 4;
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
 /** Larger values are searched as text and in base64 only, which bounds memory to about 100 bytes for each byte. */
-export const MAX_FULLY_MASKED_BYTES = 8 * 1024;
+export const MAX_FULLY_MASKED_BYTES = 4 * 1024;
 /** Base64 in base64 is searched for values up to this size: nine alignments. */
 const MAX_NESTED_BYTES = 512;
 /** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
-const SPACE = 0x20;
-/** Passed over inside a match, so patterns have none. */
-const isPassedOver = (symbol: number): boolean => symbol === 0 || symbol === 0x0a || symbol === 0x0d;
+const LF = 0x0a;
+const CR = 0x0d;
+const [SPACE, PLUS, SLASH] = [0x20, 0x2b, 0x2f];
 
 const isLongEnough = (text: string): boolean =>
   Buffer.byteLength(text.replaceAll(/[\0\r\n]/g, '')) >= SHORTEST_MASKED_BYTES;
@@ -31,40 +31,60 @@ export function isFullyMasked(value: string): boolean {
   return isLongEnough(value.trim()) && Buffer.byteLength(value) <= MAX_FULLY_MASKED_BYTES;
 }
 
-/** Patterns by their symbols. */
-export type Patterns = Map<string, SearchPattern>;
+/** The patterns of several values. Equal forms, of equal or different values, are stored once. */
+export class Patterns {
+  readonly all: SearchPattern[] = [];
+  readonly #forms = new Set<string>();
 
-/** Adds the patterns of the value and of its secret parts. Returns whether there are any: the value may be too short. */
-export function addPatterns(patterns: Patterns, value: string): boolean {
-  // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
-  const whole = value.toWellFormed();
-  const isLarge = Buffer.byteLength(whole) > MAX_FULLY_MASKED_BYTES;
-  let isMasked = false;
-  for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
-    if (!isLongEnough(text)) continue;
-    isMasked = true;
-    const hasBreaks = /[\r\n]/.test(text);
-    for (const form of isLarge ? likelyForms(text) : allForms(text)) add(patterns, form, hasBreaks);
-    for (const line of linesOf(text)) add(patterns, Buffer.from(line), false);
+  /** Adds the value and its secret parts. Returns whether there are any patterns: the value may be too short. */
+  add(value: string): boolean {
+    // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
+    const whole = value.toWellFormed();
+    const isLarge = Buffer.byteLength(whole) > MAX_FULLY_MASKED_BYTES;
+    let isMasked = false;
+    for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
+      if (!isLongEnough(text)) continue;
+      isMasked = true;
+      const hasBreaks = /[\r\n]/.test(text);
+      for (const form of isLarge ? likelyForms(text) : allForms(text)) this.#addForm(form, hasBreaks);
+      for (const line of linesOf(text)) this.#addForm({ bytes: Buffer.from(line), isBase64: false }, false);
+    }
+    return isMasked;
   }
-  return isMasked;
+
+  #addForm({ bytes, isBase64 }: Form, hasBreaks: boolean): void {
+    const key = `${isBase64} ${hasBreaks} ${bytes.toString('latin1')}`;
+    if (this.#forms.has(key)) return;
+    this.#forms.add(key);
+    const symbols = symbolsOf(bytes, isBase64);
+    for (let from = 0; from < symbols.length; from += PIECE_BYTES) {
+      // The last piece overlaps the one before, so that none is short.
+      const start = Math.max(0, Math.min(from, symbols.length - PIECE_BYTES));
+      const piece = symbols.subarray(start, start + PIECE_BYTES);
+      if (piece.length < SHORTEST_MASKED_BYTES) continue;
+      this.all.push({ symbols: piece, mayBreak: hasBreaks || piece.length >= SHORTEST_WRAPPED_BYTES });
+    }
+  }
 }
 
-function add(patterns: Patterns, form: ArrayLike<number>, hasBreaks: boolean): void {
-  // WHY: a pattern without line breaks also finds text that a terminal, `base64` or a mail wrapped at any column.
-  let symbols = Uint16Array.from(form).filter((symbol) => !isPassedOver(symbol));
-  // A plus or an underscore may be a space, and neither begins a match.
-  while (symbols[0] === SPACE) symbols = symbols.subarray(1);
-  for (let from = 0; from < symbols.length; from += PIECE_BYTES) {
-    // The last piece overlaps the one before, so that none is short.
-    const start = Math.max(0, Math.min(from, symbols.length - PIECE_BYTES));
-    const piece = symbols.slice(start, start + PIECE_BYTES);
-    if (piece.length < SHORTEST_MASKED_BYTES) continue;
-    const mayBreak = hasBreaks || piece.length >= SHORTEST_WRAPPED_BYTES;
-    const key = String.fromCharCode(...piece);
-    // Of equal patterns the one that allows line breaks is kept.
-    if (patterns.get(key)?.mayBreak !== true) patterns.set(key, { symbols: piece, mayBreak });
+interface Form {
+  readonly bytes: Buffer;
+  /** Whether two of its digits stand for what any alphabet has in their place. */
+  readonly isBase64: boolean;
+}
+
+/** WHY without breaks: such a pattern also finds text that a terminal, `base64` or a mail wrapped at any column. */
+function symbolsOf(bytes: Buffer, isBase64: boolean): Uint16Array {
+  const symbols = new Uint16Array(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === 0 || byte === LF || byte === CR) continue;
+    // A plus or an underscore may be a space, and neither begins a match.
+    if (length === 0 && byte === SPACE) continue;
+    symbols[length++] = isBase64 && byte === PLUS ? DIGIT_62 : isBase64 && byte === SLASH ? DIGIT_63 : byte;
   }
+  return symbols.subarray(0, length);
 }
 
 function linesOf(text: string): string[] {
@@ -73,42 +93,46 @@ function linesOf(text: string): string[] {
   return lines.filter((line) => Buffer.byteLength(line) >= SHORTEST_LINE_BYTES && !PEM_BORDER.test(line));
 }
 
-const likelyForms = (text: string): ArrayLike<number>[] => {
-  const bytes = Buffer.from(text);
-  return [bytes, ...base64Texts(bytes).map(toDigits)];
-};
+const plain = (form: Buffer | string): Form => ({ bytes: Buffer.from(form), isBase64: false });
+const base64 = (text: string): Form => ({ bytes: Buffer.from(text), isBase64: true });
 
-function allForms(text: string): ArrayLike<number>[] {
+function likelyForms(text: string): Form[] {
+  return [plain(text), ...base64Texts(Buffer.from(text)).map(base64)];
+}
+
+function allForms(text: string): Form[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
-  const base64 = base64Texts(bytes);
-  const nested = bytes.length > MAX_NESTED_BYTES ? [] : base64.flatMap((inner) => base64Texts(Buffer.from(inner)));
+  const inner = bytes.length > MAX_NESTED_BYTES ? [] : base64Digits(bytes);
+  const nested = inner.flatMap((digits) => base64Digits(Buffer.from(digits)));
   const json = JSON.stringify(text).slice(1, -1);
   // As tokens and logins contain JSON.
-  const ofJson = json === text ? [] : base64Texts(Buffer.from(json));
+  const ofJson = json === text ? [] : base64Digits(Buffer.from(json));
   return [
-    bytes,
-    ...[...base64, ...nested, ...ofJson].map(toDigits),
-    ...[hex, hex.toUpperCase(), ...utf7Texts(text)].map((form) => Buffer.from(form)),
-    ...charsetForms(text),
+    ...likelyForms(text),
+    ...[...nested, ...ofJson].map(base64),
+    ...[hex, hex.toUpperCase(), ...utf7Texts(text), ...charsetForms(text)].map(plain),
   ];
 }
 
 /**
  * The three alignments of a value within a longer base64 text. Of digits shared with neighbouring bytes none are
- * included, so up to four bits at either end stay visible; those of a value at the text's end are.
+ * included, so up to four bits at either end stay visible.
  */
-function base64Texts(bytes: Buffer): string[] {
-  return [0, 1, 2].flatMap((shift) => {
+function base64Digits(bytes: Buffer): string[] {
+  return [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
-    const from = Math.ceil((shift * 8) / 6);
-    const own = text.slice(from, Math.floor(((shift + bytes.length) * 8) / 6));
-    return own.length === text.length - from ? [own] : [own, text.slice(from), text.slice(from).replace(/=+$/, '')];
+    return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6));
   });
 }
 
-function toDigits(text: string): Uint16Array {
-  return Uint16Array.from(text, (mark) => (mark === '+' ? DIGIT_62 : mark === '/' ? DIGIT_63 : mark.charCodeAt(0)));
+/** The same, and with the digits after which the text ends. */
+function base64Texts(bytes: Buffer): string[] {
+  const ends = [0, 1, 2].flatMap((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64').slice(Math.ceil((shift * 8) / 6));
+    return text.length * 6 > bytes.length * 8 + 5 ? [text, text.replace(/=+$/, '')] : [];
+  });
+  return [...base64Digits(bytes), ...ends];
 }
 
 /** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. In UTF-16 of ASCII, zero bytes are passed over. */

@@ -123,41 +123,57 @@ export const TYPOGRAPHIC: ReadonlyMap<number, number> = new Map([
   [0x201d, MARK.quote],
 ]);
 
-/** Bytes that are not only themselves: they open a spelling, stand for another character, or are passed over. */
+/** The mark in `SPECIAL` of bytes that are passed over inside a match, or may begin something that is. */
+export const PASSED_OVER = 2;
+/** Bytes that are not only themselves inside a match; 0 for the others. */
 export const SPECIAL = new Uint8Array(256);
-for (let byte = 0; byte < 256; byte++)
-  if (OPENED[byte] !== 0 || byte === LF || byte === CR || byte === 0 || byte === MARK.plus) SPECIAL[byte] = 1;
+for (let byte = 0; byte < 256; byte++) if (OPENED[byte] !== 0 || byte === MARK.plus) SPECIAL[byte] = 1;
+for (const mark of '\0\r\n\x1b\\^`') SPECIAL[codeOf(mark)] = PASSED_OVER;
 
-/** Whether the second byte may continue the spelling that the first opens. */
-function mayFollow(first: number, second: number): boolean {
+/** Spellings inside which a line may be wrapped: those of more than two characters. */
+export const IS_WRAPPED = new Uint8Array(32);
+for (let kind: number = KIND.percent; kind <= KIND.name; kind++) IS_WRAPPED[kind] = 1;
+
+/** Whether two bytes may begin the spelling of a character that is not passed over. */
+function mayOpen(first: number, second: number): boolean {
   const kind = OPENED[first] ?? 0;
+  if (kind === 0) return false;
+  if (second === LF || second === CR) return IS_WRAPPED[kind] === 1;
   const isHex = (HEX[second] ?? -1) >= 0;
   const isOpening = OPENED[second] !== 0 && OPENED[second] !== KIND.doubled;
   const mark = String.fromCharCode(second);
   switch (kind) {
-    case 0:
-      return false;
     case KIND.percent:
       return isHex || 'uU%'.includes(mark);
     case KIND.equals:
-      return isHex || second === LF || second === CR;
+      return isHex;
+    case KIND.backslash:
+      return isHex || 'uUx'.includes(mark) || IS_MARK[second] === 1;
     case KIND.ampersand:
       return mark === '#' || nextInName(0, second) !== 0 || OPENED[second] !== 0;
     case KIND.tilde:
       return mark === '0' || mark === '1';
     case KIND.underscore:
       return mark === 'x';
-    case KIND.escape:
-      return mark === '[';
     case KIND.quote:
       return mark === '"' || isOpening;
     case KIND.doubled:
       return first === second;
+    case KIND.escape:
+      return false;
     default:
-      return true;
+      return IS_MARK[second] === 1;
   }
 }
 
-/** For two bytes, -1 if they may begin the spelling of a character, otherwise 0. */
-export const OPEN_PAIRS = new Int32Array(65_536);
-for (let pair = 0; pair < 65_536; pair++) if (mayFollow(pair >> 8, pair & 255)) OPEN_PAIRS[pair] = -1;
+/** For two bytes, 1 if they may begin the spelling of a character, otherwise 0. */
+export const OPEN_PAIRS = new Uint8Array(65_536);
+for (let pair = 0; pair < 65_536; pair++) if (mayOpen(pair >> 8, pair & 255)) OPEN_PAIRS[pair] = 1;
+
+/** Pairs of which the whole spelling is the second character, where that opens no other one. */
+export const PLAIN_PAIRS: readonly number[] = ['^', '`', '\\', '"', '$', '{', '}', '#', '@', ']'].flatMap((first) =>
+  Array.from({ length: 128 }, (_, second) => (codeOf(first) << 8) | second).filter((pair) => {
+    const kind = OPENED[pair & 255];
+    return OPEN_PAIRS[pair] === 1 && IS_MARK[pair & 255] === 1 && (kind === 0 || kind === KIND.doubled);
+  }),
+);

@@ -4,7 +4,7 @@
  * included: what a text means is not known, so none is preferred. Memory and time for a byte are bounded.
  */
 import { characterNamed, nextInName } from './entity-names.ts';
-import { CONTROLS, CR, HEX, IS_FREE, IS_MARK, KIND, type Kind, LF, MARK, OPENED, TYPOGRAPHIC } from './spelling-tables.ts';
+import { CONTROLS, CR, HEX, IS_FREE, IS_MARK, IS_WRAPPED, KIND, type Kind, LF, MARK, OPENED, TYPOGRAPHIC } from './spelling-tables.ts';
 
 /** How often a character may be written in characters that are written otherwise. */
 const MAX_LAYERS = 3;
@@ -15,6 +15,8 @@ const SLOTS = 64;
 /** Spellings that may be open at a position, and readings that may end at one. Hostile texts have more. */
 const MAX_OPEN = 10;
 const MAX_READINGS = 12;
+/** Line breaks inside a spelling, CR and LF counted separately. */
+const MAX_BREAKS = 3;
 const MAX_CODE_POINT = 0x10ffff;
 
 /** Not a character: a colour sequence. */
@@ -31,6 +33,8 @@ export class Spellings {
   count = 0;
   /** Steps so far, which tests and schedulers count. */
   steps = 0;
+  /** Whether a line break is inside the reading. */
+  readonly broken = new Uint8Array(MAX_READINGS);
   readonly #layers = new Uint8Array(MAX_READINGS);
   /** Open spellings by the position up to which they were read. Positions are 32-bit integers that wrap. */
   readonly #positions = new Int32Array(SLOTS).fill(-1);
@@ -40,11 +44,13 @@ export class Spellings {
   readonly #values = new Int32Array(SLOTS * MAX_OPEN);
   readonly #begins = new Int32Array(SLOTS * MAX_OPEN);
   readonly #depths = new Uint8Array(SLOTS * MAX_OPEN);
+  readonly #breaks = new Uint8Array(SLOTS * MAX_OPEN);
   /** The position after the byte that is read. */
   #at = 0;
   #slot = 0;
   #begin = 0;
   #layer = 0;
+  #broken = 0;
 
   /** Whether a spelling is open after the last byte. */
   get isOpen(): boolean {
@@ -68,6 +74,7 @@ export class Spellings {
     this.starts[0] = position;
     this.characters[0] = byte;
     this.#layers[0] = 0;
+    this.broken[0] = 0;
     this.count = 1;
     // Readings that are found are read too, by the next layer.
     for (let index = 0; index < this.count; index++) this.#follow(index);
@@ -109,6 +116,8 @@ export class Spellings {
         this.steps++;
         this.#begin = begin;
         this.#layer = Math.max(this.#depths[place] ?? 0, layer + 1);
+        this.#broken = (this.#breaks[place] ?? 0) + (this.broken[index] ?? 0);
+        if (character === LF || character === CR) this.#carry(place);
         this.#advance(
           (this.#kinds[place] ?? 0) as Kind,
           this.#lengths[place] ?? 0,
@@ -119,11 +128,20 @@ export class Spellings {
     }
     this.#begin = start;
     this.#layer = layer + 1;
+    this.#broken = this.broken[index] ?? 0;
     const kind = OPENED[character] ?? 0;
     if (kind !== 0) this.#open(kind as Kind, 0, kind === KIND.doubled ? character : 0);
     // Forms and encoded words write spaces so.
     else if (character === MARK.plus) this.#emit(MARK.space);
     if (character === MARK.underscore) this.#emit(MARK.space);
+  }
+
+  /** Lines may be wrapped inside a spelling. */
+  #carry(place: number): void {
+    if (this.#broken >= MAX_BREAKS || IS_WRAPPED[this.#kinds[place] ?? 0] === 0) return;
+    this.#broken++;
+    this.#open((this.#kinds[place] ?? 0) as Kind, this.#lengths[place] ?? 0, this.#values[place] ?? 0);
+    this.#broken--;
   }
 
   #open(kind: Kind, length: number, value: number): void {
@@ -141,6 +159,7 @@ export class Spellings {
     this.#values[place] = value;
     this.#begins[place] = this.#begin;
     this.#depths[place] = this.#layer;
+    this.#breaks[place] = this.#broken;
   }
 
   #emit(character: number): void {
@@ -150,6 +169,7 @@ export class Spellings {
     this.starts[this.count] = this.#begin;
     this.characters[this.count] = character;
     this.#layers[this.count] = this.#layer;
+    this.broken[this.count] = this.#broken === 0 ? 0 : 1;
     this.count++;
   }
 
