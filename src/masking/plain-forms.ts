@@ -120,19 +120,26 @@ function allForms(text: string): Form[] {
  * included, so up to four bits at either end stay visible.
  */
 function base64Digits(bytes: Buffer): string[] {
-  return [0, 1, 2].map((shift) => {
-    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
-    return text.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6));
-  });
+  return ALIGNMENTS.map((shift) => alignedText(bytes, shift).slice(0, Math.floor((shiftedBits(shift) + 8 * bytes.length) / 6)));
 }
 
 /** The same, and with the digits after which the text ends. */
 function base64Texts(bytes: Buffer): string[] {
-  const ends = [0, 1, 2].flatMap((shift) => {
-    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64').slice(Math.ceil((shift * 8) / 6));
-    return text.length * 6 > bytes.length * 8 + 5 ? [text, text.replace(/=+$/, '')] : [];
-  });
-  return [...base64Digits(bytes), ...ends];
+  const digits = base64Digits(bytes);
+  const ends = ALIGNMENTS.map((shift) => alignedText(bytes, shift)).filter((text, at) => text !== digits[at]);
+  return [...digits, ...ends, ...ends.map((text) => text.replace(/=+$/, ''))];
+}
+
+/** Numbers of bytes before the value, as far as they matter. */
+const ALIGNMENTS = [0, 1, 2] as const;
+
+/** How many bits of the value are in the digit that it shares with the bytes before it, as a negative number. */
+const shiftedBits = (shift: number): number => 8 * shift - 6 * Math.ceil((8 * shift) / 6);
+
+function alignedText(bytes: Buffer, shift: number): string {
+  return Buffer.concat([Buffer.alloc(shift), bytes])
+    .toString('base64')
+    .slice(Math.ceil((8 * shift) / 6));
 }
 
 /** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. In UTF-16 of ASCII, zero bytes are passed over. */

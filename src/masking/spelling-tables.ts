@@ -133,6 +133,7 @@ for (const mark of '\0\r\n\x1b\\^`') SPECIAL[codeOf(mark)] = PASSED_OVER;
 /** Spellings inside which a line may be wrapped: those of more than two characters. */
 export const IS_WRAPPED = new Uint8Array(32);
 for (let kind: number = KIND.percent; kind <= KIND.name; kind++) IS_WRAPPED[kind] = 1;
+for (let kind: number = KIND.quote; kind <= KIND.quoteDoubleQuoteDouble; kind++) IS_WRAPPED[kind] = 1;
 
 /** Whether two bytes may begin the spelling of a character that is not passed over. */
 function mayOpen(first: number, second: number): boolean {
@@ -148,7 +149,7 @@ function mayOpen(first: number, second: number): boolean {
     case KIND.equals:
       return isHex;
     case KIND.backslash:
-      return isHex || 'uUx'.includes(mark) || IS_MARK[second] === 1;
+      return isHex || 'uUx'.includes(mark) || IS_MARK[second] === 1 || second >= 0x80;
     case KIND.ampersand:
       return mark === '#' || nextInName(0, second) !== 0 || OPENED[second] !== 0;
     case KIND.tilde:

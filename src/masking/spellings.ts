@@ -103,7 +103,7 @@ export class Spellings {
     const character = this.characters[index] ?? 0;
     const start = this.starts[index] ?? 0;
     this.steps++;
-    if (layer >= MAX_LAYERS || character < 0 || character >= 0x80) return;
+    if (layer >= MAX_LAYERS || character < 0 || character >= CODE_POINT_BASE) return;
     const slot = start & (SLOTS - 1);
     if (this.#positions[slot] === start) {
       const base = slot * MAX_OPEN;
@@ -321,7 +321,7 @@ export class Spellings {
     else if (character === CR) {
       this.#emit(LF);
       this.#open(KIND.softBreak, 0, 0);
-    } else if (IS_MARK[character] === 1) this.#emit(character);
+    } else if (IS_MARK[character] === 1 || character >= 0x80) this.#emit(character);
     if (hex >= 0) this.#open(KIND.bareHex, 1, hex);
     if (isDigit(character)) this.#openDigits(1, character - MARK.zero);
     const control = CONTROLS[character] ?? 0;
