@@ -5,6 +5,7 @@
 
 /** Longer messages end the connection. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
+const FRAGMENT_BYTES = 64;
 const MAX_CONTROL_BYTES = 125;
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
@@ -28,6 +29,7 @@ type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
 export async function* redactedFrames(source: AsyncIterable<unknown>, redact: Redact): AsyncGenerator<Uint8Array> {
   const message: Buffer[] = [];
   let opcode: number = OPCODE.continuation;
+  let size = 0;
   for await (const { isLast, opcode: own, payload } of readFrames(source)) {
     if (own >= OPCODE.close) {
       yield await controlFrame(own, payload, redact);
@@ -36,9 +38,12 @@ export async function* redactedFrames(source: AsyncIterable<unknown>, redact: Re
     if ((own === OPCODE.continuation) === (opcode === OPCODE.continuation)) throw new Error('a fragment out of order');
     if (own !== OPCODE.continuation) opcode = own;
     message.push(payload);
-    if (message.reduce((sum, { length }) => sum + length, 0) > MAX_MESSAGE_BYTES) throw new Error('a long message');
+    // Empty fragments take memory too.
+    size += isLast ? payload.length : Math.max(payload.length, FRAGMENT_BYTES);
+    if (size > MAX_MESSAGE_BYTES) throw new Error('a long message');
     if (!isLast) continue;
     const whole = Buffer.concat(message.splice(0));
+    size = 0;
     yield encodeFrame(opcode, await redact(whole));
     opcode = OPCODE.continuation;
   }
@@ -87,7 +92,8 @@ function decodeFrame(bytes: Buffer): Frame | number {
   if (isControl && ((first & FIN) === 0 || short > MAX_CONTROL_BYTES)) throw new Error('an unknown frame');
   const headerBytes = short === LENGTH_64 ? 10 : short === LENGTH_16 ? 4 : 2;
   if (bytes.length < headerBytes) return headerBytes;
-  const length = headerBytes === 10 ? Number(bytes.readBigUInt64BE(2)) : headerBytes === 4 ? bytes.readUInt16BE(2) : short;
+  const length =
+    headerBytes === 10 ? Number(bytes.readBigUInt64BE(2)) : headerBytes === 4 ? bytes.readUInt16BE(2) : short;
   if (length > MAX_MESSAGE_BYTES) throw new Error('a long message');
   const size = headerBytes + length;
   if (bytes.length < size) return size;

@@ -160,7 +160,8 @@ export class Automaton {
   /** Whether both states have one child, by the same symbol. */
   #hasSameChild(state: number, other: number): boolean {
     const [child, same] = [this.#children[state] ?? 0, this.#children[other] ?? 0];
-    if (child === 0 || same === 0 || other === 0 || this.#siblings[child] !== 0 || this.#siblings[same] !== 0) return false;
+    if (child === 0 || same === 0 || other === 0 || this.#siblings[child] !== 0 || this.#siblings[same] !== 0)
+      return false;
     return this.#symbols[child] === this.#symbols[same];
   }
 
@@ -205,6 +206,8 @@ export class Automaton {
   /** Whether a pattern may begin with the byte, or with a digit that it stands for. */
   #isRoot(byte: number): boolean {
     const digits = this.digits[byte] ?? 0;
-    return this.#roots[byte] !== 0 || DIGITS.some((digit, at) => (digits & (1 << at)) !== 0 && this.#roots[digit] !== 0);
+    return (
+      this.#roots[byte] !== 0 || DIGITS.some((digit, at) => (digits & (1 << at)) !== 0 && this.#roots[digit] !== 0)
+    );
   }
 }

@@ -357,7 +357,8 @@ export class Matcher {
     for (let state = this.#states[place] ?? 0; state !== 0; state = fallbacks[state] ?? 0) {
       const depth = depths[state] ?? 0;
       const most = isQuiet ? Math.min(MOST_RELEASED_BYTES, Math.floor((shortest[state] ?? 0) / RELEASED_PART)) : 0;
-      if (depth > most) held = Math.max(held, (this.#at - this.#startOf(this.#nodes[place] ?? 0, depth - most, false)) | 0);
+      if (depth > most)
+        held = Math.max(held, (this.#at - this.#startOf(this.#nodes[place] ?? 0, depth - most, false)) | 0);
       if (!isQuiet) break;
     }
     return held;

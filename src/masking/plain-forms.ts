@@ -120,7 +120,9 @@ function allForms(text: string): Form[] {
  * included, so up to four bits at either end stay visible.
  */
 function base64Digits(bytes: Buffer): string[] {
-  return ALIGNMENTS.map((shift) => alignedText(bytes, shift).slice(0, Math.floor((shiftedBits(shift) + 8 * bytes.length) / 6)));
+  return ALIGNMENTS.map((shift) =>
+    alignedText(bytes, shift).slice(0, Math.floor((shiftedBits(shift) + 8 * bytes.length) / 6)),
+  );
 }
 
 /** The same, and with the digits after which the text ends. */

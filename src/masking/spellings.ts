@@ -4,7 +4,20 @@
  * included: what a text means is not known, so none is preferred. Memory and time for a byte are bounded.
  */
 import { characterNamed, nextInName } from './entity-names.ts';
-import { CONTROLS, CR, HEX, IS_FREE, IS_MARK, IS_WRAPPED, KIND, type Kind, LF, MARK, OPENED, TYPOGRAPHIC } from './spelling-tables.ts';
+import {
+  CONTROLS,
+  CR,
+  HEX,
+  IS_FREE,
+  IS_MARK,
+  IS_WRAPPED,
+  KIND,
+  type Kind,
+  LF,
+  MARK,
+  OPENED,
+  TYPOGRAPHIC,
+} from './spelling-tables.ts';
 
 /** How often a character may be written in characters that are written otherwise. */
 const MAX_LAYERS = 3;
