@@ -327,26 +327,33 @@ export class Matcher {
 
   /** How many of the last bytes must be held because they may become part of a match. */
   heldBytes(): number {
-    return this.#isIdle ? 0 : this.#heldAt(this.#at, false);
+    return this.#isIdle ? 0 : this.#held(false);
   }
 
   /** As `heldBytes`, but without as much of a pattern prefix as may be shown. */
   heldWhenQuiet(): number {
-    return this.#isIdle ? 0 : this.#heldAt(this.#at, true);
+    return this.#isIdle ? 0 : this.#held(true);
   }
 
-  #heldAt(position: number, isQuiet: boolean): number {
-    const slot = position & (SLOTS - 1);
-    let held = 0;
-    if (this.#positions[slot] === position) {
-      for (let place = slot * MAX_STATES, left = this.#counts[slot] ?? 0; left > 0; place++, left--)
-        held = Math.max(held, this.#heldBy(place, isQuiet));
-    }
+  /** Goes back over the positions from which a state may continue: the last one, and where open spellings begin. */
+  #held(isQuiet: boolean): number {
+    const isSequenceShown = isQuiet && !this.#spellings.isInSequence;
     const begins = new Int32Array(SLOTS);
-    for (let count = this.#spellings.openAt(position, begins); count > 0; count--) {
-      const begin = begins[count - 1] ?? 0;
-      const own = isQuiet && !this.#spellings.isInSequence ? 0 : (this.#at - begin) | 0;
-      held = Math.max(held, own, this.#heldAt(begin, isQuiet));
+    const isReached = new Uint8Array(SLOTS);
+    isReached[this.#slot] = 1;
+    let held = 0;
+    for (let back = 0; back < SLOTS; back++) {
+      const position = (this.#at - back) | 0;
+      const slot = position & (SLOTS - 1);
+      if (isReached[slot] === 0) continue;
+      if (back > 0 && !isSequenceShown) held = Math.max(held, back);
+      if (this.#positions[slot] === position)
+        for (let place = slot * MAX_STATES, left = this.#counts[slot] ?? 0; left > 0; place++, left--)
+          held = Math.max(held, this.#heldBy(place, isQuiet));
+      for (let count = this.#spellings.openAt(position, begins); count > 0; count--) {
+        const begin = begins[count - 1] ?? 0;
+        if (((this.#at - begin) | 0) < SLOTS) isReached[begin & (SLOTS - 1)] = 1;
+      }
     }
     return held;
   }

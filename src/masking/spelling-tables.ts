@@ -73,7 +73,7 @@ export const MARK = {
 /** The kind of spelling that a byte opens; 0 for none. */
 export const OPENED = new Uint8Array(256);
 /** Marks that are written twice: SQL, CSV, YAML, ini files, compose files, templates. */
-for (const mark of '"${}#@]') OPENED[codeOf(mark)] = KIND.doubled;
+for (const mark of ['"', '$', '{', '}', '#', '@', ']']) OPENED[codeOf(mark)] = KIND.doubled;
 for (const [mark, kind] of [
   ['%', KIND.percent],
   ['=', KIND.equals],
