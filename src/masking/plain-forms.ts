@@ -3,6 +3,7 @@
  * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
  * value's, whatever it contains. Long ones are divided into pieces, so that a match has a bounded length.
  */
+import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
 import { secretParts } from './secret-parts.ts';
 
@@ -12,7 +13,7 @@ const SHORTEST_MASKED_BYTES = 4;
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
 /** Larger values are searched as text and in base64 only, which bounds memory to about 100 bytes for each byte. */
-export const MAX_FULLY_MASKED_BYTES = 4 * 1024;
+export const MAX_FULLY_MASKED_BYTES = MAX_USED_VALUE_BYTES;
 /** Base64 in base64 is searched for values up to this size: nine alignments. */
 const MAX_NESTED_BYTES = 512;
 /** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
