@@ -17,7 +17,8 @@ export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   let [links, bytes] = [0, 0];
   const rewrite = (link: string): string => {
     links++;
-    return links > MAX_LINKS || link.length > MAX_LINK_BYTES ? '' : rewriteLink(link, order, linkPrefix);
+    bytes += link.length;
+    return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? '' : rewriteLink(link, order, linkPrefix);
   };
   return headers.flatMap(([name, value]) => {
     const plain = name.toLowerCase();
