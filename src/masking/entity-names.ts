@@ -1,4 +1,7 @@
-/** Names of characters in HTML and XML: all of ASCII and Latin-1. SOURCE: the HTML standard, "Named character references" */
+/**
+ * Names of characters in HTML and XML: all of ASCII and Latin-1. A name without its semicolon is one too.
+ * SOURCE: the HTML standard, "Named character references"
+ */
 
 const ASCII: readonly (readonly [names: string, character: string])[] = [
   ['Tab', '\t'],

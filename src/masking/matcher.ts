@@ -46,7 +46,7 @@ export class Matcher {
   readonly #breaks = new Uint8Array(SLOTS * MAX_STATES);
   readonly #skipped = new Uint8Array(SLOTS * MAX_STATES);
   readonly #modes = new Uint8Array(SLOTS * MAX_STATES);
-  /** Characters: the one before, where it begins, how many precede it without a line break, and how many are covered. */
+  /** Characters: the one before, where it begins, how many precede it in its line, and how many are covered. */
   readonly #previous = new Int32Array(NODES);
   readonly #starts = new Int32Array(NODES);
   readonly #runs = new Uint8Array(NODES);

@@ -145,7 +145,7 @@ function alignedText(bytes: Buffer, shift: number): string {
     .slice(Math.ceil((8 * shift) / 6));
 }
 
-/** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. In UTF-16 of ASCII, zero bytes are passed over. */
+/** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. WHY not for ASCII: zero bytes are passed over. */
 function charsetForms(text: string): Buffer[] {
   if (/^[\0-\x7f]*$/.test(text)) return [];
   const little = Buffer.from(text, 'utf16le');

@@ -1,6 +1,6 @@
 /**
- * Tables of the ways to write one character, for `spellings.ts`: which bytes open a spelling, which may follow, and what
- * letters and digits mean in one. Pure data.
+ * Tables of the ways to write one character, for `spellings.ts`: which bytes open a spelling, which may follow, and
+ * what letters and digits mean in one. Pure data.
  */
 import { nextInName } from './entity-names.ts';
 

@@ -1,5 +1,5 @@
-// An agent that guesses the beginning of a value, with an upstream that repeats its bytes and shows the credential, gains
-// nothing: what is released, and when, is the same for a right guess as for a wrong one.
+// An agent that guesses the beginning of a value gains nothing from an upstream that repeats its bytes: what is sent
+// on, and when, is the same for a right guess as for a wrong one.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
