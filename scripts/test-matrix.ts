@@ -73,6 +73,7 @@ const LONG = '.long.test.ts';
 const SCALED = [
   'test/backup/fuzzed.test.ts',
   'test/backup/refused.test.ts',
+  'test/broker/guessing.test.ts',
   'test/broker/redaction-splits.test.ts',
   'test/broker/redaction.test.ts',
   'test/broker/streaming.test.ts',
@@ -93,6 +94,7 @@ const SCALED = [
   'test/faults/tampering.test.ts',
   'test/hostile/fuzz.test.ts',
   'test/hostile/use-ssrf.test.ts',
+  'test/masking/matcher.test.ts',
   'test/mcp/messages.test.ts',
   'test/vault/key-rotation.test.ts',
   'test/spec/grammars.test.ts',

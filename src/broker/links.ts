@@ -3,17 +3,30 @@ import { removeParameter } from './injection.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 
 const LINKS = new Set(['location', 'content-location']);
+/** For all headers of a response. WHY: a prefix is longer than `<>`, and there could be tens of thousands. */
+const MAX_LINKS = 64;
+const MAX_LINK_BYTES = 16 * 1024;
 
-/** Redirects to other origins stay as they are: the caller may follow them, without the credential. */
+/**
+ * Redirects to other origins stay as they are: the caller may follow them, without the credential. Headers with too
+ * many or too long links are removed.
+ */
 export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   const { linkPrefix } = order;
   if (linkPrefix === null) return headers;
-  const rewrite = (link: string): string => rewriteLink(link, order, linkPrefix);
-  return headers.map(([name, value]) => {
+  let [links, bytes] = [0, 0];
+  const rewrite = (link: string): string => {
+    links++;
+    bytes += link.length;
+    return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? '' : rewriteLink(link, order, linkPrefix);
+  };
+  return headers.flatMap(([name, value]) => {
     const plain = name.toLowerCase();
-    if (LINKS.has(plain)) return [name, rewrite(value)];
-    if (plain !== 'link') return [name, value];
-    return [name, value.replaceAll(/<([^<>]*)>/g, (_, link: string) => `<${rewrite(link)}>`)];
+    if (plain !== 'link' && !LINKS.has(plain)) return [[name, value] as const];
+    const rewritten =
+      plain === 'link' ? value.replaceAll(/<([^<>]*)>/g, (_, link: string) => `<${rewrite(link)}>`) : rewrite(value);
+    bytes += rewritten.length;
+    return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? [] : [[name, rewritten] as const];
   });
 }
 

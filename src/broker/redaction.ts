@@ -1,26 +1,34 @@
-/** Redacts one response while it streams: header values, trailers and the body, in every form of the values. */
+/**
+ * Redacts one response while it streams: header values, trailers, and the body or the messages of a WebSocket. What is
+ * released, and when, must not depend on how much of a value has matched: of a body the last bytes are held back until
+ * more arrive, a message ends or the body does, whatever they are.
+ */
 import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
+import { MessageEnds } from './message-ends.ts';
 import type { HeaderPairs } from './protocol.ts';
 
-const LF = 0x0a;
-const CR = 0x0d;
-/** Bodies that are sequences of messages, each of which ends with a line. */
-const MESSAGES = /^(?:text\/event-stream|application\/(?:x-ndjson|ndjson|jsonl|json-seq|stream\+json))\b/i;
+/** Above the length of a piece of a value, each character of it written in fifteen bytes. */
+export const WINDOW_BYTES = 1024;
+/** Bytes and steps of matching after which other requests get their turn: one or two milliseconds. */
+const SLICE_BYTES = 4096;
+const STEPS_IN_A_TURN = 100_000;
 
 export class Redactor {
-  readonly #body: Masker;
-  /** One for all: each text ends before the next. */
-  readonly #headers: Masker;
-  #isMessages = false;
+  readonly #masking: Masking;
+  /** One for all headers and messages: each text ends before the next. */
+  readonly #texts: Masker;
+  #body: Masker | null = null;
+  #ends = new MessageEnds('');
+  #stepsBefore = 0;
 
   constructor(masking: Masking) {
-    this.#body = masking.masker();
-    this.#headers = masking.masker();
+    this.#masking = masking;
+    this.#texts = masking.masker();
   }
 
   get count(): number {
-    return this.#headers.maskCount + this.#body.maskCount;
+    return this.#texts.maskCount + (this.#body?.maskCount ?? 0);
   }
 
   /** Headers are Latin-1 texts of bytes. A header whose name contains a value is removed. */
@@ -28,38 +36,59 @@ export class Redactor {
     return pairs.flatMap(([name, value]) => (this.#mask(name) === name ? [[name, this.#mask(value)] as const] : []));
   }
 
+  /** The redacted body, as it is decided. */
+  async *body(source: AsyncIterable<unknown>, contentType: string): AsyncGenerator<Uint8Array> {
+    this.setContentType(contentType);
+    for await (const chunk of source) {
+      if (!(chunk instanceof Uint8Array)) continue;
+      const parts: Uint8Array[] = [];
+      for (let from = 0; from < chunk.length; from += SLICE_BYTES) {
+        parts.push(this.write(chunk.subarray(from, from + SLICE_BYTES)));
+        const turn = this.#turn();
+        if (turn !== null) await turn;
+      }
+      const decided = Buffer.concat(parts);
+      if (decided.length > 0) yield decided;
+    }
+    yield this.end();
+  }
+
+  /** A message of a WebSocket, redacted whole. */
+  async message(payload: Uint8Array): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (let from = 0; from < payload.length; from += SLICE_BYTES) {
+      parts.push(this.#texts.write(payload.subarray(from, from + SLICE_BYTES)));
+      const turn = this.#turn();
+      if (turn !== null) await turn;
+    }
+    return Buffer.concat([...parts, this.#texts.end()]);
+  }
+
   /** Call before `write`, with the response's `content-type`. */
   setContentType(contentType: string): void {
-    this.#isMessages = MESSAGES.test(contentType.trim());
+    this.#ends = new MessageEnds(contentType);
   }
 
-  /** Returns what the chunk decides of the output; empty while all of it may become part of a match. */
+  /** Returns what is decided of the output: all but the window, or all up to the end of a message. */
   write(chunk: Uint8Array): Uint8Array {
-    const decided = this.#body.write(chunk);
-    const last = chunk.at(-1);
-    if (!this.#isMessages || (last !== LF && last !== CR) || !this.#body.isHolding) return decided;
-    // WHY: the end of a message can look like the start of a value, whose rest would arrive with the next message, in
-    // a minute or never. Of a value's start at most a quarter is sent, and its rest is redacted all the same.
-    return Buffer.concat([decided, this.#body.release()]);
-  }
-
-  /**
-   * For messages with lengths, which a mask would break: returns the bytes as they are. Of a value's start at most a
-   * quarter is passed on. @throws Error if the bytes complete a value; then nothing more may be sent
-   */
-  unchanged(chunk: Uint8Array): Uint8Array {
-    const before = this.#body.maskCount;
-    const bytes = Buffer.concat([this.#body.write(chunk), this.#body.release()]);
-    if (this.#body.maskCount !== before) throw new Error('a message contains a value');
-    return bytes;
+    this.#body ??= this.#masking.masker(WINDOW_BYTES);
+    return this.#body.write(chunk, this.#ends.find(chunk));
   }
 
   end(): Uint8Array {
-    return this.#body.end();
+    return this.#body?.end() ?? new Uint8Array(0);
   }
 
   #mask(text: string): string {
-    const decided = this.#headers.write(Buffer.from(text, 'latin1'));
-    return Buffer.concat([decided, this.#headers.end()]).toString('latin1');
+    const decided = this.#texts.write(Buffer.from(text, 'latin1'));
+    return Buffer.concat([decided, this.#texts.end()]).toString('latin1');
+  }
+
+  /** WHY: bytes that are expensive to match must not delay other requests. */
+  #turn(): Promise<unknown> | null {
+    const steps = this.#texts.steps + (this.#body?.steps ?? 0);
+    if (steps - this.#stepsBefore < STEPS_IN_A_TURN) return null;
+    this.#stepsBefore = steps;
+    return new Promise(setImmediate);
   }
 }

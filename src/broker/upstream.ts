@@ -45,6 +45,10 @@ export class UpstreamRequest {
   #upgraded: Duplex | null = null;
   #bytesIn = 0;
   #isAnswered = false;
+  #isStopped = false;
+  #failure: UpstreamError | null = null;
+  readonly #stopped = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<void>();
   #timedOut: () => void = () => undefined;
 
   /** @throws UpstreamError before anything is sent, if a guard refuses the order */
@@ -62,6 +66,7 @@ export class UpstreamRequest {
         : http.request({ ...options, ...limits, ...named });
     this.#timer = this.#startTimer(timeouts.connectMs);
     this.#response.promise.catch(() => undefined);
+    this.#closed.promise.catch(() => undefined);
     this.#listen(this.#request);
     if (order.isUpgrade) this.#request.end();
   }
@@ -73,6 +78,11 @@ export class UpstreamRequest {
   /** Rejects with UpstreamError. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
+  }
+
+  /** Resolves when nothing more is sent or received; rejects with UpstreamError if that was too slow. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
   }
 
   /** The callback runs before the request fails. */
@@ -98,14 +108,24 @@ export class UpstreamRequest {
     if (body !== null && !this.#order.isUpgrade) setTimeout(() => this.#request.flushHeaders(), HEAD_DELAY_MS).unref();
     // WHY: leaving the loop must not destroy the body, which is the stream of the response too.
     for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
-      if (!(chunk instanceof Uint8Array) || target.destroyed) return;
+      if (!(chunk instanceof Uint8Array) || target.destroyed || this.#isStopped) return;
       this.#bytesIn += chunk.length;
       if (expected !== null && this.#bytesIn > expected) break;
       this.touch();
-      if (!target.write(chunk)) await drained(target);
+      if (!target.write(chunk)) await Promise.race([drained(target), this.#stopped.promise]);
     }
+    if (this.#isStopped) return;
     if (expected !== null && this.#bytesIn !== expected) this.#request.destroy(new UpstreamError('protocol'));
     else target.end();
+  }
+
+  /**
+   * Sends no more of the body. The upstream is not told that the body has ended, because it has not; the connection is
+   * closed after the response.
+   */
+  stopSending(): void {
+    this.#isStopped = true;
+    this.#stopped.resolve();
   }
 
   /** Ends the request whatever its state. A connection whose exchange is complete stays in the pool. */
@@ -128,6 +148,7 @@ export class UpstreamRequest {
   }
 
   #fail(error: UpstreamError): void {
+    this.#failure ??= error;
     this.#response.reject(error);
     this.#upgraded?.destroy(error);
     this.#request.destroy(error);
@@ -154,6 +175,8 @@ export class UpstreamRequest {
   #listen(request: ClientRequest): void {
     request.on('error', (error) => this.#response.reject(new UpstreamError(this.classify(error))));
     request.on('close', () => {
+      if (this.#failure === null) this.#closed.resolve();
+      else this.#closed.reject(this.#failure);
       if (!this.#isAnswered) this.#response.reject(new UpstreamError(this.classify(null)));
     });
     request.on('socket', (socket) => {

@@ -1,6 +1,6 @@
 /** Serves one use in the broker's process: from the order that opened its stream to the final message. */
 import type { Readable } from 'node:stream';
-import { isFullyMasked } from '../masking/encodings.ts';
+import { isFullyMasked } from '../masking/plain-forms.ts';
 import type { ChannelStream } from './channel-stream.ts';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';
@@ -10,12 +10,14 @@ import { Redactor } from './redaction.ts';
 import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
+import { redactedFrames } from './websocket.ts';
 
 /**
  * Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1. WHY not 205: Node reads a body
  * after it, which must be decoded to be redacted.
  */
 const BODILESS = new Set([204, 304]);
+const FIRST_UNSUCCESSFUL_STATUS = 300;
 
 /** What all uses share. */
 export interface UseContext {
@@ -38,6 +40,12 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
     // What is not sent is dropped, so that the stream ends.
     void sending.finally(() => stream.resume());
     const response = await request.response;
+    // WHY: an upstream that repeats what it gets would answer one guess after another within one request. One that
+    // rejects the request reads no more of it.
+    if (!order.isUpgrade) {
+      if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
+      else await Promise.race([sending, request.closed]);
+    }
     const redactor = new Redactor(maskings.for(order));
     await answer(stream, order, request, { ...response, redactor });
   } catch (error) {
@@ -54,43 +62,43 @@ async function answer(
   request: UpstreamRequest,
   response: UpstreamResponse & { readonly redactor: Redactor },
 ): Promise<void> {
-  const { redactor } = response;
-  rejectPartial(response.status, response.headers);
-  const isHandshake = response.status === 101;
+  const { redactor, status } = response;
+  rejectPartial(status, response.headers);
+  const isHandshake = status === 101;
   const body = isHandshake ? response.body : decodedBody(order, response);
-  redactor.setContentType(headerText(response.headers, 'content-type'));
   const headers = responseHeaders(response.headers, order, isHandshake, redactor);
-  const { status } = response;
   stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
   let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];
   let ended: UseResult['ended'] = 'upstream';
-  const write = async (bytes: Uint8Array): Promise<void> => {
-    if (redactor.count > redactions) {
-      redactions = redactor.count;
-      stream.sendRedactions(redactions);
-    }
-    if (bytes.length === 0) return;
-    bytesOut += bytes.length;
-    if (!stream.write(bytes)) await drained(stream);
-  };
   // A caller that does not read for as long as an upstream may pause: nothing more can be sent to it.
   request.whenTimedOut(() => {
     if (stream.writableNeedDrain) stream.destroy();
   });
-  try {
+  async function* received(): AsyncGenerator<unknown> {
     for await (const chunk of body) {
-      if (stream.destroyed) return;
-      if (!(chunk instanceof Uint8Array)) continue;
       request.touch();
-      await write(isHandshake ? redactor.unchanged(chunk) : redactor.write(chunk));
+      yield chunk;
     }
-    if (!isHandshake) await write(redactor.end());
+  }
+  const redacted = isHandshake
+    ? redactedFrames(received(), (payload) => redactor.message(payload))
+    : redactor.body(received(), headerText(response.headers, 'content-type'));
+  try {
+    for await (const bytes of redacted) {
+      if (stream.destroyed) return;
+      if (redactor.count > redactions) {
+        redactions = redactor.count;
+        stream.sendRedactions(redactions);
+      }
+      bytesOut += bytes.length;
+      if (bytes.length > 0 && !stream.write(bytes)) await drained(stream);
+    }
     trailers = responseHeaders(response.trailers(), order, false, redactor);
     ended = 'complete';
   } catch {
-    // The final message says that the response broke off. What the redaction holds back is not sent, and neither is a
-    // message of a WebSocket with a value.
+    // The final message says that the response broke off. What the redaction holds back is not sent, and neither is an
+    // incomplete message of a WebSocket.
   }
   stream.endWith({
     result: { status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended },

@@ -52,6 +52,10 @@ export function isKept(version: number, credential: Credential, versionsKept: nu
 }
 
 export const MAX_VALUE_BYTES = 262_144;
+/** Larger values are retrieved only. WHY: redacting one in a response must not delay the requests of others. */
+export const MAX_USED_VALUE_BYTES = 4096;
+/** A `Sealed` is longer than its value by this: format version, key id, nonce and tag. */
+const SEALED_OVERHEAD_BYTES = 33;
 
 /** Length in UTF-8, without encoding it. */
 function utf8Length(text: string): number {
@@ -63,6 +67,14 @@ function utf8Length(text: string): number {
   }
   return bytes;
 }
+
+/** Whether a value, as it is stored, is too large for brokered requests. */
+export function isTooLargeToUse(content: Sealed | Secret): boolean {
+  const bytes = content instanceof Secret ? utf8Length(content.reveal()) : content.length - SEALED_OVERHEAD_BYTES;
+  return bytes > MAX_USED_VALUE_BYTES;
+}
+
+export const TOO_LARGE_TO_USE = `value: is over ${MAX_USED_VALUE_BYTES} bytes, too large to be used in brokered requests; it can be retrieved. Store a smaller value, or delete the credential's targets.`;
 
 /** @throws INVALID_REQUEST */
 export function parseValue(text: string): Secret {

@@ -1,17 +1,13 @@
 /**
  * Replaces each run of bytes that belong to matches by one `[secret]`. The output does not depend on how the stream was
- * divided into chunks. Only bytes that may still become part of a match are held back.
+ * divided into chunks. Without a window, only bytes that may still become part of a match are held back. With one, the
+ * last bytes are always held back, so that neither what is returned nor when tells how much of a value has matched.
  */
 import type { Automaton } from './aho-corasick.ts';
-import { MatchTracker } from './match-tracker.ts';
+import { Matcher } from './matcher.ts';
 
 export const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
-const ESC = 0x1b;
-/** Maximum length of a colour sequence with its ESC; longer ones are text. */
-const LONGEST_SEQUENCE_BYTES = 40;
-/** Maximum number of consecutive sequences inside a match, which bounds the held bytes. */
-const MOST_SEQUENCES = 16;
 
 /** A range of matched positions in the stream; `to` is exclusive. */
 interface Run {
@@ -20,18 +16,9 @@ interface Run {
 }
 
 export class Masker {
-  /** Tracks the bytes unchanged. */
-  readonly #literal: MatchTracker;
-  readonly #newTracker: () => MatchTracker;
-  #shownTracker: MatchTracker | null = null;
-  #isShownApart = false;
-  /**
-   * Since the trackers diverged: bytes of skipped sequences, number of consecutive sequences, and the incomplete
-   * sequence.
-   */
-  #skipped = 0;
-  #sequences = 0;
-  readonly #sequence: number[] = [];
+  readonly #matcher: Matcher;
+  /** Null without a window. A match is masked from this many bytes before its end. */
+  readonly #windowBytes: number | null;
   /** Bytes read and not yet returned, and the position of the first. */
   #held: Uint8Array = new Uint8Array(0);
   #given = 0;
@@ -39,20 +26,14 @@ export class Masker {
   #maskedTo = -1;
   #runs: Run[] = [];
   #maskCount = 0;
+  /** No mask begins before this position. */
+  #floor = 0;
+  readonly #onMatch = (from: number, to: number): void => this.#cover(from, to);
 
-  /** `maxBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
-  constructor(automaton: Automaton, maxBreaks: number) {
-    this.#newTracker = () => new MatchTracker(automaton, maxBreaks);
-    this.#literal = this.#newTracker();
-  }
-
-  /**
-   * Tracks the bytes without colour sequences, which highlighting inserts into a value. Used from a sequence inside a
-   * partial match on. WHY created only then: few streams have one, and its memory costs more than a short stream.
-   */
-  get #shown(): MatchTracker {
-    this.#shownTracker ??= this.#newTracker();
-    return this.#shownTracker;
+  /** `mostBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
+  constructor(automaton: Automaton, mostBreaks: number, windowBytes: number | null = null) {
+    this.#matcher = new Matcher(automaton, mostBreaks);
+    this.#windowBytes = windowBytes;
   }
 
   /** Whether bytes are held back. */
@@ -65,14 +46,26 @@ export class Masker {
     return this.#maskCount;
   }
 
-  /** Reads the next bytes; returns the output that they decide. */
-  write(chunk: Uint8Array): Uint8Array {
+  /** Steps of work so far. */
+  get steps(): number {
+    return this.#matcher.steps;
+  }
+
+  /**
+   * Reads the next bytes; returns the output that they decide. `ends`: places in the chunk at which all is decided,
+   * whatever has matched. Of a match that such a place divides, the rest is masked.
+   */
+  write(chunk: Uint8Array, ends: readonly number[] = []): Uint8Array {
     const start = this.#given + this.#held.length;
-    for (let at = 0; at < chunk.length; at++) this.#read(chunk[at] ?? 0, start + at);
+    let from = 0;
+    for (const to of [...ends, chunk.length]) {
+      this.#matcher.read(chunk.subarray(from, to), start + from, this.#onMatch);
+      if (to !== chunk.length || ends.at(-1) === to) this.#floor = start + to;
+      from = to;
+    }
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const end = start + chunk.length;
-    const shownFrom = this.#isShownApart ? this.#shown.heldFrom(end) : end;
-    return this.#give(Math.min(this.#literal.heldFrom(end), shownFrom));
+    return this.#give(Math.max(this.#floor, end - (this.#windowBytes ?? this.#matcher.heldBytes())));
   }
 
   /**
@@ -81,64 +74,23 @@ export class Masker {
    * whole.
    */
   release(): Uint8Array {
-    const to = this.#literal.releasedTo(this.#given + this.#held.length);
-    // An incomplete sequence is held: in front of a mask it would form a sequence with the mask's first character.
-    return this.#give(this.#isShownApart ? this.#shown.releasedTo(to - this.#sequence.length) : to);
+    return this.#give(this.#given + this.#held.length - this.#matcher.heldWhenQuiet());
   }
 
   /** Ends the stream; held bytes can no longer become a match. Then another stream may be written. */
   end(): Uint8Array {
-    this.#literal.reset();
-    this.#isShownApart = false;
+    this.#matcher.reset();
     const rest = this.#give(this.#given + this.#held.length);
     this.#maskedTo = -1;
     return rest;
   }
 
-  /** WHY: an escape sequence outside a partial match is text, since a value may contain one; this can mask too much. */
-  #read(byte: number, position: number): void {
-    if (byte === ESC && !this.#isShownApart && !this.#literal.isIdle) {
-      this.#shown.follow(this.#literal);
-      this.#isShownApart = true;
-      this.#skipped = 0;
-      this.#sequences = 0;
-      this.#sequence.length = 0;
-    }
-    this.#cover(this.#literal.read(byte, position, 0), position + 1);
-    if (this.#isShownApart) this.#readShown(byte, position);
-  }
-
-  #readShown(byte: number, position: number): void {
-    const sequence = this.#sequence;
-    if (sequence.length === 0 && byte !== ESC) this.#show(byte, position);
-    else if (goesOn(sequence, byte)) sequence.push(byte);
-    else if (sequence.length >= 2 && (byte === 0x6d || byte === 0x4b)) {
-      this.#skipped += sequence.length + 1;
-      sequence.length = 0;
-      if (++this.#sequences > MOST_SEQUENCES) this.#shown.reset();
-    } else {
-      // Not a sequence, so its bytes are text.
-      for (const [at, each] of sequence.entries()) this.#show(each, position - sequence.length + at);
-      sequence.length = 0;
-      if (byte === ESC) sequence.push(byte);
-      else this.#show(byte, position);
-    }
-    // Both trackers agree again.
-    if (this.#shown.isIdle && sequence.length === 0) this.#isShownApart = false;
-  }
-
-  #show(byte: number, position: number): void {
-    this.#sequences = 0;
-    this.#cover(this.#shown.read(byte, position, this.#skipped), position + 1);
-  }
-
-  /** Adds a run and joins overlapping ones; `from` is -1 without a match. */
+  /** Adds a run and joins overlapping ones. */
   #cover(from: number, to: number): void {
-    if (from === -1) return;
-    const run: Run = { from, to };
-    for (let last = this.#runs.at(-1); last !== undefined && last.to >= from; last = this.#runs.at(-1)) {
+    const first = Math.max(from, this.#floor, to - (this.#windowBytes ?? to));
+    const run: Run = { from: first, to };
+    for (let last = this.#runs.at(-1); last !== undefined && last.to >= first; last = this.#runs.at(-1)) {
       run.from = Math.min(run.from, last.from);
-      // The bytes of what looked like a sequence are read late, after matches that end behind them.
       run.to = Math.max(run.to, last.to);
       this.#runs.pop();
     }
@@ -153,12 +105,12 @@ export class Masker {
     let index = 0;
     for (;;) {
       const run = this.#runs[index];
-      if (run !== undefined && run.from <= at) {
+      if (run !== undefined && run.from <= at && (this.#windowBytes === null || run.from < to)) {
         if (this.#maskedTo !== at) {
           pieces.push(MASK_BYTES);
           this.#maskCount++;
         }
-        at = run.to;
+        at = Math.max(at, run.to);
         this.#maskedTo = at;
         index++;
         continue;
@@ -174,11 +126,4 @@ export class Masker {
     this.#given = at;
     return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
   }
-}
-
-/** Whether the byte continues, without ending it, a sequence `ESC [ … m` or `ESC [ … K`. SOURCE: ECMA-48, 5.4 */
-function goesOn({ length }: readonly number[], byte: number): boolean {
-  if (length === 0) return byte === ESC;
-  if (length === 1) return byte === 0x5b;
-  return byte >= 0x30 && byte <= 0x3f && length < LONGEST_SEQUENCE_BYTES;
 }

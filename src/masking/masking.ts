@@ -4,8 +4,8 @@
  */
 import type { Secret } from '../core/secret.ts';
 import { Automaton } from './aho-corasick.ts';
-import { patternsOf, type SearchPattern } from './encodings.ts';
 import { Masker } from './masker.ts';
+import { Patterns } from './plain-forms.ts';
 
 /** CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
@@ -16,13 +16,15 @@ export interface Masking {
   readonly tooShort: readonly string[];
   /** Whether there is anything to mask. */
   readonly isNeeded: boolean;
-  /** Creates a masker for one stream of bytes. */
-  masker(): Masker;
+  /** Creates a masker for one stream of bytes. `windowBytes`: see `Masker`. */
+  masker(windowBytes?: number): Masker;
 }
 
 /** Total length of the value's patterns; 0 for a value that is too short to be masked. */
 export function patternBytesOf(value: Secret): number {
-  return patternsOf(value.reveal()).reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const patterns = new Patterns();
+  patterns.add(value.reveal());
+  return patterns.all.reduce((sum, { symbols }) => sum + symbols.length, 0);
 }
 
 /**
@@ -30,27 +32,23 @@ export function patternBytesOf(value: Secret): number {
  * masking exists.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
-  const patterns = new Map<string, SearchPattern>();
+  const patterns = new Patterns();
   const isMasked = new Map<string, boolean>();
   const tooShort: string[] = [];
   let breaks = 0;
   for (const [name, value] of values) {
     const text = value.reveal();
     if (!isMasked.has(text)) {
-      const found = patternsOf(text);
-      isMasked.set(text, found.length > 0);
-      for (const pattern of found) addOnce(patterns, pattern);
+      isMasked.set(text, patterns.add(text));
       for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
     }
     if (isMasked.get(text) === false) tooShort.push(name);
   }
-  const automaton = new Automaton([...patterns.values()]);
+  const automaton = new Automaton(patterns.all);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
-  return { tooShort, isNeeded: patterns.size > 0, masker: () => new Masker(automaton, mostBreaks) };
-}
-
-function addOnce(patterns: Map<string, SearchPattern>, pattern: SearchPattern): void {
-  const key = Buffer.from(pattern.bytes).toString('latin1');
-  // Of equal patterns the one that allows line breaks is kept.
-  if (patterns.get(key)?.mayBreak !== true) patterns.set(key, pattern);
+  return {
+    tooShort,
+    isNeeded: patterns.all.length > 0,
+    masker: (windowBytes) => new Masker(automaton, mostBreaks, windowBytes),
+  };
 }

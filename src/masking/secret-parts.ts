@@ -27,6 +27,8 @@ const COMMON = new Set(
  */
 const MAX_PARTS = 256;
 const MAX_PARTS_BYTES = 32 * 1024;
+/** As a multiple of the value's length, because the same bytes may be read in several ways. */
+const MAX_PARTS_FACTOR = 2;
 /** JSON in a string of JSON, base64 of that, and so on. */
 const MAX_DEPTH = 6;
 /** Characters read in all, as a multiple of the value's: a hostile value may be read in many ways at every depth. */
@@ -44,7 +46,8 @@ const JWK_SECRETS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
 
 /** None where the value has no structure, or no part of it is secret. */
 export function secretParts(value: string): string[] {
-  const parts = new Parts(Math.max(MIN_READ, MAX_READ_FACTOR * value.length));
+  const maxBytes = Math.min(MAX_PARTS_BYTES, MAX_PARTS_FACTOR * value.length);
+  const parts = new Parts(Math.max(MIN_READ, MAX_READ_FACTOR * value.length), maxBytes);
   parts.read(value, 0);
   return [...parts.found];
 }
@@ -53,9 +56,11 @@ class Parts {
   readonly found = new Set<string>();
   #bytes = 0;
   #budget: number;
+  readonly #maxBytes: number;
 
-  constructor(budget: number) {
+  constructor(budget: number, maxBytes: number) {
     this.#budget = budget;
+    this.#maxBytes = maxBytes;
   }
 
   read(text: string, depth: number): void {
@@ -152,7 +157,7 @@ class Parts {
       const bytes = Buffer.byteLength(text);
       if (bytes < MIN_PART_BYTES || COMMON.has(text.toLowerCase()) || this.found.has(text)) continue;
       if (/^\d+$/.test(text) && text.length < MIN_DIGITS) continue;
-      if (this.found.size >= MAX_PARTS || this.#bytes + bytes > MAX_PARTS_BYTES) continue;
+      if (this.found.size >= MAX_PARTS || this.#bytes + bytes > this.#maxBytes) continue;
       this.found.add(text);
       this.#bytes += bytes;
       const decoded = decodeBase64(text);

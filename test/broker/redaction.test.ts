@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { Order } from '../../src/broker/protocol.ts';
-import { Redactor } from '../../src/broker/redaction.ts';
+import { Redactor, WINDOW_BYTES } from '../../src/broker/redaction.ts';
 import { runs } from '../kit/property.ts';
 import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream, VALUE } from './upstream.ts';
 
@@ -63,7 +63,8 @@ const seed = Number(process.env['SEED'] ?? 20261123);
 
 test('the password alone is redacted where the value has the user too', () => {
   const redactor = redactorFor({ placement: { kind: 'basic', username: null }, value: 'ann:pa55word', redact: [] });
-  assert.equal(Buffer.from(redactor.write(Buffer.from('a pa55word.'))).toString(), 'a [secret].');
+  const parts = [redactor.write(Buffer.from('a pa55word.')), redactor.end()];
+  assert.equal(Buffer.concat(parts).toString(), 'a [secret].');
 });
 
 test('further values of the order are redacted, and a header with a value in its name is removed', () => {
@@ -78,12 +79,18 @@ test('further values of the order are redacted, and a header with a value in its
   );
 });
 
-test('of a message’s end that looks like a value’s start, nothing waits for the next message', () => {
-  const redactor = redactorFor({ placement: { kind: 'bearer' }, value: 'sk-0123456789', redact: [] });
-  redactor.setContentType('text/event-stream');
-  assert.equal(Buffer.from(redactor.write(Buffer.from('data: words\n\n'))).toString(), 'data: words\n\n');
-  assert.equal(Buffer.from(redactor.write(Buffer.from('data: sk-0123456'))).toString(), 'data: ');
-  assert.equal(Buffer.from(redactor.write(Buffer.from('789\n\n'))).toString(), '[secret]\n\n');
+test('a message is released at its end, and other bytes wait until as many as the window have followed', () => {
+  const write = (contentType: string, ...chunks: readonly string[]): string[] => {
+    const redactor = redactorFor({ placement: { kind: 'bearer' }, value: 'sk-0123456789', redact: [] });
+    redactor.setContentType(contentType);
+    return chunks.map((chunk) => Buffer.from(redactor.write(Buffer.from(chunk))).toString());
+  };
+  const events = ['data: sk-0123456\n\n', 'data: x', '\r\n\r\n', ': ping\n', '\ndata: 1'];
+  assert.deepEqual(write('text/event-stream', ...events), [events[0], '', 'data: x\r\n\r\n', '', ': ping\n\n']);
+  const documents = ['{"a":"sk-0123456"}\n', '{"b":\n1}', ' \n[', 'sk-0123456789]\n'];
+  assert.deepEqual(write('application/x-ndjson', ...documents), [documents[0], '', '{"b":\n1} \n', '[[secret]]\n']);
+  const text = 'x'.repeat(WINDOW_BYTES);
+  assert.deepEqual(write('text/plain', 'a}\n\n', text, 'sk-'), ['', 'a}\n\n', 'xxx']);
 });
 
 const use = (fields: Partial<Order> = {}) =>

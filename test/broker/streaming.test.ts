@@ -1,7 +1,6 @@
 // Streams of any length at bounded memory, both ways: back-pressure reaches the upstream and the caller.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { PassThrough, Readable, Writable } from 'node:stream';
@@ -10,7 +9,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { scaled } from '../kit/scale.ts';
-import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+import { bodyOf, headOf, orderFor, startBroker, startUpstream } from './upstream.ts';
 
 const MIB = 1024 * 1024;
 /** Buffers of sockets and windows on the way. */
@@ -43,14 +42,6 @@ async function receive(request: Readable, response: ServerResponse): Promise<voi
   }
   response.end(String(received));
 }
-upstream.server.on('upgrade', (request, socket) => {
-  socket.on('error', () => undefined);
-  const key = `${request.headers['sec-websocket-key']}`;
-  const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `X-Echo: ${key}`];
-  socket.write(`${[...head, `X-Auth: ${request.headers.authorization}`].join('\r\n')}\r\n\r\n`);
-  socket.pipe(socket);
-});
-
 /** Waits until the number has stopped growing. */
 async function settled(read: () => number): Promise<number> {
   for (let last = -1; ; await sleep(150)) {
@@ -117,57 +108,6 @@ test('a long stream and a decompression bomb pass at flat memory', async () => {
     assert.equal(most - early < 96 * MIB, true, `${early} to ${most}`);
     assert.equal((await use.result).bytesOut, length);
   }
-});
-
-test('a WebSocket passes both ways, and the head of its handshake is redacted', async () => {
-  const caller = new PassThrough();
-  const headers = [['Sec-WebSocket-Key', 'abc']] as const;
-  const use = broker.use(orderFor(upstream, { isUpgrade: true, headers }), caller);
-  const head = await headOf(use);
-  assert.deepEqual(head, {
-    kind: 'response',
-    status: 101,
-    headers: [
-      ['Upgrade', 'websocket'],
-      ['Connection', 'Upgrade'],
-      ['X-Echo', 'abc'],
-      ['X-Auth', 'Bearer [secret]'],
-    ],
-  });
-  for (const message of ['one', 'two']) {
-    caller.write(message);
-    assert.equal(String((await once(use.body, 'data'))[0]), message);
-  }
-  caller.end();
-  await once(use.body.resume(), 'end');
-  assert.equal((await use.result).ended, 'complete');
-});
-
-test('a message of a WebSocket that repeats the value ends the stream, also in pieces', async () => {
-  for (const cuts of [[], [9], [5, 20], Array.from(PLAIN_VALUE, (_, at) => at + 4)]) {
-    const caller = new PassThrough();
-    const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
-    await headOf(use);
-    const received: Buffer[] = [];
-    use.body.on('data', (chunk) => received.push(chunk));
-    const message = `two ${PLAIN_VALUE} three`;
-    for (const [at, from] of [0, ...cuts].entries()) {
-      caller.write(message.slice(from, cuts[at]));
-      await sleep(20);
-    }
-    const { ended, redactions } = await use.result;
-    // One of them is in the head of the handshake.
-    assert.deepEqual([ended, redactions], ['upstream', 2]);
-    const shown = Buffer.concat(received).toString();
-    assert.equal(shown.length <= 'two '.length + PLAIN_VALUE.length / 4, true, shown);
-  }
-});
-
-test('a handshake that the upstream rejects is a response', async () => {
-  const plain = await startUpstream({ after }, (_, response) => response.writeHead(403).end('no'));
-  const use = broker.use(orderFor(plain, { isUpgrade: true }), new PassThrough());
-  assert.equal((await headOf(use)).status, 403);
-  assert.equal((await bodyOf(use)).toString(), 'no');
 });
 
 test('the process has no files, no environment and no child processes', async () => {

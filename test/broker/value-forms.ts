@@ -30,7 +30,10 @@ function charsets(value: string): Record<string, string> {
   const hex = Buffer.from(value).toString('hex');
   // The zero byte at the end belongs to no character of ASCII in the other order.
   const utf16 = isAscii ? { 'UTF-16': bytesOf(value.split('').join('\0'), 'latin1') } : {};
-  const orders = { 'UTF-16LE': little.toString('latin1'), 'UTF-16BE': Buffer.from(little).swap16().toString('latin1') };
+  const orders = {
+    'UTF-16LE': little.toString('latin1').replace(/\0$/, ''),
+    'UTF-16BE': Buffer.from(little).swap16().toString('latin1').replace(/^\0/, ''),
+  };
   return {
     ...{ raw: bytesOf(value), 'hex, lower case': hex, 'hex, upper case': hex.toUpperCase() },
     ...(isAscii ? utf16 : orders),

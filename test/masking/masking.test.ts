@@ -94,7 +94,7 @@ test('a value of several lines is masked as a whole, with terminal line endings,
   assert.equal(mask(PEM, `<${PEM}>`), '<[secret]\n>');
   assert.equal(mask(PEM, `<${PEM.replaceAll('\n', '\r\n')}>`), '<[secret]\r\n>');
   assert.equal(mask(PEM, `<${PEM.split('\n')[1]}>`), '<[secret]>');
-  assert.equal(mask(PEM, `<${JSON.stringify(PEM)}>`), '<"[secret]">');
+  assert.equal(mask(PEM, `<${JSON.stringify(PEM)}>`), '<"[secret]\\n">');
   const wrapped = Buffer.from(PEM).toString('base64').replaceAll(/.{76}/g, '$&\n');
   assert.equal(mask(PEM, `<${wrapped}>`), '<[secret]>');
   assert.equal(mask(PEM, '-----BEGIN PRIVATE KEY-----'), '-----BEGIN PRIVATE KEY-----');

@@ -119,6 +119,20 @@ test('a request to an endpoint that returns another secret is denied, also below
   assert.equal((await use('POST', '/repos/a/b/issues')).status, 200);
 });
 
+test('a value over 4 KiB gets no targets, and replaces none that has some, but can be stored and retrieved', async () => {
+  const [most, more] = ['x'.repeat(4096), 'x'.repeat(4097)];
+  const body = { targets: [LOCAL], placement: { kind: 'bearer' } };
+  const large = await store(more);
+  const rejected = await put(large, body);
+  assertRejected(rejected, 'INVALID_REQUEST');
+  assert.match(rejected.body.error.message, /over 4096 bytes.*can be retrieved/);
+  assert.equal((await admin.get(`/api/v1/credentials/${large}`)).body.data.value, more);
+  const path = await store(most);
+  assert.equal((await put(path, body)).status, 200);
+  assertRejected(await admin.post('/api/v1/credentials', { path, value: more }), 'INVALID_REQUEST');
+  assert.equal((await admin.get(`/api/v1/credentials/${path}`)).body.data.value, most);
+});
+
 test('a value that is too short to be redacted is not used', async () => {
   const agent = await service.agent('short', { 'targets/*': ['use'] });
   const before = upstream.requests.length;

@@ -4,7 +4,7 @@
  */
 
 import type { VersionInfo } from '../batch-state.ts';
-import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
 import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
@@ -30,7 +30,7 @@ export function store(context: Context, request: NewValue, types: CredentialType
     event: 'credential.store' as const,
     resource: path,
     requiredRole: 'authenticated' as const,
-    reads: { credential: path },
+    reads: { credential: path, usage: true as const },
   };
   return operation(description, (input) => {
     const { caller, state, moment, entry } = input;
@@ -42,6 +42,10 @@ export function store(context: Context, request: NewValue, types: CredentialType
     if (before !== null && request.onlyIfNew) {
       const details = { policyName, reason: 'the path exists already' };
       return rejected('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
+    }
+    if (before !== null && state.usage(before) !== null && isTooLargeToUse(value)) {
+      const details = { policyName, reason: 'the value is too large to be used' };
+      return rejected('INVALID_REQUEST', TOO_LARGE_TO_USE, entry('denied', details));
     }
     const credential: Credential = {
       id: before?.id ?? (moment.newId() as CredentialId),

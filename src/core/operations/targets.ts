@@ -5,6 +5,7 @@
 
 import type { BatchState } from '../batch-state.ts';
 import type { CompleteUsage } from '../catalogue/catalogue.ts';
+import { isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Usage } from '../target.ts';
@@ -36,7 +37,7 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       event: 'target.put',
       resource: path,
       requiredRole: 'authenticated',
-      reads: { credential: path, usage: true },
+      reads: { credential: path, usage: true, version: 'newest' },
       target: usageAt(path),
     },
     (input) => {
@@ -51,6 +52,11 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
       if (credential === null) return notFound(input, policyName, 'credential');
+      const newest = state.loaded.version(credential.id, credential.version);
+      if (newest !== null && isTooLargeToUse(newest.content)) {
+        const reason = 'the value is too large to be used';
+        return rejected('INVALID_REQUEST', TOO_LARGE_TO_USE, entry('denied', { policyName, reason }));
+      }
       const usage: Usage = { ...draft, credentialId: credential.id, updatedAt: moment.now };
       return succeeded(usage, entry('allowed', { policyName }), [
         { kind: 'putUsage', usage },

@@ -1,0 +1,112 @@
+/**
+ * The messages of a WebSocket from an upstream. Each is put together, redacted whole and written as one frame, because
+ * a frame's length precedes its bytes. Whatever is not well-formed ends the connection. SOURCE: RFC 6455, 5.
+ */
+
+/** Longer messages end the connection. */
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+const FRAGMENT_BYTES = 64;
+const MAX_CONTROL_BYTES = 125;
+const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
+const FIN = 0x80;
+/** A close frame begins with a code of two bytes. */
+const CLOSE_CODE_BYTES = 2;
+const LENGTH_16 = 126;
+const LENGTH_64 = 127;
+
+interface Frame {
+  readonly isLast: boolean;
+  readonly opcode: number;
+  readonly payload: Buffer;
+  /** Bytes of the frame with its header. */
+  readonly size: number;
+}
+
+type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
+
+/** The frames for the caller. @throws Error for a malformed frame, a longer message, or an end within a message */
+export async function* redactedFrames(source: AsyncIterable<unknown>, redact: Redact): AsyncGenerator<Uint8Array> {
+  const message: Buffer[] = [];
+  let opcode: number = OPCODE.continuation;
+  let size = 0;
+  for await (const { isLast, opcode: own, payload } of readFrames(source)) {
+    if (own >= OPCODE.close) {
+      yield await controlFrame(own, payload, redact);
+      continue;
+    }
+    if ((own === OPCODE.continuation) === (opcode === OPCODE.continuation)) throw new Error('a fragment out of order');
+    if (own !== OPCODE.continuation) opcode = own;
+    message.push(payload);
+    // Empty fragments take memory too.
+    size += isLast ? payload.length : Math.max(payload.length, FRAGMENT_BYTES);
+    if (size > MAX_MESSAGE_BYTES) throw new Error('a long message');
+    if (!isLast) continue;
+    const whole = Buffer.concat(message.splice(0));
+    size = 0;
+    yield encodeFrame(opcode, await redact(whole));
+    opcode = OPCODE.continuation;
+  }
+}
+
+async function controlFrame(opcode: number, payload: Buffer, redact: Redact): Promise<Buffer> {
+  const fixedBytes = opcode === OPCODE.close ? CLOSE_CODE_BYTES : 0;
+  const text = await redact(payload.subarray(fixedBytes));
+  const all = Buffer.concat([payload.subarray(0, fixedBytes), text]);
+  // A mask may be longer than a value.
+  return encodeFrame(opcode, all.length > MAX_CONTROL_BYTES ? all.subarray(0, fixedBytes) : all);
+}
+
+async function* readFrames(source: AsyncIterable<unknown>): AsyncGenerator<Frame> {
+  let chunks: Buffer[] = [];
+  let [length, needed] = [0, 2];
+  for await (const chunk of source) {
+    if (!(chunk instanceof Uint8Array)) continue;
+    chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
+    length += chunk.length;
+    if (length < needed) continue;
+    let bytes = Buffer.concat(chunks);
+    for (let frame = decodeFrame(bytes); ; frame = decodeFrame(bytes)) {
+      if (typeof frame === 'number') {
+        needed = frame;
+        break;
+      }
+      bytes = bytes.subarray(frame.size);
+      yield frame;
+    }
+    chunks = [bytes];
+    length = bytes.length;
+  }
+  if (length > 0) throw new Error('an incomplete frame');
+}
+
+/** The first frame, or how many bytes are needed to go on. */
+function decodeFrame(bytes: Buffer): Frame | number {
+  if (bytes.length < 2) return 2;
+  const first = bytes.readUInt8(0);
+  const short = bytes.readUInt8(1);
+  const opcode = first & 0x0f;
+  const isControl = opcode >= OPCODE.close;
+  // A server does not mask, and extensions, which the other bits are for, were not asked for.
+  if ((first & 0x70) !== 0 || (short & 0x80) !== 0 || !KNOWN.has(opcode)) throw new Error('an unknown frame');
+  if (isControl && ((first & FIN) === 0 || short > MAX_CONTROL_BYTES)) throw new Error('an unknown frame');
+  const headerBytes = short === LENGTH_64 ? 10 : short === LENGTH_16 ? 4 : 2;
+  if (bytes.length < headerBytes) return headerBytes;
+  const length =
+    headerBytes === 10 ? Number(bytes.readBigUInt64BE(2)) : headerBytes === 4 ? bytes.readUInt16BE(2) : short;
+  if (length > MAX_MESSAGE_BYTES) throw new Error('a long message');
+  const size = headerBytes + length;
+  if (bytes.length < size) return size;
+  return { isLast: (first & FIN) !== 0, opcode, payload: bytes.subarray(headerBytes, size), size };
+}
+
+function encodeFrame(opcode: number, payload: Uint8Array): Buffer {
+  const { length } = payload;
+  const isLong = length > 0xffff;
+  const header = Buffer.alloc(isLong ? 10 : length >= LENGTH_16 ? 4 : 2);
+  header.writeUInt8(FIN | opcode, 0);
+  header.writeUInt8(isLong ? LENGTH_64 : length >= LENGTH_16 ? LENGTH_16 : length, 1);
+  if (isLong) header.writeBigUInt64BE(BigInt(length), 2);
+  else if (length >= LENGTH_16) header.writeUInt16BE(length, 2);
+  return Buffer.concat([header, payload]);
+}

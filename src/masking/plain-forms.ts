@@ -1,0 +1,179 @@
+/**
+ * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
+ * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
+ * value's, whatever it contains. Long ones are divided into pieces, so that a match has a bounded length.
+ */
+import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
+import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
+import { secretParts } from './secret-parts.ts';
+
+/** Shorter values, without line breaks, would mask much of ordinary output. */
+const SHORTEST_MASKED_BYTES = 4;
+/** Maximum length of a pattern. */
+const PIECE_BYTES = 64;
+const SHORTEST_LINE_BYTES = 8;
+/** Larger values are searched as text and in base64 only, which bounds memory to about 100 bytes for each byte. */
+export const MAX_FULLY_MASKED_BYTES = MAX_USED_VALUE_BYTES;
+/** Base64 in base64 is searched for values up to this size: nine alignments. */
+const MAX_NESTED_BYTES = 512;
+/** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
+const SHORTEST_WRAPPED_BYTES = 16;
+const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const [SPACE, PLUS, SLASH] = [0x20, 0x2b, 0x2f];
+
+const isLongEnough = (text: string): boolean =>
+  Buffer.byteLength(text.replaceAll(/[\0\r\n]/g, '')) >= SHORTEST_MASKED_BYTES;
+
+/** Whether every form is searched: neither too short to be masked, nor so large that only the likely ones are. */
+export function isFullyMasked(value: string): boolean {
+  return isLongEnough(value.trim()) && Buffer.byteLength(value) <= MAX_FULLY_MASKED_BYTES;
+}
+
+/** The patterns of several values. Equal forms, of equal or different values, are stored once. */
+export class Patterns {
+  readonly all: SearchPattern[] = [];
+  readonly #forms = new Set<string>();
+
+  /** Adds the value and its secret parts. Returns whether there are any patterns: the value may be too short. */
+  add(value: string): boolean {
+    // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
+    const whole = value.toWellFormed();
+    const isLarge = Buffer.byteLength(whole) > MAX_FULLY_MASKED_BYTES;
+    let isMasked = false;
+    for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
+      if (!isLongEnough(text)) continue;
+      isMasked = true;
+      const hasBreaks = /[\r\n]/.test(text);
+      for (const form of isLarge ? likelyForms(text) : allForms(text)) this.#addForm(form, hasBreaks);
+      for (const line of linesOf(text)) this.#addForm({ bytes: Buffer.from(line), isBase64: false }, false);
+    }
+    return isMasked;
+  }
+
+  #addForm({ bytes, isBase64 }: Form, hasBreaks: boolean): void {
+    const key = `${isBase64} ${hasBreaks} ${bytes.toString('latin1')}`;
+    if (this.#forms.has(key)) return;
+    this.#forms.add(key);
+    const symbols = symbolsOf(bytes, isBase64);
+    for (let from = 0; from < symbols.length; from += PIECE_BYTES) {
+      // The last piece overlaps the one before, so that none is short.
+      const start = Math.max(0, Math.min(from, symbols.length - PIECE_BYTES));
+      const piece = symbols.subarray(start, start + PIECE_BYTES);
+      if (piece.length < SHORTEST_MASKED_BYTES) continue;
+      this.all.push({ symbols: piece, mayBreak: hasBreaks || piece.length >= SHORTEST_WRAPPED_BYTES });
+    }
+  }
+}
+
+interface Form {
+  readonly bytes: Buffer;
+  /** Whether two of its digits stand for what any alphabet has in their place. */
+  readonly isBase64: boolean;
+}
+
+/** WHY without breaks: such a pattern also finds text that a terminal, `base64` or a mail wrapped at any column. */
+function symbolsOf(bytes: Buffer, isBase64: boolean): Uint16Array {
+  const symbols = new Uint16Array(bytes.length);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === 0 || byte === LF || byte === CR) continue;
+    // A plus or an underscore may be a space, and neither begins a match.
+    if (length === 0 && byte === SPACE) continue;
+    symbols[length++] = isBase64 && byte === PLUS ? DIGIT_62 : isBase64 && byte === SLASH ? DIGIT_63 : byte;
+  }
+  return symbols.subarray(0, length);
+}
+
+function linesOf(text: string): string[] {
+  if (!/[\r\n]/.test(text)) return [];
+  const lines = text.split(/[\r\n]+/).map((line) => line.trim());
+  return lines.filter((line) => Buffer.byteLength(line) >= SHORTEST_LINE_BYTES && !PEM_BORDER.test(line));
+}
+
+const plain = (form: Buffer | string): Form => ({ bytes: Buffer.from(form), isBase64: false });
+const base64 = (text: string): Form => ({ bytes: Buffer.from(text), isBase64: true });
+
+function likelyForms(text: string): Form[] {
+  return [plain(text), ...base64Texts(Buffer.from(text)).map(base64)];
+}
+
+function allForms(text: string): Form[] {
+  const bytes = Buffer.from(text);
+  const hex = bytes.toString('hex');
+  const inner = bytes.length > MAX_NESTED_BYTES ? [] : base64Digits(bytes);
+  const nested = inner.flatMap((digits) => base64Digits(Buffer.from(digits)));
+  const json = JSON.stringify(text).slice(1, -1);
+  // As tokens and logins contain JSON.
+  const ofJson = json === text ? [] : base64Digits(Buffer.from(json));
+  return [
+    ...likelyForms(text),
+    ...[...nested, ...ofJson].map(base64),
+    ...[hex, hex.toUpperCase(), ...utf7Texts(text), ...charsetForms(text)].map(plain),
+  ];
+}
+
+/**
+ * The three alignments of a value within a longer base64 text. Of digits shared with neighbouring bytes none are
+ * included, so up to four bits at either end stay visible.
+ */
+function base64Digits(bytes: Buffer): string[] {
+  return ALIGNMENTS.map((shift) =>
+    alignedText(bytes, shift).slice(0, Math.floor((shiftedBits(shift) + 8 * bytes.length) / 6)),
+  );
+}
+
+/** The same, and with the digits after which the text ends. */
+function base64Texts(bytes: Buffer): string[] {
+  const digits = base64Digits(bytes);
+  const ends = ALIGNMENTS.map((shift) => alignedText(bytes, shift)).filter((text, at) => text !== digits[at]);
+  return [...digits, ...ends, ...ends.map((text) => text.replace(/=+$/, ''))];
+}
+
+/** Numbers of bytes before the value, as far as they matter. */
+const ALIGNMENTS = [0, 1, 2] as const;
+
+/** How many bits of the value are in the digit that it shares with the bytes before it, as a negative number. */
+const shiftedBits = (shift: number): number => 8 * shift - 6 * Math.ceil((8 * shift) / 6);
+
+function alignedText(bytes: Buffer, shift: number): string {
+  return Buffer.concat([Buffer.alloc(shift), bytes])
+    .toString('base64')
+    .slice(Math.ceil((8 * shift) / 6));
+}
+
+/** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. WHY not for ASCII: zero bytes are passed over. */
+function charsetForms(text: string): Buffer[] {
+  if (/^[\0-\x7f]*$/.test(text)) return [];
+  const little = Buffer.from(text, 'utf16le');
+  const halves = [...text].every((mark) => mark.length === 1) ? [] : [Buffer.concat(text.split('').map(utf8OfUnit))];
+  const latin = /^[\0-\xff]*$/.test(text) ? [Buffer.from(text, 'latin1')] : [];
+  return [little, Buffer.from(little).swap16(), ...latin, ...halves];
+}
+
+function utf8OfUnit(unit: string): Buffer {
+  const code = unit.charCodeAt(0);
+  if (code < 0xd800 || code > 0xdfff) return Buffer.from(unit);
+  return Buffer.from([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)]);
+}
+
+/** SOURCE: RFC 2152. Encoders differ in which marks they write directly, and in whether a run always has its end. */
+function utf7Texts(text: string): string[] {
+  const strict = /[A-Za-z0-9'(),\-./:? \t\r\n]/;
+  const optional = /[A-Za-z0-9'(),\-./:? \t\r\n!"#$%&*;<=>@[\]^_`{|}]/;
+  const forms = [strict, optional].flatMap((direct) => [utf7(text, direct, true), utf7(text, direct, false)]);
+  return [...new Set(forms)].filter((form) => form !== text);
+}
+
+function utf7(text: string, direct: RegExp, hasEnds: boolean): string {
+  const run = new RegExp(`\\+|(?:(?!${direct.source}|\\+)[^])+`, 'g');
+  return text.replaceAll(run, (marks, at: number) => {
+    if (marks === '+') return '+-';
+    const digits = Buffer.from(marks, 'utf16le').swap16().toString('base64').replace(/=+$/, '');
+    const isEndNeeded = hasEnds || /^[A-Za-z0-9+/-]/.test(text.slice(at + marks.length));
+    return `+${digits}${isEndNeeded ? '-' : ''}`;
+  });
+}

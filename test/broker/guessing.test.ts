@@ -1,0 +1,114 @@
+// An agent that guesses the beginning of a value gains nothing from an upstream that repeats its bytes: what is sent
+// on, and when, is the same for a right guess as for a wrong one.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { after, test } from 'node:test';
+import { Maskings } from '../../src/broker/maskings.ts';
+import { Redactor, WINDOW_BYTES } from '../../src/broker/redaction.ts';
+import { Dice } from '../e2e/random.ts';
+import { scaled } from '../kit/scale.ts';
+import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+
+const seed = Number(process.env['SEED'] ?? 20261127);
+const GUESSES = scaled(4000, 100_000);
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789-';
+const MAX_KNOWN = 30;
+const TYPES = ['text/plain', 'application/json', 'text/event-stream', 'application/x-ndjson', ''];
+
+const maskings = new Maskings();
+const order = orderFor({ port: 1, caPem: null });
+
+const broker = startBroker({ after });
+const upstream = await startUpstream({ after }, (request, response) => {
+  // Begins to answer before the request's body has ended.
+  response.writeHead(request.url === '/rejecting' ? 413 : 200);
+  response.write(`answered ${request.url}`);
+  if (request.url === '/rejecting') response.end();
+  else request.pipe(response);
+});
+upstream.server.on('upgrade', (_, socket) => {
+  socket.on('error', () => undefined);
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+  socket.pipe(socket);
+});
+
+/** The bytes that are released after each chunk. */
+function released(type: string, chunks: readonly string[]): number[] {
+  const redactor = new Redactor(maskings.for(order));
+  redactor.setContentType(type);
+  return [...chunks.map((chunk) => redactor.write(Buffer.from(chunk)).length), redactor.end().length];
+}
+
+test(`${GUESSES} guesses of a beginning: releases and headers are as for a wrong one (SEED=${seed})`, async () => {
+  const dice = new Dice(seed);
+  for (let done = 0; done < GUESSES; done++) {
+    // Longer forms are searched in pieces, each of which is a secret of thirty characters on its own.
+    const known = PLAIN_VALUE.slice(0, dice.below(MAX_KNOWN));
+    const right = PLAIN_VALUE.charAt(known.length);
+    const wrong = dice.pick([...ALPHABET].filter((letter) => letter !== right));
+    const before = 'x'.repeat(dice.below(2 * WINDOW_BYTES));
+    const encode = dice.pick([
+      encodeURIComponent,
+      (text: string) => text,
+      (text: string) => Buffer.from(text).toString('hex'),
+    ]);
+    const end = dice.pick(['', '\n\n', '}\n', ' ', '!'.repeat(dice.below(WINDOW_BYTES))]);
+    const chunksOf = (letter: string): string[] => {
+      const guess = encode(`${known}${letter}`);
+      return [before, guess.slice(0, -1), guess.slice(-1), end, 'y', 'z'.repeat(WINDOW_BYTES)];
+    };
+    const type = dice.pick(TYPES);
+    assert.deepEqual(released(type, chunksOf(right)), released(type, chunksOf(wrong)), `${type}: ${known}`);
+    const redactor = new Redactor(maskings.for(order));
+    const texts = [right, wrong].map((letter) => redactor.headers([['x-echo', encode(`${known}${letter}`)]])[0]?.[1]);
+    assert.deepEqual(
+      texts,
+      [right, wrong].map((letter) => encode(`${known}${letter}`)),
+    );
+  }
+});
+
+test('a response begins after the body of the request has ended, however early the upstream answers', async () => {
+  const body = new PassThrough();
+  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/echo', bodyLength: null }), body);
+  let isAnswered = false;
+  void use.head.then(() => (isAnswered = true));
+  for (const letter of PLAIN_VALUE) {
+    body.write(`${letter}${'.'.repeat(WINDOW_BYTES)}`);
+    // The upstream has answered, and has the byte.
+    const other = broker.use(orderFor(upstream, { path: '/other' }), null);
+    await headOf(other);
+    await bodyOf(other);
+    assert.equal(isAnswered, false);
+  }
+  body.end();
+  await headOf(use);
+  assert.match((await bodyOf(use)).toString(), /^answered \/echos\.{1024}k/);
+  assert.equal((await use.result).ended, 'complete');
+});
+
+test('a response that rejects the request ends its body', async () => {
+  const body = new PassThrough();
+  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/rejecting', bodyLength: null }), body);
+  body.write('a');
+  assert.equal((await headOf(use)).status, 413);
+  assert.equal((await bodyOf(use)).toString(), 'answered /rejecting');
+  assert.equal((await use.result).ended, 'complete');
+});
+
+test('a message of a WebSocket arrives when it is complete, whatever of a value it ends with', async () => {
+  const caller = new PassThrough();
+  const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
+  await headOf(use);
+  for (let length = 1; length < PLAIN_VALUE.length; length++) {
+    for (const guess of [PLAIN_VALUE.slice(0, length), `${PLAIN_VALUE.slice(0, length - 1)}!`]) {
+      const frame = Buffer.concat([Buffer.from([0x81, guess.length]), Buffer.from(guess)]);
+      caller.write(frame);
+      assert.deepEqual((await once(use.body, 'data'))[0], frame);
+    }
+  }
+  caller.end();
+  await once(use.body.resume(), 'end');
+});

@@ -1,0 +1,61 @@
+// Links of a response: rewritten to the door, redacted in the form in which they are rewritten, and bounded.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rewriteLinks } from '../../src/broker/links.ts';
+import { Maskings } from '../../src/broker/maskings.ts';
+import { Redactor } from '../../src/broker/redaction.ts';
+import { responseHeaders } from '../../src/broker/response-headers.ts';
+import { orderFor } from './upstream.ts';
+
+const MARKS = ['+', '/', '=', '&', "'", '"', '~', '\\', '<', '>', '`', '{', '|', '}', '^', ' ', '%', '#', '?', ';'];
+const ORIGIN = 'http://127.0.0.1:80';
+const prefix = '/use/a/-';
+
+test('a value with any mark is redacted in links, as it is and as URLs escape it', () => {
+  const maskings = new Maskings();
+  for (const mark of MARKS) {
+    const value = `pass${mark}word${mark}9zQ`;
+    const order = orderFor(
+      { port: 80, caPem: null },
+      { value, placement: { kind: 'query', name: 'key' }, linkPrefix: prefix },
+    );
+    const escaped = [
+      value,
+      encodeURIComponent(value),
+      encodeURI(value),
+      new URLSearchParams({ value }).toString().slice(6),
+    ];
+    for (const text of escaped) {
+      for (const name of ['Location', 'Content-Location', 'Link']) {
+        for (const link of [`${ORIGIN}/a?b=${text}`, `/a/${text}/b`, `https://other.example/${text}`]) {
+          const sent = name === 'Link' ? `<${link}>; rel=next` : link;
+          const headers = responseHeaders([[name, sent]], order, false, new Redactor(maskings.for(order)));
+          // Nothing of it is left, in any spelling.
+          for (const [, shown] of headers) assert.doesNotMatch(shown, /pass|word|9zQ/, `${name}: ${sent}: ${shown}`);
+        }
+      }
+    }
+  }
+});
+
+test('headers with many or long links are removed, and the others stay', () => {
+  const order = orderFor({ port: 80, caPem: null }, { linkPrefix: prefix });
+  const link = (count: number): string => Array.from({ length: count }, () => '</a>; rel=next').join(', ');
+  assert.deepEqual(rewriteLinks([['Link', link(2)]], order), [
+    ['Link', `<${prefix}/a>; rel=next, <${prefix}/a>; rel=next`],
+  ]);
+  for (const value of ['<>'.repeat(31_000), `</${'a'.repeat(60_000)}>`, link(65), '<'.repeat(60_000)]) {
+    assert.deepEqual(
+      rewriteLinks(
+        [
+          ['Link', value],
+          ['X-Other', 'b'],
+        ],
+        order,
+      ),
+      [['X-Other', 'b']],
+    );
+  }
+  assert.deepEqual(rewriteLinks([['Location', `/${'a'.repeat(60_000)}`]], order), []);
+});

@@ -1,0 +1,97 @@
+// The cost of matching is bounded for every value and every stream, and ordinary text is left as it is.
+
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Secret } from '../../src/core/secret.ts';
+import { createMasking, type Masking, patternBytesOf } from '../../src/masking/masking.ts';
+import { MAX_FULLY_MASKED_BYTES } from '../../src/masking/plain-forms.ts';
+import { runs } from '../kit/property.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const STREAM_BYTES = 16 * 1024;
+/** Of a state or a spelling for a byte. */
+const MAX_STEPS = 60;
+const MAX_PATTERN_BYTES = 30;
+const MARKS = `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;
+const VALUES = {
+  key: 'skT1hXkQ2mWz7Lr4Bv8Ny3Hc6Fd5Gj0Ps1Ue55xZ',
+  base64: 'T1h+XkQ2mWz7Lr4/Bv8Ny3Hc6Fd5+Gj0Ps1Ue55xZw==',
+  password: `pA1${MARKS}9zQw7`,
+  pem: `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n'.repeat(3)}-----END PRIVATE KEY-----\n`,
+};
+
+const maskingOf = (value: string): Masking => createMasking([['v', new Secret(value)]]);
+const filled = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length);
+
+test('steps for a byte are bounded, whatever value and stream contain', () => {
+  const units = ['a', '%25', MARKS, '\\', '&amp;', `"'`, '=3D', '+-', '%', '{{', 'ab\n'];
+  const streams = ['\\', '%', '%25', '&', '&amp;', '=', 'a', MARKS, '\\u005c', '\\\\u005c', '"', "'", '\n', '&#0000'];
+  const more = ['\x1b[', '+', '\\1', '%5c', '\0', '%255c', '&#x5c;', '_x005c_', 'a\n', '\\\\\\"', '`^', '~0'];
+  for (const unit of units) {
+    const value = filled(unit, MAX_FULLY_MASKED_BYTES);
+    const masking = maskingOf(value);
+    assert.ok(patternBytesOf(new Secret(value)) <= MAX_PATTERN_BYTES * value.length, unit);
+    for (const stream of [...streams, ...more, unit, value]) {
+      const masker = masking.masker();
+      masker.write(Buffer.from(filled(stream, STREAM_BYTES)));
+      assert.ok(masker.steps <= MAX_STEPS * STREAM_BYTES, `${unit}, ${stream}: ${masker.steps / STREAM_BYTES} steps`);
+    }
+  }
+});
+
+test('a million bytes of JSON, pages, code and English are left as they are', () => {
+  const patterns = [
+    'package-lock.json',
+    'docs/**/*.md',
+    'console/**/*.html',
+    'src/**/*.ts',
+    'node_modules/*/*.{md,html,js,json}',
+  ];
+  const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT }).toSorted().slice(0, 150));
+  const text = Buffer.concat(files.map((file) => readFileSync(path.join(ROOT, file)))).subarray(0, 1_000_000);
+  assert.equal(text.length, 1_000_000);
+  for (const [name, value] of Object.entries(VALUES)) {
+    const masker = maskingOf(value).masker();
+    assert.ok(Buffer.concat([masker.write(text), masker.end()]).equals(text), name);
+    assert.equal(masker.maskCount, 0);
+  }
+});
+
+test('fuzzed: what is skipped, and where the stream is divided, changes nothing', () => {
+  const atoms =
+    `a b + / = " ' \\ & # % 2 4 1 x u 0 n ; amp; lt; plus; { } $ ^ \` ~ _ [ m data: > \\u002b %2B &#43; =2B \\x61 \\n %61 %25 5C é \\u00e9 &eacute; - ! . *`
+      .split(' ')
+      .concat('\n', '\r\n', '\0', '\x1b[31m', '\x1b', ' ');
+  const atom = fc.constantFrom(...atoms);
+  const value = fc.array(atom, { minLength: 3, maxLength: 20 }).map((all) => all.join(''));
+  const cases = fc.record({
+    values: fc.array(value, { minLength: 1, maxLength: 3 }),
+    pieces: fc.array(fc.oneof(atom, fc.nat(2), fc.tuple(fc.nat(2), fc.nat(20))), { maxLength: 40 }),
+    cut: fc.nat(200),
+    windowBytes: fc.constantFrom(undefined, 24),
+  });
+  fc.assert(
+    fc.property(cases, ({ values, pieces, cut, windowBytes }) => {
+      const masking = createMasking(values.map((each) => ['v', new Secret(each)] as const));
+      const valueAt = (at: number): string => values[at % values.length] ?? '';
+      const text = pieces.map((piece) => {
+        if (typeof piece === 'string') return piece;
+        return typeof piece === 'number' ? valueAt(piece) : valueAt(piece[0]).slice(piece[1] % 9);
+      });
+      const bytes = Buffer.from(text.join(''));
+      const run = (cuts: readonly number[]): string => {
+        const masker = masking.masker(windowBytes);
+        const ends = [...cuts, bytes.length];
+        const parts = ends.map((end, at) => masker.write(bytes.subarray(ends[at - 1] ?? 0, end)));
+        return Buffer.concat([...parts, masker.end()]).toString('latin1');
+      };
+      const whole = run([]);
+      assert.equal(run(Array.from(bytes.keys())), whole);
+      assert.equal(run([Math.min(cut, bytes.length)]), whole);
+    }),
+    runs(400, 20_000),
+  );
+});
