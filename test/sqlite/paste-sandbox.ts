@@ -218,13 +218,16 @@ export async function openPasteSandbox(t: TestContext) {
 
   /** The backup of the first day opens with the copy of the root key and with the passphrase of its time. */
   const assertBackupsOpen = async (): Promise<void> => {
+    const [verifier = ''] = readdirSync(safe).filter((name) => /^log-.*\.pub$/.test(name));
+    const verifierKey = readFileSync(join(safe, verifier), 'utf8');
     const secrets = [
       ['--root-key-file', join(safe, rootKey)],
       ['--slot-passphrase-file', join(safe, `${slot}.passphrase`)],
     ];
     for (const secret of secrets) {
       const dataDir = join(temporaryDirectory(t), 'restored');
-      const flags = ['--data-dir', dataDir, '--passphrase-file', join(safe, 'backup.passphrase'), ...secret];
+      const passphrase = ['--passphrase-file', join(safe, 'backup.passphrase')];
+      const flags = ['--data-dir', dataDir, '--verifier-key', verifierKey, ...passphrase, ...secret];
       const { code, output } = await runCommand('src/bin/restore.ts', [join(backups, backup), ...flags]);
       assert.equal(code, 0, output);
       assert.ok(statSync(join(dataDir, 'leasehold.db')).size > 0);
