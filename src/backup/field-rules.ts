@@ -31,6 +31,13 @@ export function matching(grammar: RegExp, maxLength: number, rule: string): Fiel
   return (value) => (typeof value === 'string' && value.length <= maxLength && grammar.test(value) ? null : rule);
 }
 
+/** A time as `toISOString` writes it. */
+export const isoTime: FieldRule = (value) => {
+  const at = typeof value === 'string' && /^\d{4}-/.test(value) ? Date.parse(value) : Number.NaN;
+  const isExact = !Number.isNaN(at) && new Date(at).toISOString() === value;
+  return isExact ? null : 'must be a time in ISO 8601, in UTC with milliseconds';
+};
+
 export function oneOf(words: readonly string[]): FieldRule {
   const rule = `must be one of ${words.join(', ')}`;
   return (value) => (typeof value === 'string' && words.includes(value) ? null : rule);

@@ -5,6 +5,7 @@ import {
   equalTo,
   type FieldRule,
   integer,
+  isoTime,
   listOf,
   mapOf,
   matching,
@@ -21,12 +22,6 @@ const MAX_COLUMNS = 100;
 const vaultId = matching(/^[A-Za-z0-9_-]{22}$/, 22, 'must be 22 characters of base64url');
 const keyCheck = mac;
 
-const createdAt: FieldRule = (value) => {
-  const rule = 'must be ISO 8601 in UTC with milliseconds';
-  const broken = matching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 24, rule)(value);
-  return broken ?? (Number.isNaN(Date.parse(String(value))) ? rule : null);
-};
-
 const tables: FieldRule = (value) =>
   mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), Object.keys(ROW_RULES).length)(value) ??
   (Object.keys(Object(value)).every((name) => Object.hasOwn(ROW_RULES, name)) ? null : 'has an unknown table');
@@ -36,7 +31,7 @@ export const VERSION_RULE: FieldRule = matching(/^[0-9A-Za-z.+-]{1,64}$/, 64, 'm
 export const HEADER_RULES: FieldRule = objectOf({
   format: equalTo(BACKUP_FORMAT),
   leasehold: VERSION_RULE,
-  created_at: createdAt,
+  created_at: isoTime,
   store: oneOf(['sqlite', 'postgres']),
   schema: integer(1, 9999),
   vault_id: vaultId,

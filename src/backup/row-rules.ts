@@ -53,6 +53,7 @@ import {
   equalTo,
   type FieldRule,
   integer,
+  isoTime,
   json,
   listOf,
   matching,
@@ -83,6 +84,8 @@ const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 /** Rows that the server holds in memory. */
 const MAX_HELD_ROWS = 1_000_000;
 const MAX_SLOTS = 1000;
+/** More are added to a number of exposures, which must stay a safe integer. */
+const MAX_TIMES = 2 ** 50;
 
 /** In the order in which the tables follow. */
 export const ROW_RULES: Readonly<Record<string, TableRules>> = {
@@ -92,7 +95,7 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
     columns: {
       seq: number,
       id: uuid,
-      timestamp: matching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 24, 'must be ISO 8601 in UTC with milliseconds'),
+      timestamp: isoTime,
       event_type: matching(EVENT, 64, 'must be two words separated by a dot'),
       agent_name: actorName,
       resource: logText,
@@ -326,7 +329,7 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
       agent_name: actorName,
       first_at: time,
       last_at: time,
-      times: number,
+      times: integer(1, MAX_TIMES),
     },
   },
   exposure_progress: { key: ['id'], maxRows: 1, columns: { id: equalTo(1), through_seq: count } },

@@ -1,9 +1,9 @@
 /** The source and the target of a migration: a data directory with the embedded database, or a PostgreSQL database. */
 
-import { existsSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
+import { lstatOrNull, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { pinHost } from '../store/postgres/hosts.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
@@ -120,7 +120,7 @@ function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: As
   resources.adopt(lockDataDir(dir), (lock) => lock.release());
   const file = temporaryPath(databaseFile);
   resources.defer(() => removeUnfinished(dir));
-  if (['', '-wal', '-shm'].some((suffix) => existsSync(databaseFile + suffix))) {
+  if (['', '-wal', '-shm'].some((suffix) => lstatOrNull(databaseFile + suffix) !== null)) {
     throw new StartupError(`${databaseFile} exists. Nothing was changed. Give a directory without a database.`);
   }
   const writer = resources.adopt(new SqliteTarget(file, metadata), (each) => each.close());

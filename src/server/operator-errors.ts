@@ -28,7 +28,10 @@ const SQLITE_ADVICE: ReadonlyMap<number, string> = new Map([
   [8, READ_ONLY],
   [10, "The disk failed, or its quota is exceeded: see the system's log."],
   [13, DISK_FULL],
-  [14, 'Check the permissions of the file and its directory, and the limit of open files (ulimit -n).'],
+  [
+    14,
+    'Check the permissions of the file and its directory, whether the disk has room for another file (df -i), and the limit of open files (ulimit -n).',
+  ],
 ]);
 const PRIMARY_CODE = 0xff;
 

@@ -1,5 +1,5 @@
 /**
- * Checks the rows of a backup: the chain of the log, the MAC of each row that has one, to which credential versions and
+ * Checks the rows of a backup: the chain of the log, its checkpoints, the MAC of each row that has one, to which credential versions and
  * counts belong, and the values of a sample of credentials.
  */
 
@@ -7,10 +7,11 @@ import { damaged } from '../backup/errors.ts';
 import type { Agent } from '../core/agent.ts';
 import type { AssociatedData } from '../core/credential.ts';
 import type { AgentId } from '../core/names.ts';
+import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { unseal } from '../crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
-import { AUDIT_ENTRIES } from '../store/audit-tables.ts';
+import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from '../store/audit-tables.ts';
 import {
   ACCESS_COUNTS,
   AGENTS,
@@ -59,6 +60,7 @@ export class RestoreChecks {
   readonly #chain: ChainVerifier;
   #break: ChainBreak | null = null;
   #forgedRows = 0;
+  #unsignedCheckpoints = 0;
   readonly #sample: Pick<AssociatedData, 'credentialId' | 'path'>[] = [];
   /** The sample by the credential's id, once all credentials are known. */
   #sampledById: ReadonlyMap<string, Pick<AssociatedData, 'credentialId' | 'path'>> | null = null;
@@ -91,6 +93,7 @@ export class RestoreChecks {
     const rule = AUTHENTICATED.find((each) => each.table === table);
     const isForged = rule !== undefined && !rule.isAuthentic(this.#keys, row);
     if (isForged) this.#forgedRows += 1;
+    if (table === CHECKPOINTS && !this.#isSigned(CHECKPOINTS.decode(row))) this.#unsignedCheckpoints += 1;
     // The name becomes that of a directory.
     if (table === AGENTS && !isForged) {
       const { id, name, publicKey } = AGENTS.decode(row);
@@ -106,6 +109,12 @@ export class RestoreChecks {
     if (table === CREDENTIAL_VERSIONS) this.#checkVersion(row);
     const isPart = table === CREDENTIAL_VERSIONS || table === ACCESS_COUNTS;
     if (isPart && !this.#credentialIds.has(String(row['credential_id']))) this.#orphans += 1;
+  }
+
+  /** A checkpoint of a later signing key would end the signing of checkpoints. */
+  #isSigned({ generation, size, note }: StoredCheckpoint): boolean {
+    if (!this.#keys.signing.some((key) => key.generation === generation)) return false;
+    return openCheckpoint(note, checkpointSigner(this.#keys, generation))?.size === size;
   }
 
   /** Every credential has the same chance, although their number is not known yet. SOURCE: Vitter, algorithm R. */
@@ -142,6 +151,9 @@ export class RestoreChecks {
         : [`the newest versions of ${this.#newestVersions.size} credentials are missing`]),
       ...(this.#orphans === 0 ? [] : [`${this.#orphans} versions or access counts belong to no credential`]),
       ...(this.#forgedRows === 0 ? [] : [`the MACs of ${this.#forgedRows} rows do not match`]),
+      ...(this.#unsignedCheckpoints === 0
+        ? []
+        : [`the vault has not signed ${this.#unsignedCheckpoints} of its checkpoints`]),
       ...(this.#notUnsealed === 0 ? [] : [`${this.#notUnsealed} of the sampled values do not unseal`]),
     ];
   }

@@ -49,6 +49,16 @@ function valuesOf({ header, tables }: Content, table: string, column: string): C
   return (tables.get(table) ?? []).map((row) => row[at] ?? null);
 }
 
+/** Replaces the checkpoints of the backup, in the order of its tables. */
+function addCheckpoint({ header, tables }: Content, row: readonly Cell[]): void {
+  assert.deepEqual(header.tables['checkpoints'], ['generation', 'size', 'signed_at', 'note']);
+  tables.set('checkpoints', [row]);
+  const order = Object.keys(header.tables);
+  const sorted = [...tables].sort(([one], [other]) => order.indexOf(one) - order.indexOf(other));
+  tables.clear();
+  for (const [table, rows] of sorted) tables.set(table, rows);
+}
+
 const REFUSED: Readonly<Record<string, readonly [(content: Content) => void, RegExp]>> = {
   'a key slot was dropped': [(content) => content.tables.set('key_slots', []), /its keyset or its key slots differ/],
   'the keyset was altered': [
@@ -79,6 +89,14 @@ const REFUSED: Readonly<Record<string, readonly [(content: Content) => void, Reg
   'a newest version was dropped': [
     (content) => drop(content, 'credential_versions', 'version', [2]),
     /the newest versions of 1 credentials are missing/,
+  ],
+  'a checkpoint of a later signing key was added': [
+    (content) => addCheckpoint(content, [2, 1, 0, 'a note']),
+    /the vault has not signed 1 of its checkpoints/,
+  ],
+  'a checkpoint is not signed': [
+    (content) => addCheckpoint(content, [1, 1, 0, 'a note']),
+    /the vault has not signed 1 of its checkpoints/,
   ],
 };
 

@@ -127,3 +127,11 @@ test('a column of JSON accepts what is stored, and refuses other members and val
     }
   }
 });
+
+test('a time of the log is one that exists, and a count can be added to', () => {
+  const timestamp = ruleOf('audit_entries', 'timestamp');
+  assert.equal(timestamp('2026-02-28T23:59:59.999Z'), null);
+  for (const wrong of ['2026-02-30T00:00:00.000Z', '2026-13-45T25:61:61.000Z', '9999-99-99T99:99:99.999Z'])
+    assert.equal(typeof timestamp(wrong), 'string', wrong);
+  assert.equal(typeof ruleOf('exposures', 'times')(Number.MAX_SAFE_INTEGER), 'string');
+});

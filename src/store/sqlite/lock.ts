@@ -32,12 +32,13 @@ export class DatabaseLock {
 
   /** The transaction keeps its lock until the database is closed. */
   static #begin(file: string, options: DatabaseSyncOptions, statements: string): DatabaseLock | null {
-    const database = new DatabaseSync(file, options);
+    let database: DatabaseSync | null = null;
     try {
+      database = new DatabaseSync(file, options);
       database.exec(statements);
       return new DatabaseLock(database);
     } catch (error) {
-      database.close();
+      database?.close();
       const failure = toStoreError(error);
       if (isBusy(failure)) return null;
       throw describeOpenError(file, failure);
@@ -56,8 +57,9 @@ export class DatabaseLock {
  */
 export function assertUnused(file: string): void {
   if (!existsSync(file)) return;
-  const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+  let database: DatabaseSync | null = null;
   try {
+    database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA fullfsync = ON;');
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
   } catch (error) {
@@ -66,6 +68,6 @@ export function assertUnused(file: string): void {
       throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
     }
   } finally {
-    database.close();
+    database?.close();
   }
 }
