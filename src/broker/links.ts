@@ -4,11 +4,25 @@ import type { HeaderPairs, Order } from './protocol.ts';
 
 const LINKS = new Set(['location', 'content-location']);
 
-/** Redirects to other origins stay as they are: the caller may follow them, without the credential. */
+/**
+ * WHY a limit: two characters, `<>`, mean the address of the request, of up to 8,192. A header of such links would
+ * become larger than every message between the two processes. As many as any page of a list has fit.
+ */
+const MAX_LINK_CHARACTERS = 64 * 1024;
+
+/**
+ * Redirects to other origins stay as they are: the caller may follow them, without the credential. So do the links
+ * after the limit.
+ */
 export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   const { linkPrefix } = order;
   if (linkPrefix === null) return headers;
-  const rewrite = (link: string): string => rewriteLink(link, order, linkPrefix);
+  let left = MAX_LINK_CHARACTERS;
+  const rewrite = (link: string): string => {
+    const text = left > 0 ? rewriteLink(link, order, linkPrefix) : link;
+    left -= text.length;
+    return text;
+  };
   return headers.map(([name, value]) => {
     const plain = name.toLowerCase();
     if (LINKS.has(plain)) return [name, rewrite(value)];

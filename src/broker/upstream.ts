@@ -183,6 +183,9 @@ export class UpstreamRequest {
   }
 
   #answer(response: IncomingMessage, body: Readable): void {
+    const status = response.statusCode ?? 0;
+    // Node's parser accepts 000 to 099.
+    if (status < 100) throw new UpstreamError('protocol');
     const coding = response.headers['transfer-encoding'];
     // WHY: Node passes bytes of another transfer coding on, in which nothing would be redacted.
     if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
@@ -192,7 +195,7 @@ export class UpstreamRequest {
     this.#enter('exchange', this.#timeouts.idleMs);
     this.#isAnswered = true;
     this.#response.resolve({
-      status: response.statusCode ?? 0,
+      status,
       headers: toPairs(response.rawHeaders),
       body,
       trailers: () => toPairs(response.rawTrailers),
