@@ -32,6 +32,8 @@ export interface UpstreamResponse {
 }
 
 const MAX_HEAD_BYTES = 64 * 1024;
+/** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays other requests. */
+const MAX_INTERIM_RESPONSES = 100;
 /** How long a head waits for the start of the body, with which it shares a packet. */
 const HEAD_DELAY_MS = 20;
 
@@ -165,6 +167,11 @@ export class UpstreamRequest {
         socket.once('connect', () => this.#enter('tls'));
         socket.once('secureConnect', connected);
       } else socket.once('connect', connected);
+    });
+    let interimResponses = 0;
+    request.on('information', () => {
+      interimResponses += 1;
+      if (interimResponses > MAX_INTERIM_RESPONSES) this.#fail(new UpstreamError('protocol'));
     });
     request.on(
       'response',
