@@ -12,6 +12,8 @@ import { UpstreamError } from './upstream-error.ts';
 const REMOVED = new Set([
   // The upstream's own connection.
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'transfer-encoding', 'upgrade'],
+  // Trailers are sent without it. Node rejects it in a response that has none, such as one to HEAD.
+  'trailer',
   // Ranges are not requested from an upstream.
   'accept-ranges',
 ]);

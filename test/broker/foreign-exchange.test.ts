@@ -52,6 +52,24 @@ test('a status below 100 is the fault of the upstream', async (t) => {
   }
 });
 
+test('a response to HEAD names no trailers, which the server could not send', async (t) => {
+  const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n';
+  const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+  const { headers } = await headOf(broker.use(orderFor({ port, caPem: null }, { method: 'HEAD' }), null));
+  assert.deepEqual(headers, []);
+});
+
+test('interim responses without end are the fault of the upstream', async (t) => {
+  const interim = 'HTTP/1.1 102 Processing\r\n\r\n';
+  const whole = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+  const answers = [interim.repeat(100) + whole, interim.repeat(101) + whole];
+  for (const [index, answer] of answers.entries()) {
+    const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+    const head = await broker.use(orderFor({ port, caPem: null }), null).head;
+    assert.equal(head.kind, index === 0 ? 'response' : 'error');
+  }
+});
+
 test('an exception about one stream of the channel is recorded as failed, and the others go on', async () => {
   const [ours, theirs] = duplexPair();
   const server = new Channel(theirs, {
