@@ -12,6 +12,8 @@ import { UpstreamError } from './upstream-error.ts';
 const REMOVED = new Set([
   // The upstream's own connection.
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'transfer-encoding', 'upgrade'],
+  // Trailers are sent without it. Node rejects it in a response that has none, such as one to HEAD.
+  'trailer',
   // Ranges are not requested from an upstream.
   'accept-ranges',
 ]);
@@ -40,7 +42,8 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
   const range = headerText(headers, 'content-range');
   const isOfItems = ITEM_RANGE.test(range);
   const isOfBytes = range !== '' && !isOfItems;
-  const isMultipart = /multipart\/byteranges/i.test(headerText(headers, 'content-type'));
+  // WHY anywhere: older servers write `multipart/x-byteranges`.
+  const isMultipart = /byteranges/i.test(headerText(headers, 'content-type'));
   if (isOfBytes || isMultipart || (status === 206 && !isOfItems)) throw new UpstreamError('partial');
 }
 
@@ -51,15 +54,14 @@ export function responseHeaders(
   isHandshake: boolean,
   redactor: Redactor,
 ): HeaderPairs {
-  const named = headers
-    .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.split(',').map((part) => part.trim().toLowerCase()));
+  const connection = headerText(headers, 'connection').toLowerCase();
+  const named = new Set(connection.split(',').map((part) => part.trim()));
   const isHead = order.method === 'HEAD';
   const kept = headers.filter(([name]) => {
     const plain = name.toLowerCase();
     if (isHandshake && HANDSHAKE.has(plain)) return true;
     if (OF_BYTES.has(plain)) return isHead;
-    return !REMOVED.has(plain) && !named.includes(plain) && !plain.startsWith(OUR_PREFIX);
+    return !REMOVED.has(plain) && !named.has(plain) && !plain.startsWith(OUR_PREFIX);
   });
   // The tag of a response to PUT or POST names what was stored, of which nothing is changed.
   const isRepresentation = isHead || order.method === 'GET';

@@ -32,6 +32,8 @@ export interface UpstreamResponse {
 }
 
 const MAX_HEAD_BYTES = 64 * 1024;
+/** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays other requests. */
+const MAX_INTERIM_RESPONSES = 100;
 /** How long a head waits for the start of the body, with which it shares a packet. */
 const HEAD_DELAY_MS = 20;
 
@@ -189,6 +191,11 @@ export class UpstreamRequest {
         socket.once('secureConnect', connected);
       } else socket.once('connect', connected);
     });
+    let interimResponses = 0;
+    request.on('information', () => {
+      interimResponses += 1;
+      if (interimResponses > MAX_INTERIM_RESPONSES) this.#fail(new UpstreamError('protocol'));
+    });
     request.on(
       'response',
       this.#guarded((response: IncomingMessage) => this.#answer(response, response)),
@@ -206,6 +213,9 @@ export class UpstreamRequest {
   }
 
   #answer(response: IncomingMessage, body: Readable): void {
+    const status = response.statusCode ?? 0;
+    // Node's parser accepts 000 to 099.
+    if (status < 100) throw new UpstreamError('protocol');
     const coding = response.headers['transfer-encoding'];
     // WHY: Node passes bytes of another transfer coding on, in which nothing would be redacted.
     if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
@@ -215,7 +225,7 @@ export class UpstreamRequest {
     this.#enter('exchange', this.#timeouts.idleMs);
     this.#isAnswered = true;
     this.#response.resolve({
-      status: response.statusCode ?? 0,
+      status,
       headers: toPairs(response.rawHeaders),
       body,
       trailers: () => toPairs(response.rawTrailers),

@@ -7,7 +7,7 @@ import { startUse } from '../../src/broker/broker-client.ts';
 import { Channel } from '../../src/broker/channel.ts';
 import type { ChannelStream } from '../../src/broker/channel-stream.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
-import { bodyOf, headOf, orderFor, startBroker } from './upstream.ts';
+import { bodyOf, failureOf, headOf, orderFor, startBroker } from './upstream.ts';
 
 const broker = startBroker({ after });
 const { pid } = broker;
@@ -28,6 +28,46 @@ test('headers and trailers named as members of objects reach the caller as they 
   assert.equal(String(await bodyOf(use)), '{}');
   assert.deepEqual(use.trailers, [['__proto__', 'd']]);
   assert.equal(broker.pid, pid);
+});
+
+test('links that become longer than any message stay as they are after a limit', async (t) => {
+  const head = `HTTP/1.1 200 OK\r\nLink: ${'<>,'.repeat(19_000)}\r\n${'Location: a\r\n'.repeat(300)}`;
+  const { port } = await startHostilePeer(t, () => ({
+    pieces: [Buffer.from(`${head}Content-Length: 2\r\n\r\n{}`)],
+    end: 'stay',
+  }));
+  const order = orderFor({ port, caPem: null }, { path: `/${'a/'.repeat(4000)}`, linkPrefix: '/use/a/-' });
+  const { headers } = await headOf(broker.use(order, null));
+  const sizes = headers.map(([name, value]) => name.length + value.length);
+  assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000);
+  assert.ok(headers.some(([name, value]) => name === 'Link' && value.startsWith(`</use/a/-${order.path}>,`)));
+  assert.equal(broker.pid, pid);
+});
+
+test('a status below 100 is the fault of the upstream', async (t) => {
+  for (const status of ['000', '099']) {
+    const answer = `HTTP/1.1 ${status} x\r\nContent-Length: 0\r\n\r\n`;
+    const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+    assert.equal(await failureOf(broker.use(orderFor({ port, caPem: null }), null)), 'protocol');
+  }
+});
+
+test('a response to HEAD names no trailers, which the server could not send', async (t) => {
+  const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n';
+  const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+  const { headers } = await headOf(broker.use(orderFor({ port, caPem: null }, { method: 'HEAD' }), null));
+  assert.deepEqual(headers, []);
+});
+
+test('interim responses without end are the fault of the upstream', async (t) => {
+  const interim = 'HTTP/1.1 102 Processing\r\n\r\n';
+  const whole = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+  const answers = [interim.repeat(100) + whole, interim.repeat(101) + whole];
+  for (const [index, answer] of answers.entries()) {
+    const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
+    const head = await broker.use(orderFor({ port, caPem: null }), null).head;
+    assert.equal(head.kind, index === 0 ? 'response' : 'error');
+  }
 });
 
 test('an exception about one stream of the channel is recorded as failed, and the others go on', async () => {

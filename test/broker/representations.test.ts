@@ -101,6 +101,7 @@ const PARTS: readonly (readonly [status: number, headers: Record<string, string>
   [200, { 'content-range': 'chars 0-3/40' }],
   [200, { 'content-range': 'Bytes=0-3' }],
   [200, { 'content-type': ' MULTIPART/ByteRanges; boundary=b' }],
+  [200, { 'content-type': 'multipart/x-byteranges; boundary=b' }],
   [404, { 'content-range': 'bytes 4-7/40' }],
   [416, { 'content-range': 'bytes */40' }],
 ];
