@@ -30,7 +30,7 @@ test('headers and trailers named as members of objects reach the caller as they 
   assert.equal(broker.pid, pid);
 });
 
-test('links that become longer than any message stay as they are after a limit', async (t) => {
+test('links that would become longer than any message are dropped', async (t) => {
   const head = `HTTP/1.1 200 OK\r\nLink: ${'<>,'.repeat(19_000)}\r\n${'Location: a\r\n'.repeat(300)}`;
   const { port } = await startHostilePeer(t, () => ({
     pieces: [Buffer.from(`${head}Content-Length: 2\r\n\r\n{}`)],
@@ -40,7 +40,7 @@ test('links that become longer than any message stay as they are after a limit',
   const { headers } = await headOf(broker.use(order, null));
   const sizes = headers.map(([name, value]) => name.length + value.length);
   assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000);
-  assert.ok(headers.some(([name, value]) => name === 'Link' && value.startsWith(`</use/a/-${order.path}>,`)));
+  assert.ok(!headers.some(([name]) => name === 'Link'));
   assert.equal(broker.pid, pid);
 });
 
