@@ -120,7 +120,8 @@ export function writePrivateFile(path: string, text: string): void {
 }
 
 /**
- * Writes a file that must not exist yet: complete and synced, or not at all. @throws the error EEXIST if the path exists
+ * Writes a file that must not exist yet: complete and synced, or not at all.
+ * @throws the error EEXIST if the path exists
  */
 export function writeNewPrivateFile(path: string, text: string): void {
   const temporary = temporaryPath(path);

@@ -13,9 +13,10 @@ test('a lock file that cannot be created is reported with its name and the remed
     () => DatabaseLock.take(file),
     (error) => {
       const failure = describeFailure(error);
-      assert.ok(failure?.line.startsWith(`${file}: SQLite: unable to open database file.`), failure?.line);
-      assert.match(failure?.line ?? '', /room for another file \(df -i\)/);
-      assert.doesNotMatch(failure?.line ?? '', /restore|altered|damaged/i);
+      const line = failure?.line ?? '';
+      assert.ok(line.startsWith(`${file}: SQLite: unable to open database file.`), line);
+      assert.match(line, /room for another file \(df -i\)/);
+      assert.doesNotMatch(line, /restore|altered|damaged/i);
       return true;
     },
   );

@@ -128,7 +128,7 @@ function toGrace(given: string, field: string): number {
   throw new UsageError(`${field}: must be a duration such as 0s or 15m, at most 7d`);
 }
 
-/** Keeps the previous file under a name with the time. ORDER: a copy first, so that a crash leaves a key at the path. */
+/** Keeps the previous file under a name with the time. ORDER: a copy first: a crash leaves a key at the path. */
 function replaceKeyFile(made: string, file: string): void {
   const kept = `${file}.${new Date().toISOString().replaceAll(/[-:]/g, '')}`;
   if (existsSync(file)) copyFileSync(file, kept, constants.COPYFILE_EXCL);
