@@ -1,6 +1,6 @@
 /**
- * Checks the rows of a backup: the chain of the log, its checkpoints, the MAC of each row that has one, to which credential versions and
- * counts belong, and the values of a sample of credentials.
+ * Checks the rows of a backup: the chain of the log, its checkpoints, the MAC of each row that has one, to which
+ * credential versions and counts belong, and the values of a sample of credentials.
  */
 
 import { damaged } from '../backup/errors.ts';
