@@ -126,11 +126,14 @@ function base64Digits(bytes: Buffer): string[] {
   );
 }
 
-/** The same, and with the digits after which the text ends. */
+/** The same, and the last piece of each with the digits after which the text ends. */
 function base64Texts(bytes: Buffer): string[] {
   const digits = base64Digits(bytes);
   const ends = ALIGNMENTS.map((shift) => alignedText(bytes, shift)).filter((text, at) => text !== digits[at]);
-  return [...digits, ...ends, ...ends.map((text) => text.replace(/=+$/, ''))];
+  return [
+    ...digits,
+    ...[...ends, ...ends.map((text) => text.replace(/=+$/, ''))].map((text) => text.slice(-PIECE_BYTES)),
+  ];
 }
 
 /** Numbers of bytes before the value, as far as they matter. */
