@@ -13,6 +13,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -195,4 +196,23 @@ export function syncDir(path: string): void {
 export function warnIfReadableByOthers(path: string, warn: (line: string) => void): void {
   const found = statSync(path);
   if (found.isFile() && !isPrivate(found)) warn(`Other users may read ${path}. Run chmod 600 on it.`);
+}
+
+/** Far more than any key, passphrase or token has. */
+const MAX_SECRET_BYTES = 64 * 1024;
+
+/** Reads a file of one secret, which may be a pipe. @throws StartupError if it is longer; errors of the system */
+export function readSecretBytes(path: string): Buffer {
+  const descriptor = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+      read = readSync(descriptor, buffer, length, buffer.length - length, null);
+    }
+    if (length < buffer.length) return buffer.subarray(0, length);
+    throw new StartupError(`${path} is longer than ${MAX_SECRET_BYTES / 1024} KiB, so it is not the file of a secret.`);
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -1,5 +1,4 @@
 /** Opens a vault for a command that needs its keys and runs without the service. */
-import { readFileSync } from 'node:fs';
 import { parsePassphrase } from '../backup/keys.ts';
 import type { StoredKeys } from '../core/keyset.ts';
 import type { Secret } from '../core/secret.ts';
@@ -7,7 +6,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { passphraseSecret } from '../crypto/passphrase.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { warnIfReadableByOthers } from '../platform/private-files.ts';
+import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 import type { Configuration } from './configuration.ts';
 import { openUnattended, openWith } from './open-keys.ts';
 import { readRootKey } from './root-key.ts';
@@ -58,9 +57,10 @@ export function readPassphraseFile(file: string | null, warn: (line: string) => 
 export function readSecretFile(file: string, warn: (line: string) => void): string {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(file);
+    bytes = readSecretBytes(file);
     warnIfReadableByOthers(file, warn);
   } catch (error) {
+    if (error instanceof StartupError) throw error;
     throw new UsageError(`${file} cannot be read${errnoSuffix(error)}.`);
   }
   try {

@@ -1,12 +1,16 @@
 /** The root key file. Created only for a new vault; a wrong key of an existing vault prevents the start. */
 
-import { readFileSync } from 'node:fs';
 import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/random.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, warnIfReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
+import {
+  checkPrivateFile,
+  readSecretBytes,
+  warnIfReadableByOthers,
+  writePrivateFile,
+} from '../platform/private-files.ts';
 import type { Configuration } from './configuration.ts';
 
 /** The root key file, and its content: the secret of the slot `file`. */
@@ -62,8 +66,9 @@ function createRootKey(path: string): Uint8Array {
 /** Null if the file does not exist. @throws StartupError */
 function readIfExists(file: string): string | null {
   try {
-    return readFileSync(file, 'latin1');
+    return readSecretBytes(file).toString('latin1');
   } catch (error) {
+    if (error instanceof StartupError) throw error;
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
