@@ -56,7 +56,7 @@ export const number = integer(1, Number.MAX_SAFE_INTEGER);
 export const uuid = matching(UUID, 36, 'must be a UUID in lower case');
 export const holderId = either(equalTo(ADMIN_ID), uuid);
 export const mac = base64(32, 32);
-/** Of a public key, and of a hash. */
+/** A public key, or a hash. */
 export const bytes32 = base64(32, 32);
 export const path = parsed((text) => parsePath(text));
 export const actorName = parsed((text) => parseActorName(text, 'name'));
@@ -94,7 +94,7 @@ export const limits = objectOf({
   concurrent: nullable(integer(1, MAX_LIMIT)),
 });
 
-/** As a policy has it: every field is set. */
+/** The approval rule of a policy; every field is set. */
 export const approvalRule: FieldRule = (value) => {
   const form = objectOf({
     for: oneOf(APPROVED_ACTIONS),

@@ -87,7 +87,7 @@ const MAX_SLOTS = 1000;
 /** More are added to a number of exposures, which must stay a safe integer. */
 const MAX_TIMES = 2 ** 50;
 
-/** In the order in which the tables follow. */
+/** The order is that in which the tables follow. */
 export const ROW_RULES: Readonly<Record<string, TableRules>> = {
   audit_entries: {
     key: ['seq'],

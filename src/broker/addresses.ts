@@ -31,7 +31,7 @@ export class AddressRules {
   readonly #allowed: readonly IpNetwork[];
   /** Networks outside of which no target allows anything; null for none. */
   readonly #limits: readonly IpNetwork[] | null;
-  /** As for requests without TLS. */
+  /** Whether only allowed networks are permitted; true for requests without TLS. */
   readonly #isAllowedOnly: boolean;
   readonly #isOwnPort: boolean;
   readonly #readOwn: () => readonly string[];

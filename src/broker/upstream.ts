@@ -203,7 +203,7 @@ export class UpstreamRequest {
     request.on(
       'upgrade',
       this.#guarded((response: IncomingMessage, socket: Duplex, head: Buffer) => {
-        // Before anything can fail: the request has no hold on the socket any more.
+        // Before anything can fail: the request no longer has a hold on the socket.
         this.#upgraded = socket;
         if (!this.#order.isUpgrade) throw new UpstreamError('protocol');
         if (head.length > 0) socket.unshift(head);

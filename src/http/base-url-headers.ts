@@ -10,7 +10,7 @@ type HeaderPairs = readonly (readonly [name: string, value: string])[];
 /** No document at the server's address but the console may run scripts, load anything, or share its origin. */
 export const SANDBOX_POLICY = "sandbox; default-src 'none'";
 
-/** In every response at a base URL, errors of ours included. */
+/** Every response at a base URL has them, including errors of the server. */
 export const BASE_URL_HEADERS = {
   'content-security-policy': SANDBOX_POLICY,
   'x-content-type-options': 'nosniff',

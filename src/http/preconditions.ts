@@ -7,7 +7,7 @@ import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
 /** Makes the `data` of a route's response from the target of its operation. */
 export type Represent = (target: never) => object;
 
-/** As long as all headers together may be. */
+/** The limit of all headers together. */
 const MAX_HEADER_LENGTH = 16 * 1024;
 
 /** The header's schema for the route table. */

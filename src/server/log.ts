@@ -45,7 +45,7 @@ export function createLog(level: LogLevel): ServiceLog {
     acceptFailed(error) {
       if (mayWrite()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
     },
-    // WHY bounded: a caller may be able to repeat what shows the bug.
+    // WHY bounded: a caller may be able to repeat the request that causes the error.
     unexpectedError(error, requestId) {
       if (mayWrite()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
     },

@@ -61,7 +61,7 @@ const BEGINS_NUMBER = /[-0-9]/;
 const CONTINUES_NUMBER = /[-+.0-9eE]/;
 
 interface Survey {
-  /** Of which `JSON.parse` drops all duplicates but the last. */
+  /** `JSON.parse` drops all duplicates but the last. */
   readonly keys: number;
   readonly values: number;
   readonly depth: number;
