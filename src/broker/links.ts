@@ -3,7 +3,9 @@ import { removeParameter } from './injection.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 
 const LINKS = new Set(['location', 'content-location']);
-/** The limit is for all headers of a response. WHY: a prefix is longer than `<>`, and there could be tens of thousands. */
+/**
+ * The limit is for all headers of a response. WHY: a prefix is longer than `<>`, and there could be tens of thousands.
+ */
 const MAX_LINKS = 64;
 const MAX_LINK_BYTES = 16 * 1024;
 

@@ -158,7 +158,10 @@ async function containing(candidates: readonly Candidate[], seen: SeenEntry | nu
   return kept;
 }
 
-/** The server with the longest log; if logs are equal, the one that was promoted last. @throws StoreError if no log contains all others */
+/**
+ * The server with the longest log; if logs are equal, the one that was promoted last.
+ * @throws StoreError if no log contains all others
+ */
 async function findLongest(candidates: readonly Candidate[]): Promise<Candidate> {
   const ordered = [...candidates].sort((a, b) => b.timeline - a.timeline);
   for (const candidate of ordered) {

@@ -50,7 +50,7 @@ export class Hosts {
     return this.#unanswered;
   }
 
-  /** The location for another thread or process, which must use the same host. @throws StoreError if none can be used */
+  /** The location for a thread or process that must use the same host. @throws StoreError if none can be used */
   async locate(): Promise<LogLocation> {
     const { host } = this.#current ?? (await this.#choose());
     return { kind: 'postgres', address: { ...this.#address, hosts: [host] }, seen: this.#seen };
