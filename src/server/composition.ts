@@ -100,11 +100,10 @@ export async function startService(
   const open: OpenVault = async (given, acceptRollback) => {
     await using own = new AsyncDisposableStack();
     const database = withConnectionName(configuration.database, connectionName(node.self));
-    // ORDER: before the database is opened, which changes it: a token that is rejected changes nothing.
-    const adminTokenHash = hashToken(chooseToken().token.reveal());
     const opened = await openVault({ ...configuration, database, acceptRollback }, warn, own, given, syncFile);
     if ('slots' in opened) return opened;
     for (const line of opened.memory.warnings) warn(line);
+    const adminTokenHash = hashToken(chooseToken().token.reveal());
     const kept = own.move();
     try {
       return new RunningVault({

@@ -80,9 +80,8 @@ export async function openVault(
   let memory = await readVaultState(store, keys, acceptRollback);
   const accepted = acceptLoss(loss, true);
   if (accepted !== null) memory.warnings.unshift(accepted);
-  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted, and so that a
-  // disk without room for the file changes nothing else.
-  else await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
+  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
+  else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
   if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
   await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));

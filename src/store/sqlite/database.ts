@@ -76,7 +76,7 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     truncateWal(database, file);
-    reserveWalIndex(database, file);
+    reserveWalIndex(file);
     defineFunctions(database);
     return database;
   } catch (error) {

@@ -4,15 +4,16 @@
  * each new page before it maps it, which leaves holes where blocks are smaller than a page, such as on a small ext4.
  * SOURCE: sqlite.org/walformat.html, "WAL-Index Format"; os_unix.c, unixShmMap.
  */
-import { closeSync, constants, fstatSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { StoreError } from '../errors.ts';
 
 /** More than the blocks of an index and of a few batches. */
 const START_BYTES = 1024 * 1024;
 const SERVING_BYTES = 256 * 1024;
+/** Of a file system. The first one holds the header of the index. */
+const SMALLEST_BLOCK_BYTES = 512;
 const REGION_BYTES = 32 * 1024;
 /** A region indexes 4096 pages of the log, so these suffice for the largest backlog of checkpoints. */
 const REGIONS = 8;
@@ -27,7 +28,7 @@ export function assertDiskSpace(file: string): void {
   try {
     const descriptor = openSync(probe, 'wx', PRIVATE_FILE);
     try {
-      writeAll(descriptor, START_BYTES, 0);
+      writeAll(descriptor, Buffer.alloc(START_BYTES), 0);
     } finally {
       closeSync(descriptor);
     }
@@ -46,24 +47,24 @@ export function assertServingSpace(file: string): void {
 }
 
 /**
- * Gives blocks to all pages of the index that the service will use. Call when the database is open, before anything
- * else uses it.
+ * Gives blocks to all pages of the index that the service will use, and changes nothing else. Call when the database is
+ * open, before anything else uses it.
  */
-export function reserveWalIndex(database: DatabaseSync, file: string): void {
-  // The first page of a log clears its whole region of the index.
-  const { user_version: version } = database.prepare('PRAGMA user_version').get() ?? {};
-  database.exec(`PRAGMA user_version = ${Number(version)}`);
-  const descriptor = openSync(`${file}-shm`, constants.O_WRONLY | constants.O_NOFOLLOW);
+export function reserveWalIndex(file: string): void {
+  const descriptor = openSync(`${file}-shm`, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
-    // WHY only behind its end: what SQLite has mapped is in use.
     const { size } = fstatSync(descriptor);
-    if (size < REGIONS * REGION_BYTES) writeAll(descriptor, REGIONS * REGION_BYTES - size, size);
+    // WHY not from its begin: other programs that read the database write their marks there, and SQLite has filled it.
+    const mapped = Buffer.alloc(Math.max(0, size - SMALLEST_BLOCK_BYTES));
+    const length = readSync(descriptor, mapped, 0, mapped.length, SMALLEST_BLOCK_BYTES);
+    writeAll(descriptor, mapped.subarray(0, length), SMALLEST_BLOCK_BYTES);
+    if (size < REGIONS * REGION_BYTES) writeAll(descriptor, Buffer.alloc(REGIONS * REGION_BYTES - size), size);
   } finally {
     closeSync(descriptor);
   }
 }
 
-function writeAll(descriptor: number, bytes: number, position: number): void {
-  const zeros = Buffer.alloc(bytes);
-  for (let done = 0; done < bytes; ) done += writeSync(descriptor, zeros, done, bytes - done, position + done);
+function writeAll(descriptor: number, bytes: Buffer, position: number): void {
+  for (let done = 0; done < bytes.length; )
+    done += writeSync(descriptor, bytes, done, bytes.length - done, position + done);
 }
