@@ -5,21 +5,11 @@ import { once } from 'node:events';
 import { type Duplex, PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { redactedFrames } from '../../src/broker/websocket.ts';
+import { frame, TEXT } from '../kit/web-socket.ts';
 import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
 
-const TEXT = 1;
 const PING = 9;
 const CLOSE = 8;
-
-/** A frame as a server writes it. */
-function frame(opcode: number, payload: string | Buffer, isLast = true): Buffer {
-  const bytes = Buffer.from(payload);
-  const { length } = bytes;
-  const size = length < 126 ? [length] : length < 65_536 ? [126, length >> 8, length & 255] : null;
-  const long = Buffer.alloc(9, 127);
-  if (size === null) long.writeBigUInt64BE(BigInt(length), 1);
-  return Buffer.concat([Buffer.from([(isLast ? 0x80 : 0) | opcode]), size === null ? long : Buffer.from(size), bytes]);
-}
 
 const broker = startBroker({ after });
 const upstream = await startUpstream({ after }, (_, response) => void response.end());

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createClient, logIn, verifyAs } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
+import { newDatabase } from '../kit/database.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
@@ -12,7 +13,9 @@ const OPERATORS = '/api/v1/operators';
 const KEY = '/api/v1/credentials/team/key';
 
 const clock = startTestClock({ after });
-const { nodes } = await startNodes({ after }, { nodes: 2 });
+const url = await newDatabase({ after });
+await clock.follow(url);
+const { nodes } = await startNodes({ after }, { nodes: 2, url });
 const [one, two] = nodes;
 assert.ok(one && two);
 assert.equal((await one.admin.post('/api/v1/credentials', { path: 'team/key', value: 'v' })).status, 201);
@@ -82,6 +85,9 @@ test('a key that one node rotates is the only one on the other, and earlier sess
   }
 });
 
+/** A session without the time until its end. */
+const lasting = ({ expires_in: _, ...session }: Record<string, unknown>) => session;
+
 test('a session that one node renews ends on the other at the same time, and one that it ends has ended there', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const operator = await added(`renewed-${round}`, ['viewer']);
@@ -90,10 +96,10 @@ test('a session that one node renews ends on the other at the same time, and one
     await clock.move(60_000);
     const renewed = (await operator.post('/auth/session/renew')).body.data;
     assert.ok(renewed.expires_at > before.expires_at);
-    assert.deepEqual((await operator.elsewhere.get('/auth/session')).body.data, renewed);
+    assert.deepEqual(lasting((await operator.elsewhere.get('/auth/session')).body.data), lasting(renewed));
     const again = (await operator.elsewhere.post('/auth/session/renew')).body.data;
     assert.ok(again.expires_at >= renewed.expires_at);
-    assert.deepEqual((await operator.get('/auth/session')).body.data, again);
+    assert.deepEqual(lasting((await operator.get('/auth/session')).body.data), lasting(again));
     assert.equal((await operator.delete('/auth/session')).status, 204);
     assert.equal((await operator.elsewhere.get('/auth/session')).status, 401);
   }

@@ -6,6 +6,7 @@ import { startUpstream } from '../broker/upstream.ts';
 import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
 import { storeWithTargets, VALUE } from '../kit/use.ts';
+import { frame, TEXT } from '../kit/web-socket.ts';
 
 const service = await startTestService({ after });
 const bodies: string[] = [];
@@ -18,7 +19,7 @@ const upstream = await startUpstream({ after }, (request, response) => {
 upstream.server.on('upgrade', (_request, socket) => {
   socket.on('error', () => undefined);
   socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
-  socket.on('data', (bytes: Buffer) => socket.write(`<${bytes.toString('latin1')}>`));
+  socket.on('data', (bytes: Buffer) => socket.write(frame(TEXT, `<${bytes.toString('latin1')}>`)));
 });
 const agent = await service.agent('agent', { 'api/*': ['use'] });
 await storeWithTargets(service, 'api/key', upstream, { paths: ['/v1/*'] });
@@ -111,7 +112,7 @@ test('the bytes after a handshake belong to the WebSocket, not to a next request
   const bytes = `${[...upgrade, '', ''].join('\r\n')}${next}`;
   const answer = await sendRaw(service.address, bytes, { isComplete, thenMs: 300 });
   assert.equal(answer.status, 101);
-  assert.equal(answer.body, `<${next}>`);
+  assert.equal(answer.body, frame(TEXT, `<${next}>`).toString('utf8'));
   assert.equal(upstream.requests.length, before);
 });
 

@@ -12,6 +12,7 @@ import { startUpstream } from '../broker/upstream.ts';
 import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { exchange, storeWithTargets } from '../kit/use.ts';
+import { frame, TEXT } from '../kit/web-socket.ts';
 
 const MIB = 1024 * 1024;
 const CHUNK = Buffer.alloc(64 * 1024, 'a line of text\n');
@@ -46,8 +47,10 @@ upstream.server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
   }
   const key = request.headers['sec-websocket-key'];
   const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade', `X-Key: ${key}`];
-  socket.write(`${head.join('\r\n')}\r\n\r\nhello `);
-  socket.pipe(socket);
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.write(frame(TEXT, 'hello '));
+  socket.on('data', (bytes: Buffer) => socket.write(frame(TEXT, bytes)));
+  socket.on('end', () => socket.end());
 });
 const agent = await service.agent('agent', { 'api/*': ['use'] });
 const bearer = { authorization: `Bearer ${agent.token}` };
@@ -98,16 +101,19 @@ test('a body is sent on while it arrives, also for longer than other requests ma
   await storeWithTargets(limited, 'api/key', upstream);
   const { token } = await limited.agent('agent', { 'api/*': ['use'] });
   const own = { authorization: `Bearer ${token}` };
-  const request = send('/use/api/key/-/echo', own, limited.address);
+  const request = send('/use/api/key/-/whole', own, limited.address);
   request.write('first');
-  const [response]: IncomingMessage[] = await once(request, 'response');
-  assert.ok(response);
-  const [first] = await once(response, 'data');
+  await until(() => open.has('/whole'));
+  const side = open.get('/whole') ?? assert.fail();
+  const [first] = await once(side.request, 'data');
   assert.equal(String(first), 'first');
   await sleep(2 * REQUEST_MS);
-  const rest = response.toArray();
+  const rest = side.request.toArray();
   request.end('last');
   assert.equal(Buffer.concat(await rest).toString(), 'last');
+  side.response.end('all');
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.equal(Buffer.concat((await response?.toArray()) ?? []).toString(), 'all');
   const headers = { ...own, 'content-length': 9 };
   const slow = http.request(`${limited.address}/api/v1/use`, { method: 'POST', headers });
   slow.flushHeaders();
@@ -214,13 +220,13 @@ test('a WebSocket passes both ways, and ends on both sides', async () => {
   assert.ok(socket);
   assert.equal(response.headers['x-key'], 'a2V5');
   assert.equal(typeof response.headers['x-leasehold-lease'], 'string');
-  assert.equal(String((await once(socket, 'data'))[0]), 'hello ');
+  assert.deepEqual((await once(socket, 'data'))[0], frame(TEXT, 'hello '));
   for (const word of ['one', 'two']) {
     socket.write(word);
-    assert.equal(String((await once(socket, 'data'))[0]), word);
+    assert.deepEqual((await once(socket, 'data'))[0], frame(TEXT, word));
   }
   socket.end('last');
-  assert.equal(Buffer.concat(await socket.toArray()).toString(), 'last');
+  assert.deepEqual(Buffer.concat(await socket.toArray()), frame(TEXT, 'last'));
   const { ended, status } = await newestResult();
   assert.deepEqual([ended, status], ['complete', 101]);
 });

@@ -30,6 +30,13 @@ const ADMINISTRATIVE: Partial<Record<Command['kind'], string>> = {
   readAudit: 'audit.list',
 };
 
+const sessionReply = (agentName: string, expiresAt: number, now: number) => ({
+  agentName,
+  expiresAt,
+  expiresInSeconds: Math.floor((expiresAt - now) / 1000),
+  operator: null,
+});
+
 export class Model extends Records {
   answer(question: Question): Said {
     const { command, now, token } = question;
@@ -108,7 +115,7 @@ export class Model extends Records {
         return this.#simulate(command, caller);
       case 'readSession':
         if (caller === 'admin') return unrecorded('NOT_FOUND');
-        return unrecorded('OK', { agentName: nameOf(caller), expiresAt: caller.expiresAt, operator: null });
+        return unrecorded('OK', sessionReply(nameOf(caller), caller.expiresAt, question.now));
       case 'endSession':
         this.sessions = this.sessions.filter((session) => session !== caller);
         return recorded(
@@ -139,7 +146,7 @@ export class Model extends Records {
     if (!isFresh || provenFor !== agent.id) return say('AUTH_FAILED');
     const session = { token: fresh, agent, expiresAt: now + 60 * 60 * 1000 };
     this.sessions.push(session);
-    return say('OK', { agentName: name, expiresAt: session.expiresAt, operator: null });
+    return say('OK', sessionReply(name, session.expiresAt, now));
   }
 
   #retrieve(command: Of<'retrieve'>, caller: Caller, { now, fresh }: Question): Said {
