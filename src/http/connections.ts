@@ -39,6 +39,19 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
+/** For the rest of a response to a client that reads nothing. */
+const ENDING_MS = 5000;
+
+/**
+ * Closes a connection that Node has handed over, as soon as all is sent, or when nothing of it could be sent for a
+ * while. WHY the limit: Node never completes a write to a TLS client that has ended its side without a close_notify and
+ * then resets the connection, and has removed its own limit from the socket.
+ */
+export function endConnection(socket: Socket): void {
+  socket.setTimeout(ENDING_MS, () => socket.destroy());
+  socket.destroySoon();
+}
+
 /** Node closes a stream after its error, so an error needs no other reaction. */
 export const ignoreError = (): void => undefined;
 
@@ -148,5 +161,6 @@ export function writeError(socket: Socket, error: ApiError, requestId: string, m
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...more,
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
+  socket.write(`${head.join('\r\n')}\r\n\r\n${text}`);
+  endConnection(socket);
 }

@@ -6,7 +6,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { http } from '../platform/node-http.ts';
-import { ignoreError } from './connections.ts';
+import { endConnection, ignoreError } from './connections.ts';
 
 const upgrades = new WeakSet<IncomingMessage>();
 
@@ -35,7 +35,8 @@ export function handleUpgrades(server: Server): void {
     if (head.length > 0) socket.unshift(head);
     upgrades.add(request);
     response.shouldKeepAlive = false;
-    response.on('finish', () => request.socket.destroySoon());
+    // WHY not `finish`: it may never come; see there.
+    response.on('prefinish', () => endConnection(request.socket));
     server.emit('request', request, response);
   });
 }

@@ -19,7 +19,7 @@ import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
-import { allowLongWork, continueIfExpected, disconnectSignal } from './connections.ts';
+import { allowLongWork, continueIfExpected, disconnectSignal, endConnection } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
@@ -193,5 +193,5 @@ async function switchProtocols(socket: Socket, headers: readonly string[], { bod
   } catch {
     body.destroy();
   }
-  socket.destroySoon();
+  endConnection(socket);
 }

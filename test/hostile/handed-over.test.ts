@@ -3,9 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { reset } from '../kit/hostile-bytes.ts';
+import { until } from '../kit/log-receivers.ts';
 import { type Entrance, fuzzClients, startEntrances } from './hostile-clients.ts';
 
 const entrances = await startEntrances({ after });
@@ -27,6 +34,15 @@ async function sendAndReset({ connect, name }: Entrance, text: string, waits: bo
   if (waits) await answered;
   reset(socket);
   return received;
+}
+
+/** The target of a link; empty if the descriptor was closed meanwhile. */
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return '';
+  }
 }
 
 async function assertServes({ process, health }: Entrance): Promise<void> {
@@ -87,4 +103,41 @@ test(`600 random requests leave the same processes serving (SEED=${seed})`, asyn
     await fuzzClients(entrance, dice, 200);
     await assertServes(entrance);
   }
+});
+
+/** Ends the TCP connection below TLS without a word, and resets it at one of several moments. */
+async function endBelowTls(carrier: Socket, text: string, waitMs: number): Promise<void> {
+  const below = new Duplex({
+    read: () => undefined,
+    write: (chunk, _encoding, done) => void carrier.write(chunk, () => done()),
+  });
+  carrier.on('error', () => undefined).on('data', (chunk) => below.push(chunk));
+  const client = connectTls({ socket: below, rejectUnauthorized: false });
+  client.on('error', () => undefined);
+  await once(client, 'secureConnect');
+  await new Promise((resolve) => client.write(text, resolve));
+  await new Promise<void>((resolve) => carrier.end(resolve));
+  if (waitMs > 0) await sleep(waitMs);
+  carrier.resetAndDestroy();
+  client.destroy();
+}
+
+test('TLS clients that end and reset the connection below leave nothing open', async () => {
+  const { process, health } = entrances.find(({ name }) => name === 'TLS') ?? assert.fail();
+  const { hostname, port } = new URL(process.address);
+  const sockets = (): number => {
+    const directory = `/proc/${process.child.pid}/fd`;
+    return readdirSync(directory).filter((name) => linkOf(join(directory, name)).startsWith('socket:')).length;
+  };
+  const before = sockets();
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  for (const start of ['CONNECT a:1', 'GET /use/a/-/v1'])
+    for (let round = 0; round < 8; round++)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, at) =>
+          endBelowTls(connect(Number(port), hostname), `${start} HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n`, at % 4),
+        ),
+      );
+  await until(() => sockets() <= before);
+  assert.equal(await health(), 200);
 });
