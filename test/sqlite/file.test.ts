@@ -1,7 +1,7 @@
 // Properties of the SQLite store: its settings, its files, its migrations, and the lock between processes.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -189,6 +189,18 @@ test('a copy of an open vault is complete with its write-ahead log', async (t) =
   assert.deepEqual(await again.readHead(), await store.readHead());
   // The frames of its log may not be on disk, so they were written again, into the database.
   assert.equal(statSync(`${copy}-wal`).size, 0);
+});
+
+test('another program that reads the open vault leaves the index of its log as it is', async (t) => {
+  const file = newFile(t);
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  const { size } = statSync(`${file}-shm`);
+  const read = 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM vault").fetchall()';
+  execFileSync('python3', ['-c', read, file]);
+  assert.equal(statSync(`${file}-shm`).size, size);
+  await commit(store, { entries: [anEntry(1)] });
 });
 
 test('a damaged page is reported as a storage error, never as a missing row', async (t) => {

@@ -1,4 +1,5 @@
 /** Opens a SQLite file: settings, migrations, and translation of errors. */
+import { closeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { globMatches } from '../../core/glob.ts';
 import { StoreError } from '../errors.ts';
@@ -53,13 +54,28 @@ export function isOfSystem(error: unknown): boolean {
   return typeof error.errcode === 'number' && (error.errcode & PRIMARY_CODE) !== SQLITE_ERROR;
 }
 
+/** A database that keeps the index of its write-ahead log open, so that the locks on it last; see `reserveWalIndex`. */
+class WalDatabase extends DatabaseSync {
+  #walIndex: number | null = null;
+
+  reserveWalIndex(file: string): void {
+    this.#walIndex = reserveWalIndex(file);
+  }
+
+  override close(): void {
+    super.close();
+    if (this.#walIndex !== null) closeSync(this.#walIndex);
+    this.#walIndex = null;
+  }
+}
+
 /**
  * Opens the file, creating it if missing, and migrates its schema.
  * @throws StoreError `unavailable` if it is not a Leasehold file, has a newer schema, or is locked by another process.
  */
 export function openDatabase(file: string): DatabaseSync {
   assertDiskSpace(file);
-  const database = new DatabaseSync(file, {
+  const database = new WalDatabase(file, {
     timeout: BUSY_TIMEOUT_MS,
     defensive: true,
     enableDoubleQuotedStringLiterals: false,
@@ -76,7 +92,7 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     truncateWal(database, file);
-    reserveWalIndex(file);
+    database.reserveWalIndex(file);
     defineFunctions(database);
     return database;
   } catch (error) {

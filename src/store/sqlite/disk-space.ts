@@ -48,9 +48,12 @@ export function assertServingSpace(file: string): void {
 
 /**
  * Gives blocks to all pages of the index that the service will use, and changes nothing else. Call when the database is
- * open, before anything else uses it.
+ * open, before anything else uses it. Returns the descriptor of the index, which the caller closes after the database.
+ * WHY: closing any descriptor of a file ends all locks that the process has on it, and without the lock of SQLite the
+ * next program that opens the database cuts the index off under this process, which ends it with SIGBUS.
+ * SOURCE: sqlite.org/howtocorrupt.html, 2.2; os_unix.c, unixLockSharedMemory.
  */
-export function reserveWalIndex(file: string): void {
+export function reserveWalIndex(file: string): number {
   const descriptor = openSync(`${file}-shm`, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     const { size } = fstatSync(descriptor);
@@ -59,8 +62,10 @@ export function reserveWalIndex(file: string): void {
     const length = readSync(descriptor, mapped, 0, mapped.length, SMALLEST_BLOCK_BYTES);
     writeAll(descriptor, mapped.subarray(0, length), SMALLEST_BLOCK_BYTES);
     if (size < REGIONS * REGION_BYTES) writeAll(descriptor, Buffer.alloc(REGIONS * REGION_BYTES - size), size);
-  } finally {
+    return descriptor;
+  } catch (error) {
     closeSync(descriptor);
+    throw error;
   }
 }
 
