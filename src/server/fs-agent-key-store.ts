@@ -65,8 +65,13 @@ export class FsAgentKeyStore implements AgentKeyStore {
   async remove(id: AgentId, name: AgentName): Promise<void> {
     await this.abort(id);
     if (this.#idOf(name) !== id) return;
-    deleteKeyFiles(this.#dirOf(name));
+    const dir = this.#dirOf(name);
+    const isOnlyKey = readdirSync(dir).every((file) => file === PRIVATE_KEY || file === AGENT_ID);
+    if (!isOnlyKey) return deleteKeyFiles(dir);
+    // ORDER: rename, then delete: after a crash in between the next start deletes the pending directory.
+    renameSync(dir, this.#pendingDir(id));
     syncDir(this.#root);
+    await this.abort(id);
   }
 
   async readAll(): Promise<AgentKey[]> {
