@@ -69,7 +69,7 @@ const maskings = new Maskings();
 
 /** What may stand next to a form without being a part of it in any reading. */
 const BREAKS = ['\n', '\r\n', '\r\r\n'] as const;
-const CALM = ':, .;|sgA';
+const CALM = ':, .;|';
 const WILD = '"{}:, =%&;\\/s\0\xff0aA';
 
 /** At least one whole form; parts of forms and other bytes around it, unless the text is calm. */
