@@ -1,10 +1,15 @@
 /** The administrator's token: a new one at each start, or one that the operator supplies. */
 
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { newToken } from '../crypto/tokens.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, warnIfReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
+import {
+  checkPrivateFile,
+  readSecretBytes,
+  warnIfReadableByOthers,
+  writePrivateFile,
+} from '../platform/private-files.ts';
 
 const GIVEN_TOKEN = /^[A-Za-z0-9\-._~+/]{32,512}=*$/;
 
@@ -28,7 +33,9 @@ export function chooseAdminToken(
 export function readGivenToken(givenFile: string, warn: (line: string) => void): Secret {
   let text: string;
   try {
-    text = readFileSync(givenFile, 'latin1').replace(/\r?\n$/, '');
+    text = readSecretBytes(givenFile)
+      .toString('latin1')
+      .replace(/\r?\n$/, '');
   } catch (error) {
     throw new StartupError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }

@@ -1,7 +1,7 @@
 /** The database option of the service and its tools. Never prints a URL, because it may contain a password. */
 
-import { readFileSync } from 'node:fs';
 import { UsageError } from '../platform/errors.ts';
+import { readSecretBytes } from '../platform/private-files.ts';
 import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 import type { Environment } from './flags.ts';
 
@@ -45,7 +45,7 @@ export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoi
 
 function readUrl(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readSecretBytes(file).toString('utf8').trim();
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }

@@ -2,13 +2,13 @@
  * The provider of OpenID Connect. It is asked with the first sign-in, within a time limit, and one that does not answer
  * fails that sign-in alone. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
  */
-import { readFileSync } from 'node:fs';
 import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
 import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/identity.ts';
 import { Secret } from '../core/secret.ts';
 import { StartupError } from '../platform/errors.ts';
+import { readSecretBytes } from '../platform/private-files.ts';
 import type { OidcClient, ProviderRequest } from '../vault/oidc-client.ts';
 import type { OidcSettings } from './oidc-options.ts';
 
@@ -170,7 +170,9 @@ function isRejection(library: Library, error: unknown): boolean {
 function readSecret(file: string): Secret {
   let text: string;
   try {
-    text = readFileSync(file, 'latin1').replace(/\r?\n$/, '');
+    text = readSecretBytes(file)
+      .toString('latin1')
+      .replace(/\r?\n$/, '');
   } catch (error) {
     throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }

@@ -1,7 +1,6 @@
 /** The files with secrets for receivers of the log and of checkpoints. */
-import { readFileSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
-import { warnIfReadableByOthers } from '../platform/private-files.ts';
+import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 
 const TOKEN = /^[!-~]{1,8192}$/;
 
@@ -16,7 +15,7 @@ export function readBearerToken(file: string, warn: (line: string) => void): str
 /** @throws StartupError */
 export function readTrimmed(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readSecretBytes(file).toString('utf8').trim();
   } catch (error) {
     throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }

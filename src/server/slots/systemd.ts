@@ -2,10 +2,10 @@
  * The slot of a systemd credential: `LoadCredentialEncrypted=` of a unit decrypts it into a directory that only the
  * service can read. SOURCE: systemd.exec(5), "Credentials".
  */
-import { readFileSync } from 'node:fs';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { childPath } from '../../platform/child-path.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
+import { readSecretBytes } from '../../platform/private-files.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -19,7 +19,7 @@ export function systemdSlots(directory: string | undefined): SlotKindPort {
       throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');
     let text: string;
     try {
-      text = readFileSync(childPath(directory, name), 'latin1');
+      text = readSecretBytes(childPath(directory, name)).toString('latin1');
     } catch (error) {
       throw new SlotKindError(`the credential ${name} cannot be read${errnoSuffix(error)}`);
     }
