@@ -20,16 +20,17 @@ const REMOVED = new Set([
   ...['x-auth-token', 'x-access-token', 'private-token', 'job-token', 'deploy-token', 'x-amz-security-token'],
   ...['apikey', 'dd-api-key', 'dd-application-key', 'x-auth-key', 'x-auth-user-service-key'],
   // Where the request comes from and goes to.
-  ...['host', 'forwarded', 'via', 'x-real-ip', 'x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host'],
+  ...['host', 'forwarded', 'via', 'x-real-ip', 'x-rewrite-url', 'x-host', 'x-client-ip', 'x-cluster-client-ip'],
+  ...['client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip'],
   // Another method than the one that was decided.
-  ...['x-http-method-override', 'x-http-method', 'x-method-override'],
+  ...['x-http-method-override', 'x-http-method', 'x-method-override', 'x-method'],
   // The caller's own connection.
   ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'content-length', 'expect', 'http2-settings'],
   ...['upgrade', 'accept-encoding'],
   // WHY: a value in compressed messages would not be found.
   'sec-websocket-extensions',
 ]);
-const REMOVED_PREFIXES = ['x-forwarded-', 'proxy-'];
+const REMOVED_PREFIXES = ['x-forwarded-', 'x-original-', 'proxy-'];
 const WEBSOCKET_PREFIX = 'sec-websocket-';
 
 /** Words with `range` in them that do not mean one. */

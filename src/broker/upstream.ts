@@ -205,7 +205,9 @@ export class UpstreamRequest {
       this.#guarded((response: IncomingMessage, socket: Duplex, head: Buffer) => {
         // Before anything can fail: the request no longer has a hold on the socket.
         this.#upgraded = socket;
-        if (!this.#order.isUpgrade) throw new UpstreamError('protocol');
+        // Another protocol has other frames, in which nothing would be redacted.
+        const isWebSocket = response.headers.upgrade?.toLowerCase() === 'websocket';
+        if (!this.#order.isUpgrade || !isWebSocket) throw new UpstreamError('protocol');
         if (head.length > 0) socket.unshift(head);
         this.#answer(response, socket);
       }),

@@ -29,6 +29,7 @@ const CONNECTION = [
   ...['Host', 'Forwarded', 'Via', 'X-Forwarded-For', 'X-Forwarded-Host', 'X_Forwarded_Proto', 'TE', 'Trailer'],
   ...['Upgrade', 'Connection', 'Keep-Alive', 'Proxy-Connection', 'Transfer-Encoding', 'Content-Length', 'Expect'],
   ...['Accept-Encoding', 'Sec-WebSocket-Key', 'X-HTTP-Method-Override', 'X-Original-URL'],
+  ...['X-Original-Method', 'True-Client-IP', 'CF-Connecting-IP', 'X-Client-IP', 'X_Client_IP', 'X-Method'],
 ];
 
 for (const name of AUTHORITY) {

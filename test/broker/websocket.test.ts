@@ -6,7 +6,7 @@ import { type Duplex, PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { redactedFrames } from '../../src/broker/websocket.ts';
 import { frame, TEXT } from '../kit/web-socket.ts';
-import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
 
 const PING = 9;
 const CLOSE = 8;
@@ -107,4 +107,14 @@ test('a handshake that the upstream rejects is a response', async () => {
   const use = broker.use(orderFor(plain, { isUpgrade: true }), new PassThrough());
   assert.equal((await headOf(use)).status, 403);
   assert.equal((await bodyOf(use)).toString(), 'no');
+});
+
+test('a switch to another protocol than WebSocket is refused', async (t) => {
+  const other = await startUpstream(t, (_, response) => void response.end());
+  other.server.on('upgrade', (_request, socket) => {
+    socket.on('error', () => undefined);
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n');
+  });
+  const use = broker.use(orderFor(other, { isUpgrade: true }), new PassThrough());
+  assert.equal(await failureOf(use), 'protocol');
 });
