@@ -66,7 +66,9 @@ export class Mutator {
   alterRows(content: Content): string {
     const [table, rows] = this.pick([...content.tables].filter(([, all]) => all.length > 0));
     const at = this.#below(rows.length);
-    const row = rows[at] ?? [];
+    // An earlier alteration may have left another value in its place.
+    const found: unknown = rows[at];
+    const row: readonly Cell[] = Array.isArray(found) ? found : [];
     const columns = content.header.tables[table] ?? [];
     const replace = (...items: unknown[]): void => void rows.splice(at, 1, ...(items as (readonly Cell[])[]));
     switch (this.#below(9)) {
