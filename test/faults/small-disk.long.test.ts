@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { type SweepRequest, sweep } from './small-disk.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-const STEP_KIB = 4;
+const STEP_KIB = 8;
 const LARGEST_KIB = 100;
 const AROUND_THE_NEED_KIB = [1010, 1030, 1050, 1100, 1200, 1400, 1800];
 
