@@ -131,14 +131,6 @@ async function attackFromElsewhere(page: Page, base: string, token: string): Pro
   return page.evaluate<string[]>(`(${ATTACK})(${JSON.stringify({ base, query, token })})`);
 }
 
-test('the attack runs against an upstream that is not behind the vault', async (t) => {
-  const { page } = await openExpectingErrors(t, `http://127.0.0.1:${upstream.port}/attack`);
-  ran.clear();
-  const read = await attackFromElsewhere(page, `http://localhost:${upstream.port}/v1`, 'none');
-  for (const name of ['page', 'script', 'module']) assert.ok(ran.has(name), name);
-  assert.match(read[0] ?? '', /owned/);
-});
-
 interface Place {
   readonly origin: string;
   readonly token: string;
@@ -159,6 +151,14 @@ const PLACES: Readonly<Record<string, Place>> = {
   'plain HTTP at a name': { origin: `http://${PLAIN_NAME}:${portOf(plain)}`, token: plainToken, isMarked: false },
   'TLS at a name': { origin: `https://${TLS_NAME}:${portOf(secure)}`, token: secureToken, isMarked: true },
 };
+
+test('the attack runs against an upstream that is not behind the vault', async (t) => {
+  const { page } = await openExpectingErrors(t, `http://127.0.0.1:${upstream.port}/attack`);
+  ran.clear();
+  const read = await attackFromElsewhere(page, `http://localhost:${upstream.port}/v1`, 'none');
+  for (const name of ['page', 'script', 'module']) assert.ok(ran.has(name), name);
+  assert.match(read[0] ?? '', /owned/);
+});
 
 for (const [name, { origin, token, isMarked }] of Object.entries(PLACES)) {
   test(`${name}: nothing that a base URL returns runs or can be read, from a link or another origin`, async (t) => {
