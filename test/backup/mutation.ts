@@ -66,23 +66,23 @@ export class Mutator {
   alterRows(content: Content): string {
     const [table, rows] = this.pick([...content.tables].filter(([, all]) => all.length > 0));
     const at = this.#below(rows.length);
-    // An earlier alteration may have left another value in its place.
-    const found: unknown = rows[at];
-    const row: readonly Cell[] = Array.isArray(found) ? found : [];
+    const row = rows[at] ?? [];
+    // An earlier alteration may have put something else in the place of the row.
+    const cells = Array.isArray(row) ? row : [];
     const columns = content.header.tables[table] ?? [];
     const replace = (...items: unknown[]): void => void rows.splice(at, 1, ...(items as (readonly Cell[])[]));
     switch (this.#below(9)) {
       case 0:
-        replace(row, [...row]);
+        replace(row, row);
         return `${table}: a row twice`;
       case 1:
         replace();
         return `${table}: a row dropped`;
       case 2:
-        replace(row.slice(1));
+        replace(cells.slice(1));
         return `${table}: a cell dropped`;
       case 3: {
-        replace([...row, this.#value(null)]);
+        replace([...cells, this.#value(null)]);
         return `${table}: a cell added`;
       }
       case 4:
@@ -93,8 +93,8 @@ export class Mutator {
         return `${table}: no row`;
       default: {
         const column = this.#below(columns.length);
-        const value = this.#value(row[column]);
-        replace(row.map((cell, index) => (index === column ? value : cell)));
+        const value = this.#value(cells[column]);
+        replace(cells.map((cell, index) => (index === column ? value : cell)));
         return `${table}.${columns[column]}: ${JSON.stringify(value)?.slice(0, 60)}`;
       }
     }

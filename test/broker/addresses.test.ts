@@ -99,9 +99,10 @@ test('without TLS only an allowed network is permitted', () => {
 test('an allowed IPv6 network permits loopback by itself, and no IPv4 address', () => {
   assert.equal(permits('::1', ['::1/128']), true);
   assert.equal(permits('::2', ['::1/128']), false);
+  for (const address of ['::1', '::']) assert.equal(permits(address, ['::/96']), true, address);
   assert.equal(permits('fd12::1', ['::/0']), true);
   for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::127.0.0.1', '::127.0.0.1', '2002:7f00:1::'])
-    assert.equal(permits(address, ['::/0']), false, address);
+    for (const network of ['::/0', '::/96']) assert.equal(permits(address, [network]), false, `${address} ${network}`);
   assert.equal(permits('127.0.0.1', ['::ffff:127.0.0.0/104']), true);
   assert.equal(permits('::1', ['0.0.0.0/0']), false);
 });

@@ -152,7 +152,6 @@ const PLACES: Readonly<Record<string, Place>> = {
   'TLS at a name': { origin: `https://${TLS_NAME}:${portOf(secure)}`, token: secureToken, isMarked: true },
 };
 
-// ORDER: nothing is awaited between the first test and the last: the hooks of the file would run in between.
 test('the attack runs against an upstream that is not behind the vault', async (t) => {
   const { page } = await openExpectingErrors(t, `http://127.0.0.1:${upstream.port}/attack`);
   ran.clear();

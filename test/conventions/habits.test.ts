@@ -112,6 +112,21 @@ const HABITS: readonly Habit[] = [
     ),
   },
   {
+    // WHY: once the tests that are registered have ended, Node runs the file's clean-up and cancels those that follow.
+    claim: 'no test file awaits anything at its top level after its first test',
+    files: tests,
+    breach: ({ code }) => {
+      const [, ...afterFirst] = code.split(/^ *test\(/m);
+      return /^(?:(?:const|let) .+ = |for )?await .*/m.exec(afterFirst.join('test('))?.[0];
+    },
+    broken: [
+      'await start();',
+      'const service = await start();',
+      'const { a, b } = await start();',
+      'for await (const a of b);',
+    ].map((text) => sample(`test(a, () => {\n  b();\n});\n\n${text}\n`)),
+  },
+  {
     claim: 'no test asserts an absolute upper limit of time, which a busy machine exceeds',
     files: tests,
     breach: inCode(/(?:performance\.now\(\) - \w+|\b(?:ms|seconds|elapsed|took(?:Ms)?))\)? <=? [\d_]+\s*[,;)&|]/),

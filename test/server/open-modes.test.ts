@@ -19,6 +19,9 @@ const REASON = (path: string): RegExp =>
   );
 const ACCEPTED = { LEASEHOLD_ACCEPT_OPEN_MODES: '1' };
 
+const service = await startTestService({ after });
+await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'correct horse' });
+
 /** Starts the server on a file system without modes. */
 const launch = (
   scope: Scope,
@@ -93,9 +96,6 @@ test('on other file systems the flag changes nothing, and the output does not me
   assert.equal(statSync(dataDir).mode & 0o777, 0o700);
   assert.doesNotMatch(output(), /WARNING/);
 });
-
-const service = await startTestService({ after });
-await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'correct horse' });
 
 /** Runs the CLI with a home on a file system without modes. */
 async function cli(scope: Scope, words: readonly string[], environment: Readonly<Record<string, string>> = {}) {
