@@ -137,7 +137,7 @@ for (const [door, send] of Object.entries(DOORS)) {
     await runAll(CASES, async (index) => {
       const { call } = CLASSES.spelling(dice, { targetPort: canaryPort, canaryPort });
       const origin = /^[^/]*\/\/[^/]*/.exec(call.url)?.[0] ?? '';
-      const networks = dice.pick([[], ['10.0.0.0/8'], ['::7f00:0/104'], ['64:ff9b::/96'], ['2002::/16'], ['fd00::/8']]);
+      const networks = dice.pick([[], ['10.0.0.0/8'], ['::/96'], ['64:ff9b::/96'], ['2002::/16'], ['fd00::/8']]);
       const path = `ssrf/inside-${door.replace(' ', '-')}-${index}`;
       if ((await store(path, [{ origin, allow_networks: networks, ca_pem: upstream.caPem }])) !== 200) return;
       // `::/96` has two addresses of this machine. The IPv4 addresses that are written in it are not allowed by it.
