@@ -135,6 +135,8 @@ export function carriedBy(socket: TLSSocket, carrier: Socket): TLSSocket {
 /** Resets the TCP connection. A Unix socket is closed, which resets it if the other side has sent bytes not read. */
 export function reset(socket: Socket): void {
   const carrier = socket instanceof TLSSocket ? carriers.get(socket) : socket;
-  if (carrier === undefined || carrier.remoteAddress === undefined) socket.destroy();
+  // WHY: libuv rejects a reset while a socket shuts down, and Node then never closes it, so the process does not end.
+  const isEnding = socket.readableEnded || socket.writableEnded;
+  if (carrier === undefined || carrier.remoteAddress === undefined || isEnding) socket.destroy();
   else carrier.resetAndDestroy();
 }
