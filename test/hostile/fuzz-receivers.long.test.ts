@@ -9,7 +9,7 @@ import { type Body, fuzzPeer, oddJson, wellFormed } from './hostile-receivers.ts
 import type { Job } from './peers.ts';
 
 const seed = newSeed();
-const wanted = scaled(1000, 5000);
+const wanted = scaled(1000, 50_000);
 const SECRET = Buffer.alloc(32).toString('base64');
 
 const BODIES: Readonly<Record<Job['kind'], Body>> = {
