@@ -8,7 +8,7 @@ import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 
-/** The directories of `test` whose files run once, with the reasons. */
+/** The directories and files of `test` that run once, with the reasons. */
 export const ONCE: Readonly<Record<string, string>> = {
   backup: 'from each store to each store',
   bench: 'no store',
@@ -22,6 +22,9 @@ export const ONCE: Readonly<Record<string, string>> = {
   crypto: 'no store',
   faults: 'files of SQLite and of the data directory; test/cluster has the faults of PostgreSQL',
   conventions: 'no store',
+  'hostile/fuzz-client.long.test.ts': 'requests that are rejected before the store is read',
+  'hostile/fuzz-receivers.long.test.ts': 'clients of other services, without a vault',
+  'hostile/fuzz-upstream.long.test.ts': 'responses that do not reach the store',
   kit: 'no store except PostgreSQL itself',
   masking: 'no store',
   mcp: 'uses the interface, as cli does',
@@ -148,7 +151,8 @@ function directoryOf(file: string): string | undefined {
  */
 export function runsOnBoth(file: string): boolean {
   const directory = directoryOf(file);
-  return directory !== undefined && !Object.hasOwn(ONCE, directory);
+  if (directory === undefined) return false;
+  return [directory, nameOf(file).slice('test/'.length)].every((name) => !Object.hasOwn(ONCE, name));
 }
 
 /** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
@@ -199,10 +203,6 @@ export function passesFor(
 
 /** The directories and files named above that do not exist. */
 export function missingNames(): string[] {
-  const names = [
-    ...Object.keys(ONCE).map((directory) => `test/${directory}`),
-    ...Object.keys(LATER_ON_POSTGRES),
-    ...SCALED,
-  ];
+  const names = [...Object.keys(ONCE).map((name) => `test/${name}`), ...Object.keys(LATER_ON_POSTGRES), ...SCALED];
   return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }
