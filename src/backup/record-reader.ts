@@ -216,7 +216,7 @@ class RowReader {
     return this.#count;
   }
 
-  /** What the row breaks, with the column's name; null if it is valid. */
+  /** The rule that the row breaks, with the column's name; null if it is valid. */
   read(row: unknown): string | null {
     if (!Array.isArray(row) || row.length !== this.#width) return `must have ${this.#width} columns`;
     for (const [name, rule, position] of this.#columns) {

@@ -1,7 +1,7 @@
 /**
  * Decides to which addresses a connection may be made. Refused are all that are not public, all through which a tunnel
  * or translator reaches such an address, and the machine's own, unless the credential's target allows the network.
- * Metadata services and the server's own listeners are refused whatever a target allows.
+ * Metadata services and the server's own listeners are rejected whatever a target allows.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';

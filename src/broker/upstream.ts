@@ -203,7 +203,7 @@ export class UpstreamRequest {
     request.on(
       'upgrade',
       this.#guarded((response: IncomingMessage, socket: Duplex, head: Buffer) => {
-        // Before anything can fail: the request no longer has a hold on the socket.
+        // ORDER: first, because the request no longer closes the socket if anything fails.
         this.#upgraded = socket;
         // Another protocol has other frames, in which nothing would be redacted.
         const isWebSocket = response.headers.upgrade?.toLowerCase() === 'websocket';

@@ -32,7 +32,7 @@ const DROPPED: ReadonlySet<string> = new Set([
   // How the address is reached.
   ...['alt-svc', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only', 'expect-ct'],
   ...['accept-ch', 'accept-ch-lifetime', 'critical-ch', 'accept-signature', 'x-dns-prefetch-control'],
-  // What a document may do, loads or becomes.
+  // These set the abilities of a document.
   ...['content-security-policy-report-only', 'x-content-security-policy', 'x-webkit-csp', 'x-xss-protection'],
   ...['permissions-policy', 'permissions-policy-report-only', 'feature-policy', 'document-policy'],
   ...['document-policy-report-only', 'require-document-policy', 'integrity-policy', 'integrity-policy-report-only'],
@@ -40,7 +40,7 @@ const DROPPED: ReadonlySet<string> = new Set([
   ...['cross-origin-embedder-policy-report-only', 'document-isolation-policy', 'document-isolation-policy-report-only'],
   ...['refresh', 'default-style', 'sourcemap', 'x-sourcemap', 'speculation-rules', 'supports-loading-mode'],
   ...['no-vary-search', 'x-ua-compatible', 'x-permitted-cross-domain-policies', 'x-download-options'],
-  // What other origins may read.
+  // These let other origins read the response.
   'timing-allow-origin',
   // Reports and measurements.
   ...['nel', 'report-to', 'reporting-endpoints', 'observe-browsing-topics'],

@@ -39,7 +39,7 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
-/** For the rest of a response to a client that reads nothing. */
+/** Limit for sending the rest of a response to a client that reads nothing. */
 const ENDING_MS = 5000;
 
 /**
@@ -80,7 +80,7 @@ export function handleConnectAndExpect(
   isResponding: (socket: Socket) => boolean,
 ): void {
   server.on('connect', ({ socket }: IncomingMessage, stream: Duplex) => {
-    // With a body it is a stream of its own on top of the socket.
+    // If the request has a body, the stream is another object than the socket.
     stream.on('error', ignoreError);
     if (isResponding(socket)) return void socket.destroy();
     const error = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');

@@ -17,7 +17,7 @@ const MAX_LOOKED_AT = 6;
 const SPACE = 0x20;
 const PLUS = 0x2b;
 const UNDERSCORE = 0x5f;
-/** From this size on, a table has the transitions from states of depth 1. Below, they have few children. */
+/** Automatons of this size or larger have a table of the transitions from states of depth 1. */
 const LARGE_SIZE = 16_384;
 
 export interface SearchPattern {
@@ -46,13 +46,13 @@ export class Automaton {
    * needlessly.
    */
   readonly rests: Int32Array;
-  /** For each byte, a bit for each of the two digits that it may stand for. 0 if no pattern has them. */
+  /** A bit for each of the two digits that a byte may stand for; 0 if no pattern has them. */
   readonly digits = new Uint8Array(BYTES);
   /** Whether patterns contain bytes beyond ASCII. */
   readonly hasHighBytes: boolean;
-  /** For two bytes, 1 if a match may begin with the first, otherwise 0. WHY a table: most input ends there. */
+  /** Table of pairs of bytes: 1 if a match may begin with the first, otherwise 0. WHY: most input ends there. */
   readonly pairs: Uint8Array;
-  /** For two bytes, the state after them, by a table. */
+  /** Table of pairs of bytes: the state after them. */
   readonly #seconds: Int32Array | null;
   readonly #roots = new Int32Array(SYMBOLS);
   readonly #symbols: Uint16Array;

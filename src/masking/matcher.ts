@@ -22,7 +22,7 @@ const IS_PREFIX = new Uint8Array(256);
 for (const byte of Buffer.from(' \t>+*#|/-')) IS_PREFIX[byte] = 1;
 /** How a line of a message in an event stream begins. */
 const DATA = Buffer.from('data:');
-/** Of a held pattern prefix, at most this many bytes and at most a quarter of the pattern are released early. */
+/** Limits of the early release of a held pattern prefix: bytes, and the part of the pattern's length. */
 const MOST_RELEASED_BYTES = 8;
 const RELEASED_PART = 4;
 
@@ -42,7 +42,7 @@ export class Matcher {
   readonly #states = new Int32Array(SLOTS * MAX_STATES);
   /** The last character of each state; -1 is none. */
   readonly #nodes = new Int32Array(SLOTS * MAX_STATES);
-  /** What was passed over since that character: line breaks, other bytes, and where in a line the state is. */
+  /** Counts since that character: line breaks, skipped bytes, and the state's position in its line. */
   readonly #breaks = new Uint8Array(SLOTS * MAX_STATES);
   readonly #skipped = new Uint8Array(SLOTS * MAX_STATES);
   readonly #modes = new Uint8Array(SLOTS * MAX_STATES);
@@ -330,7 +330,7 @@ export class Matcher {
     return this.#isIdle ? 0 : this.#held(false);
   }
 
-  /** As `heldBytes`, but without as much of a pattern prefix as may be shown. */
+  /** Returns `heldBytes` less the part of a pattern prefix that may be shown. */
   heldWhenQuiet(): number {
     return this.#isIdle ? 0 : this.#held(true);
   }

@@ -107,7 +107,7 @@ function allForms(text: string): Form[] {
   const inner = bytes.length > MAX_NESTED_BYTES ? [] : base64Digits(bytes);
   const nested = inner.flatMap((digits) => base64Digits(Buffer.from(digits)));
   const json = JSON.stringify(text).slice(1, -1);
-  // As tokens and logins contain JSON.
+  // Tokens and logins contain JSON in this form.
   const ofJson = json === text ? [] : base64Digits(Buffer.from(json));
   return [
     ...likelyForms(text),

@@ -27,7 +27,7 @@ const COMMON = new Set(
  */
 const MAX_PARTS = 256;
 const MAX_PARTS_BYTES = 32 * 1024;
-/** As a multiple of the value's length, because the same bytes may be read in several ways. */
+/** Limit as a multiple of the value's length, because the same bytes may be read in several ways. */
 const MAX_PARTS_FACTOR = 2;
 /** JSON in a string of JSON, base64 of that, and so on. */
 const MAX_DEPTH = 6;

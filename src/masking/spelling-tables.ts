@@ -167,7 +167,7 @@ function mayOpen(first: number, second: number): boolean {
   }
 }
 
-/** For two bytes, 1 if they may begin the spelling of a character, otherwise 0. */
+/** Table of pairs of bytes: 1 if they may begin the spelling of a character, otherwise 0. */
 export const OPEN_PAIRS = new Uint8Array(65_536);
 for (let pair = 0; pair < 65_536; pair++) if (mayOpen(pair >> 8, pair & 255)) OPEN_PAIRS[pair] = 1;
 

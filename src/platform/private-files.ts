@@ -73,7 +73,7 @@ function restrict(path: string, kind: 'file' | 'directory', mode: number): boole
     try {
       chmodSync(path, mode);
     } catch {
-      // What counts is the mode that the file then has.
+      // The mode that the file then has decides.
     }
   }
   assertPrivate(path, lstatSync(path));

@@ -29,7 +29,7 @@ export interface ReadBackup {
   readonly keys: VaultKeys;
   readonly metadata: VaultMetadata;
   readonly checks: RestoreChecks;
-  /** What does not verify, one sentence each. */
+  /** The failed verifications, one sentence each. */
   readonly findings: readonly string[];
   /** The public keys of the vault's checkpoints, the newest one last. */
   readonly verifierKeys: readonly string[];

@@ -54,7 +54,7 @@ export abstract class SqlStore extends OverviewReads {
    * a server whose log lacks the entry, and the store leaves that server.
    */
   abstract see(entry: SeenEntry | null): void;
-  /** For `openLogReader` in a thread, and for another process. @throws StoreError */
+  /** The location that `openLogReader` takes in a thread or in another process. @throws StoreError */
   abstract locateLog(): Promise<LogLocation>;
   abstract begin(reads: readonly ReadSet[]): Promise<StoreTransaction>;
   /** Stores the checkpoint unless one of that generation and size exists. Resolves to the durable one. */

@@ -58,7 +58,7 @@ export async function newBackup(scope: Scope, puts: readonly (readonly [path: st
   return { source, file: await backUp(scope, service), verifierKey: await verifierKeyOf(service) };
 }
 
-/** As `leasehold audit checkpoint --public-key` prints it. */
+/** Resolves to the key that `leasehold audit checkpoint --public-key` prints. */
 export async function verifierKeyOf({ admin }: Pick<TestService, 'admin'>): Promise<string> {
   return (await admin.get('/api/v1/audit/checkpoint')).body.data.verifier_key;
 }

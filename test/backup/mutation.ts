@@ -149,7 +149,7 @@ export function toLines({ header, tables, agentKeys }: Content): string[] {
   ];
 }
 
-/** With the right digest: the last line has the totals. */
+/** Makes records with the right digest: the last line contains the totals. */
 export function toRecords(lines: readonly string[]): Uint8Array[] {
   const digest = new Sha256();
   return lines.map((line, index) => {

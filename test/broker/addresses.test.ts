@@ -152,7 +152,7 @@ test('an allowed network counts only in the networks that the server allows', ()
     assert.equal(permits(address, EVERYTHING, { targetNetworks: [] }), false, address);
   }
   assert.equal(permits('8.8.8.8', [], { targetNetworks: [] }), true);
-  // Without TLS no address is permitted otherwise.
+  // Only these addresses are permitted without TLS.
   assert.equal(permits('8.8.8.8', EVERYTHING, { ...limited, scheme: 'http' }), false);
 });
 

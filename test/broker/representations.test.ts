@@ -49,7 +49,7 @@ test('HEAD keeps what describes the representation, and GET what stays true of i
   );
 });
 
-/** As many servers do, it compares the text of a single tag. */
+/** Compares the text of a single tag, as many servers do. */
 const conditional =
   (tag: string) =>
   (response: ServerResponse, { headers, method }: IncomingMessage): void => {

@@ -13,7 +13,7 @@ const CLOSE = 8;
 
 const broker = startBroker({ after });
 const upstream = await startUpstream({ after }, (_, response) => void response.end());
-/** What the upstream does with the connection. */
+/** The upstream's part of the connection. */
 let speak: (socket: Duplex) => void = (socket) => void socket.pipe(socket);
 upstream.server.on('upgrade', (request, socket) => {
   socket.on('error', () => undefined);
@@ -58,7 +58,7 @@ test('a value in a message, in fragments, and in control frames is redacted, and
     frame(CLOSE, Buffer.concat([Buffer.from([3, 0xe8]), Buffer.from(PLAIN_VALUE)])),
   ];
   speak = (socket) => {
-    // In single bytes, but for the long one.
+    // All messages except the long one are sent in single bytes.
     for (const bytes of sent) {
       if (bytes.length > 1000) socket.write(bytes);
       else for (const byte of bytes) socket.write(Buffer.from([byte]));

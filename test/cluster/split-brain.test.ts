@@ -37,7 +37,7 @@ async function disconnect(server: PostgresServer): Promise<void> {
 const countOf = async (server: PostgresServer): Promise<number> =>
   Number((await server.query('SELECT count(*)::int AS n FROM leasehold.audit_entries'))[0]?.['n']);
 
-/** What shows the end of the log: the call, and the last entry that the answer shows. */
+/** Calls whose responses show the end of the audit log, each with a reader of the last entry. */
 const READERS: readonly (readonly [method: string, path: string, endOf: (answer: TestResponse) => number])[] = [
   ['GET', '/api/v1/audit?limit=1', ({ body }) => body.meta.total],
   ['GET', '/api/v1/audit/verify', ({ body }) => body.data.entries],

@@ -15,11 +15,11 @@ import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { storeWithTargets, VALUE } from '../kit/use.ts';
 
-/** Without TLS and not this machine's own, so that a browser sends no `Sec-Fetch-*` to it. */
+/** A name without TLS that is not this machine's own, so that a browser sends no `Sec-Fetch-*` to it. */
 const PLAIN_NAME = 'vault.test';
 const TLS_NAME = 'vault.localhost';
 
-/** What ran in a browser. */
+/** Names of the scripts that ran in a browser. */
 const ran = new Set<string>();
 const HOSTILE = {
   'service-worker-allowed': '/',

@@ -55,7 +55,7 @@ test('policy: the change of another operator is shown, kept on top of, and never
 
   await notice.getByRole('button', { name: 'Apply on top' }).click();
   await notice.waitFor({ state: 'detached' });
-  // What was taken away stays so, and nothing is saved before it was shown.
+  // Access that was removed stays removed, and nothing is saved before it was shown.
   assert.equal(await editor.getByRole('checkbox', { name: 'retrieve' }).isChecked(), false);
   assert.equal(await editor.getByLabel('Resources').inputValue(), 'ci/*\nmail/*');
   assert.equal((await present(path)).max_ttl, 300);

@@ -74,7 +74,7 @@ test('a session that seems to be always near its end is renewed once a minute', 
   await page.getByText('Absolute end').waitFor();
   await work(5);
   assert.ok(renewals.started() >= 4 && renewals.started() <= 6, `${renewals.started()} in five minutes`);
-  // In the first minute of the session.
+  // This is the first minute of the session.
   assert.equal(await renewalsOf(name), 0);
 });
 

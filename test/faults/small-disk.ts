@@ -21,7 +21,7 @@ export interface Trial {
   /** The exit code or the signal; `served` if the server ran, and with room again recovered without a restart. */
   readonly ended: number | NodeJS.Signals | 'served' | null;
   readonly output: string;
-  /** What is wrong with the vault when there is room again; empty if nothing is. */
+  /** The faults of the vault when there is room again; empty if there is none. */
   readonly after: string;
 }
 

@@ -13,7 +13,7 @@ export class Dice {
     this.#state = seed;
   }
 
-  /** From 0 to `below`, without `below`. SOURCE: mulberry32. */
+  /** Returns an integer from 0 to `below - 1`. SOURCE: mulberry32. */
   int(below: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);

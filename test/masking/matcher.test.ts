@@ -12,7 +12,7 @@ import { runs } from '../kit/property.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const STREAM_BYTES = 16 * 1024;
-/** Of a state or a spelling for a byte. */
+/** Limit of the steps that a state or a spelling takes for a byte. */
 const MAX_STEPS = 60;
 const MAX_PATTERN_BYTES = 30;
 const MARKS = `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;

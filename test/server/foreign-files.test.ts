@@ -18,7 +18,7 @@ import { startTestService } from '../kit/service.ts';
 import { databaseUrlOf } from '../kit/stores.ts';
 import { copyVault, photograph, photographRunning } from './vaults.ts';
 
-test('at the start the program prints a few lines with the token and commands to try, and logs nothing', async (t) => {
+test('at startup the server prints a few lines with the token and commands to try, and logs nothing', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startProcess(t, dataDir);
   const said = service.output();

@@ -110,7 +110,7 @@ for (const [kind, open] of Object.entries(RENEWERS)) {
         await clock.move(30_000);
       }
     });
-    // After 60 and after 120 seconds; between them 30 seconds less are left.
+    // It is renewed after 60 and 120 seconds. 30 seconds less are left between the two.
     assert.equal(Math.max(...left), 1800, left.join(' '));
     assert.ok(
       left.slice(3, 6).every((each) => each <= 1770),

@@ -44,7 +44,7 @@ test('an agent may not set http, allow_networks or ca_pem, and keeps what an ope
     const [entry] = (await admin.get('/api/v1/audit?limit=1')).body.data;
     assert.deepEqual([entry.event_type, entry.result, entry.agent_name], ['target.put', 'denied', 'storing']);
     for (const who of [admin, editor]) assert.equal((await put(who, 'net/key', targets, fields)).status, 200);
-    // What an operator has set cannot be set again by the agent, either.
+    // Nor can the agent set again the networks that an operator has set.
     assertRejected(await put(agent, 'net/key', targets, fields), 'ACCESS_DENIED');
   }
   for (const [targets, fields] of [

@@ -8,7 +8,7 @@ import { blocksOf, openPasteSandbox, PAGES, writingBlocks } from './paste-sandbo
 /** Pages with blocks of the same kind, whose shells and names differ. */
 const RELATED = [...PAGES, 'docs/cluster.md', 'docs/audit.md'];
 
-/** What no block may contain, because it deletes, replaces or goes on after an error. */
+/** Commands that no block may contain, because they delete, replace or continue after an error. */
 const FORBIDDEN: readonly (readonly [string, RegExp])[] = [
   ['deletes a file', /(?:^|[\s;|&(])(?:rm|shred|truncate|unlink|rmdir)\s/m],
   ['replaces a file', /(?:^|[\s;|&(])mv (?!-n )/m],
@@ -57,7 +57,7 @@ test('each block that writes, pasted alone where no name is set, loses nothing o
     await sandbox.paste(shell, block);
     sandbox.assertFilesKept(before, block.text);
     assert.equal(await sandbox.status(), 'ok', block.text);
-    // What the block defined is gone with its shell, as for the next one that is pasted alone.
+    // The definitions of the block end with its shell, as they do for the next block that is pasted alone.
     if (block.heading === 'Names') await shell.run('unset -f start stop; unset VAULT');
   }
   await sandbox.assertVaultKept('all blocks');

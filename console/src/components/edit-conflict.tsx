@@ -12,7 +12,7 @@ import { DiffLines } from './diff-lines.tsx';
 import { Time } from './time.tsx';
 
 export interface Conflict<T> {
-  /** What is stored now; null if it was deleted. */
+  /** The state that is stored now; null if it was deleted. */
   readonly current: Tagged<T> | null;
   /** The entry of the last change; null if the audit log cannot be read. */
   readonly change: Pick<AuditEntry, 'agent_name' | 'timestamp'> | null;

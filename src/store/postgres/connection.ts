@@ -25,7 +25,7 @@ type Rows = readonly Row[];
 const PREPARED = { prepare: true, simple: false };
 
 export class Connection {
-  /** For messages. */
+  /** Host and port, as messages name the server. */
   readonly host: string;
   readonly #pool: postgres.Sql<{ number: number }>;
   #sql: postgres.ReservedSql<{ number: number }> | null = null;

@@ -12,7 +12,7 @@ import { sqlStateOf } from './errors.ts';
 import { LostEntryError } from './fence.ts';
 import { type ChosenHost, chooseHost } from './host-choice.ts';
 
-/** After a failure, callers get the same error for this time, so that they do not flood a server that recovers. */
+/** Callers receive the same error for this time after a failure, so that they do not flood a server that recovers. */
 const RETRY_INTERVAL_MS = 200;
 /** The server shuts down or starts. SOURCE: postgresql.org/docs/current/errcodes-appendix.html. */
 const OPERATOR_INTERVENTION = '57P';
@@ -85,7 +85,7 @@ export class Hosts {
         if (this.#current === current) return this.#keep(connection);
         connection.close();
       } catch (error) {
-        // Without another host, connections that still work are kept.
+        // Connections that still work are kept if there is no other host.
         if (!isLost(error) || this.#address.hosts.length === 1) throw error;
         this.#leave(current);
         if (!isFirst) throw error;

@@ -44,7 +44,7 @@ export class Pool {
     }, withinMs);
   }
 
-  /** As `use`, for work that only reads: it shares its first round trip with the check of the server. */
+  /** Runs work that only reads: it shares its first round trip with the check of the server. @throws as `use` */
   read<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#use((connection) => readFenced(connection, this.#hosts.seen, () => work(connection)));
   }

@@ -12,7 +12,7 @@ import { StoreError } from '../errors.ts';
 /** More than the blocks of an index and of a few batches. */
 const START_BYTES = 1024 * 1024;
 const SERVING_BYTES = 256 * 1024;
-/** Of a file system. The first one holds the header of the index. */
+/** The smallest block of a file system. The first block contains the header of the index. */
 const SMALLEST_BLOCK_BYTES = 512;
 const REGION_BYTES = 32 * 1024;
 /** A region indexes 4096 pages of the log, so these suffice for the largest backlog of checkpoints. */

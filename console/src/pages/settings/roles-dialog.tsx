@@ -18,11 +18,11 @@ interface Props {
 
 type Fields = Pick<Operator, 'roles' | 'description'>;
 
-/** What the form shows, the state that it changes, and what somebody else made of it. */
+/** The fields of the form, the state that it changes, and the state that another operator has stored. */
 interface Edit {
   readonly base: Tagged<Operator>;
   readonly fields: Fields;
-  /** What the form had when it was sent and not saved. */
+  /** The fields of the form when it was sent and not saved. */
   readonly mine: Fields | null;
   readonly conflict: Conflict<Operator> | null;
   /** Counts the times that the form was filled. */
