@@ -1,7 +1,7 @@
 /**
  * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
  * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
- * value's, whatever it contains. Long ones are divided into pieces, so that a match has a bounded length.
+ * value's, whatever it contains, and 100 times up to 512 bytes. Long ones are divided into pieces, so that a match has a bounded length.
  */
 import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
@@ -14,7 +14,7 @@ const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
 /** Larger values are searched as text and in base64 only, which bounds memory to about 100 bytes for each byte. */
 export const MAX_FULLY_MASKED_BYTES = MAX_USED_VALUE_BYTES;
-/** Base64 in base64 is searched for values up to this size: nine alignments. */
+/** Base64 and hex of each other are searched for values up to this size: each has several alignments. */
 const MAX_NESTED_BYTES = 512;
 /** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
 const SHORTEST_WRAPPED_BYTES = 16;
@@ -104,16 +104,34 @@ function likelyForms(text: string): Form[] {
 function allForms(text: string): Form[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
-  const inner = bytes.length > MAX_NESTED_BYTES ? [] : base64Digits(bytes);
-  const nested = inner.flatMap((digits) => base64Digits(Buffer.from(digits)));
-  const json = JSON.stringify(text).slice(1, -1);
   // Tokens and logins contain JSON in this form.
-  const ofJson = json === text ? [] : base64Digits(Buffer.from(json));
+  const ofJson = JSON.stringify(text).slice(1, -1);
   return [
     ...likelyForms(text),
-    ...[...nested, ...ofJson].map(base64),
+    ...(ofJson === text ? [] : base64Digits(Buffer.from(ofJson))).map(base64),
+    ...(bytes.length > MAX_NESTED_BYTES ? [] : nestedForms(text, ofJson)),
     ...[hex, hex.toUpperCase(), ...utf7Texts(text), ...charsetForms(text)].map(plain),
   ];
+}
+
+/** Base64 and hex of each other, and base64 of UTF-16 and of JSON as other libraries write it. */
+function nestedForms(text: string, json: string): Form[] {
+  const bytes = Buffer.from(text);
+  const hex = bytes.toString('hex');
+  const digits = base64Digits(bytes);
+  const written = new Set([json.replaceAll('/', '\\/'), escaped(json, /[<>&]/g), escaped(json, /[^\0-\x7f]/g)]);
+  written.delete(json);
+  const inBase64 = [...digits, hex, hex.toUpperCase(), ...written].map((form) => Buffer.from(form));
+  const inHex = [...digits, hex, hex.toUpperCase()].map((form) => Buffer.from(form).toString('hex'));
+  return [
+    ...[...inBase64, Buffer.from(text, 'utf16le')].flatMap(base64Digits).map(base64),
+    ...inHex.flatMap((form) => [form, form.toUpperCase()]).map(plain),
+  ];
+}
+
+/** The text with the characters as `\u` escapes. */
+function escaped(text: string, characters: RegExp): string {
+  return text.replaceAll(characters, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /**

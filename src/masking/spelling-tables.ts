@@ -89,8 +89,8 @@ for (const [mark, kind] of [
   OPENED[codeOf(mark)] = kind;
 
 /**
- * Spellings whose further characters may be written otherwise when their first one is not. WHY not all: no encoder
- * leaves the others so, and ordinary text would begin many.
+ * Spellings whose further characters, other than line breaks, may be written otherwise when their first one is not. WHY
+ * not all: no encoder leaves the others so, and ordinary text would begin many.
  */
 export const IS_FREE = new Uint8Array(32);
 for (const kind of [KIND.backslash, KIND.unit, KIND.unitLong, KIND.byte, KIND.braced, KIND.digits, KIND.bareHex])
@@ -130,16 +130,21 @@ export const SPECIAL = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) if (OPENED[byte] !== 0 || byte === MARK.plus) SPECIAL[byte] = 1;
 for (const mark of '\0\r\n\x1b\\^`') SPECIAL[codeOf(mark)] = PASSED_OVER;
 
-/** Spellings inside which a line may be wrapped: those of more than two characters. */
+/** Spellings inside which a line may be wrapped: those of characters. A colour sequence is none. */
 export const IS_WRAPPED = new Uint8Array(32);
-for (let kind: number = KIND.percent; kind <= KIND.name; kind++) IS_WRAPPED[kind] = 1;
-for (let kind: number = KIND.quote; kind <= KIND.quoteDoubleQuoteDouble; kind++) IS_WRAPPED[kind] = 1;
+for (let kind: number = KIND.percent; kind < KIND.escape; kind++) IS_WRAPPED[kind] = 1;
+
+/** Bytes that open a spelling which may be a line break. */
+const OPENS_BREAK = new Set(Buffer.from('\\%&=`'));
 
 /** Whether two bytes may begin the spelling of a character that is not passed over. */
 function mayOpen(first: number, second: number): boolean {
   const kind = OPENED[first] ?? 0;
   if (kind === 0) return false;
-  if (second === LF || second === CR) return IS_WRAPPED[kind] === 1;
+  // WHY not of doubled marks: the mark alone is a character too, so a match begins there all the same.
+  const isWrapped = IS_WRAPPED[kind] === 1 && kind !== KIND.doubled;
+  if (second === LF || second === CR) return isWrapped;
+  if (isWrapped && OPENS_BREAK.has(second)) return true;
   const isHex = (HEX[second] ?? -1) >= 0;
   const isOpening = OPENED[second] !== 0 && OPENED[second] !== KIND.doubled;
   const mark = String.fromCharCode(second);

@@ -118,6 +118,7 @@ export class Spellings {
     this.steps++;
     if (layer >= MAX_LAYERS || character < 0 || character >= CODE_POINT_BASE) return;
     const slot = start & (SLOTS - 1);
+    const isBreak = character === LF || character === CR;
     if (this.#positions[slot] === start) {
       const base = slot * MAX_OPEN;
       const open = this.#counts[slot] ?? 0;
@@ -125,25 +126,22 @@ export class Spellings {
         const place = base + other;
         const begin = this.#begins[place] ?? 0;
         if (((this.#at - begin) | 0) > MAX_SPELLING_BYTES) continue;
-        if (layer > 0 && this.#depths[place] === 1 && IS_FREE[this.#kinds[place] ?? 0] === 0) continue;
+        const kind = this.#kinds[place] ?? 0;
+        const isAllowed = IS_FREE[kind] === 1 || (isBreak && IS_WRAPPED[kind] === 1);
+        if (layer > 0 && this.#depths[place] === 1 && !isAllowed) continue;
         this.steps++;
         this.#begin = begin;
         this.#layer = Math.max(this.#depths[place] ?? 0, layer + 1);
         this.#broken = (this.#breaks[place] ?? 0) + (this.broken[index] ?? 0);
-        if (character === LF || character === CR) this.#carry(place);
-        this.#advance(
-          (this.#kinds[place] ?? 0) as Kind,
-          this.#lengths[place] ?? 0,
-          this.#values[place] ?? 0,
-          character,
-        );
+        if (isBreak) this.#carry(place);
+        this.#advance(kind as Kind, this.#lengths[place] ?? 0, this.#values[place] ?? 0, character);
       }
     }
     this.#begin = start;
     this.#layer = layer + 1;
     this.#broken = this.broken[index] ?? 0;
-    const kind = OPENED[character] ?? 0;
-    if (kind !== 0) this.#open(kind as Kind, 0, kind === KIND.doubled ? character : 0);
+    const opened = OPENED[character] ?? 0;
+    if (opened !== 0) this.#open(opened as Kind, 0, opened === KIND.doubled ? character : 0);
     // Forms and encoded words write spaces so.
     else if (character === MARK.plus) this.#emit(MARK.space);
     if (character === MARK.underscore) this.#emit(MARK.space);

@@ -112,3 +112,21 @@ test('a message of a WebSocket arrives when it is complete, whatever of a value 
   caller.end();
   await once(use.body.resume(), 'end');
 });
+
+test('an echo of a Basic header in any form confirms no character of the password after a known user name', () => {
+  const value = 'hunter2Zq9';
+  const hex = (text: string): string => Buffer.from(text).toString('hex');
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const encoders = [base64, hex, (text: string) => hex(base64(text)), (text: string) => base64(base64(text))];
+  for (let length = 1; length <= 100; length++) {
+    const username = 'u'.repeat(length);
+    const masking = maskings.for({ ...order, value, placement: { kind: 'basic', username } });
+    for (const encode of encoders) {
+      const lengths = [...'hHx0'].map((letter) => {
+        const redactor = new Redactor(masking);
+        return `${redactor.headers([['x-echo', encode(`${username}:${letter}`)]])[0]?.[1]}`.length;
+      });
+      assert.equal(new Set(lengths).size, 1, `${length}: ${lengths}`);
+    }
+  }
+});

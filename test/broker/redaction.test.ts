@@ -26,7 +26,8 @@ const FORMS: readonly [form: string, text: string][] = [
   ['hex', Buffer.from(VALUE).toString('hex')],
   ['base64', Buffer.from(VALUE).toString('base64')],
   ['base64url', Buffer.from(VALUE).toString('base64url')],
-  ['Basic', Buffer.from(`ann:${VALUE}`).toString('base64')],
+  // The digits of the password. Those of the user name are no secret.
+  ['Basic', Buffer.from(`ann:${VALUE}`).toString('base64').slice(5)],
   ['HTML', VALUE.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')],
 ];
 const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
@@ -119,7 +120,7 @@ for (const [coding, encode] of Object.entries(CODINGS)) {
         headers.map(([name]) => name.toLowerCase()),
         ['x-credential', 'date'],
       );
-      assert.equal(new Map(headers).get('x-credential'), 'Basic [secret]');
+      assert.equal(new Map(headers).get('x-credential'), 'Basic YW5uO[secret]');
       assert.equal((await bodyOf(own)).toString(), expected);
       assert.equal((await own.result).redactions, FORMS.length + 1);
     }
