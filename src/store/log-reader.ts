@@ -9,7 +9,7 @@ import type { LogLocation } from './store.ts';
 /** @throws StoreError */
 export function openLogReader(location: LogLocation): LogReader {
   if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
-  const pool = new Pool(new Hosts(location.address, location.seen), 1);
+  const pool = new Pool(new Hosts(location.address, location.seen), 1, 'verifying');
   return {
     readEntries: (fromSeq, toSeq, limit) =>
       pool.read((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),

@@ -51,5 +51,8 @@ test(`of ${4 * RACES_OF_EACH_KIND} races or more between a deletion and a use on
     assert.ok(concurrent > RACES_OF_EACH_KIND / 20, `only ${concurrent} uses raced with the deletion of ${race.what}`);
   }
   const logs = await Promise.all(nodes.map(({ admin }) => admin.get('/api/v1/audit/verify')));
-  for (const { body } of logs) assert.equal(body.data.valid, true, JSON.stringify(body));
+  for (const { status, text, body } of logs) {
+    assert.equal(status, 200, `${text}\n${nodes.map((node) => node.output()).join('\n')}`);
+    assert.equal(body.data.valid, true, text);
+  }
 });

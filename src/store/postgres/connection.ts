@@ -7,10 +7,9 @@ import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
 import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
 import { type DatabaseHost, describeHost, type PostgresAddress, sslModeFor } from './address.ts';
-import { connect, type Purpose } from './driver.ts';
+import { connect, LIMITS_MS, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
-const CONNECT_TIMEOUT_MS = 5000;
 /** A timer that is later indicates that this process was paused, not that the server is slow. */
 const MAX_LATENESS_MS = 1000;
 /** The time for the responses that came during a pause. */
@@ -57,7 +56,7 @@ export class Connection {
     if (host === undefined) throw new StoreError('unavailable', 'PostgreSQL: the list of hosts is empty');
     const connection = new Connection(address, host, purpose);
     try {
-      await connection.#begin(address);
+      await connection.#begin(address, LIMITS_MS[purpose].connect);
       return connection;
     } catch (error) {
       connection.close();
@@ -68,8 +67,8 @@ export class Connection {
     }
   }
 
-  async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
-    const timer = closeAfter(this, CONNECT_TIMEOUT_MS, true);
+  async #begin({ sessionAttributes }: PostgresAddress, withinMs: number): Promise<void> {
+    const timer = closeAfter(this, withinMs, true);
     try {
       // WHY before the reservation: the driver never reserves a connection that has not completed a query.
       const [row] = await this.#watch(

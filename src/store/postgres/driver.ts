@@ -23,9 +23,21 @@ const SETTINGS_BY_PURPOSE = {
   writing: { statement_timeout: 0 },
   // Custom plans: a generic plan scans the whole table for agents with few leases.
   reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
+  verifying: { statement_timeout: 120_000, plan_cache_mode: 'force_custom_plan' },
 } as const;
 
 export type Purpose = keyof typeof SETTINGS_BY_PURPOSE;
+
+/**
+ * How long a connection and the response to a read may take; the second is longer than the statement time-out, so that
+ * after it the server is unresponsive. WHY longer for a verification: its threads have the lowest priority, and on a
+ * busy machine they wait for the processor and not for the server.
+ */
+export const LIMITS_MS: Readonly<Record<Purpose, { readonly connect: number; readonly response: number }>> = {
+  writing: { connect: 5000, response: 12_000 },
+  reading: { connect: 5000, response: 12_000 },
+  verifying: { connect: 60_000, response: 130_000 },
+};
 
 const KEEP_ALIVE_S = 5;
 /** Statements of a batch that are sent without waiting: several per operation. */

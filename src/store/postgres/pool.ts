@@ -5,24 +5,25 @@
  */
 import { StoreError } from '../errors.ts';
 import { type Connection, withDeadline } from './connection.ts';
+import { LIMITS_MS, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains, readFenced } from './fence.ts';
 import type { Hosts } from './hosts.ts';
 
 const ACQUIRE_TIMEOUT_MS = 5000;
-/** Longer than the statement time-out of the server: after it, the server is unresponsive. */
-export const RESPONSE_TIMEOUT_MS = 12_000;
 
 export class Pool {
   readonly #hosts: Hosts;
+  readonly #purpose: Purpose;
   readonly #size: number;
   #slots: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(hosts: Hosts, slots: number) {
+  constructor(hosts: Hosts, slots: number, purpose: Exclude<Purpose, 'writing'> = 'reading') {
     this.#hosts = hosts;
+    this.#purpose = purpose;
     this.#size = slots;
     this.#slots = slots;
   }
@@ -37,7 +38,7 @@ export class Pool {
   }
 
   /** Runs the work on an exclusive connection. @throws StoreError; other errors of the work unchanged */
-  use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
+  use<T>(work: (connection: Connection) => Promise<T>, withinMs?: number): Promise<T> {
     return this.#use(async (connection) => {
       await assertContains(connection, this.#hosts.seen);
       return work(connection);
@@ -49,7 +50,10 @@ export class Pool {
     return this.#use((connection) => readFenced(connection, this.#hosts.seen, () => work(connection)));
   }
 
-  async #use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
+  async #use<T>(
+    work: (connection: Connection) => Promise<T>,
+    withinMs = LIMITS_MS[this.#purpose].response,
+  ): Promise<T> {
     await this.#acquireSlot();
     let connection: Connection | null = null;
     try {
@@ -100,7 +104,7 @@ export class Pool {
 
   async #acquire(): Promise<Connection> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return this.#hosts.connect('reading');
+    return this.#hosts.connect(this.#purpose);
   }
 
   #release(connection: Connection): void {
