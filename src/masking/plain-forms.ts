@@ -1,8 +1,8 @@
 /**
  * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
  * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
- * value's, whatever it contains, and 100 times up to 512 bytes. Long ones are divided into pieces, so that a match has a
- * bounded length.
+ * value's, whatever it contains, and 100 times up to 512 bytes. Long ones are divided into pieces, so that the length
+ * of a match is bounded.
  */
 import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
