@@ -16,9 +16,9 @@ import { querySql } from '../kit/postmaster.ts';
 import { scaled } from '../kit/scale.ts';
 
 const NODES = 3;
-const ROUNDS = scaled(12, 1000);
+const ROUNDS = scaled(12, 400);
 /** In the middle of other rounds, a node replaces the audit key, under which the head record is. */
-const ROTATION_INTERVAL = scaled(6, 100);
+const ROTATION_INTERVAL = scaled(6, 40);
 
 const notesIn = (lines: string): string[] =>
   lines

@@ -8,7 +8,7 @@ import { scaled } from '../kit/scale.ts';
 import { grant, logIn, newLane, RACES, register, run } from './deletion-races.ts';
 
 const LANES = 16;
-const RACES_OF_EACH_KIND = scaled(40, 2500);
+const RACES_OF_EACH_KIND = scaled(40, 1000);
 
 test(`of ${4 * RACES_OF_EACH_KIND} races or more between a deletion and a use on three nodes, no use succeeds after the deletion`, async (t) => {
   const { nodes, adminToken } = await startCluster(t, { nodes: 3 });

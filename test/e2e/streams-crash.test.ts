@@ -15,7 +15,7 @@ import { scaled } from '../kit/scale.ts';
 import { Dice } from './random.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-const kills = scaled(4, 100);
+const kills = scaled(4, 40);
 const CALLERS = 8;
 const MAX_DELAY_MS = 1500;
 

@@ -14,7 +14,7 @@ import { scaled } from '../kit/scale.ts';
 import { Dice } from './random.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-const kills = scaled(3, 200);
+const kills = scaled(3, 60);
 const USERS = 6;
 /** Uses that have reached the upstream before the kill, at least. */
 const MIN_USES = 10;

@@ -10,7 +10,7 @@ import { scaled } from '../kit/scale.ts';
 import { DamageCampaign } from './damage-campaign.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-const VAULTS = scaled(40, 400);
+const VAULTS = scaled(40, 200);
 
 test(`${VAULTS} damaged vaults return no wrong value and never pass as new ones (SEED=${seed})`, async (t) => {
   const campaign = await DamageCampaign.begin(temporaryDirectory(t), new Dice(seed));

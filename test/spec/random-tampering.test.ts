@@ -9,7 +9,7 @@ import { scaled } from '../kit/scale.ts';
 import { TamperedVault } from './tampered-vault.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-const HISTORIES = scaled(1, 6);
+const HISTORIES = scaled(1, 3);
 const ACTS = scaled(8, 30);
 
 test(`rows tampered with after random histories grant nothing more and are named (SEED=${seed})`, async (t) => {
