@@ -191,11 +191,15 @@ export async function findSession(
   keys: VaultKeys,
   tokenHash: TokenHash,
 ): Promise<Session | null> {
-  const { invalidations } = memory.sessions;
-  const session = await store.readSession(tokenHash);
-  if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
-  if ((await store.readNewestState(SUBJECT.session(session))) !== session.mac) return null;
-  // The session may have ended since it was read.
-  if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
-  return session;
+  // WHY twice: a renewal between the two reads replaces the row and its recorded state. There is one in a minute.
+  for (let tries = 0; tries < 2; tries++) {
+    const { invalidations } = memory.sessions;
+    const session = await store.readSession(tokenHash);
+    if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
+    if ((await store.readNewestState(SUBJECT.session(session))) !== session.mac) continue;
+    // The session may have ended since it was read.
+    if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
+    return session;
+  }
+  return null;
 }

@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { test } from 'node:test';
-import type { ChallengeId } from '../../src/core/names.ts';
+import type { AgentId, ChallengeId } from '../../src/core/names.ts';
 import { endSession, readSession } from '../../src/core/operations/sessions.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
+import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
+import { findSession } from '../../src/ledger/vault-state.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
 import { issueChallenge, login } from '../../src/vault/sessions.ts';
 import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
@@ -24,6 +27,27 @@ test('an agent registered again under the name, with the same key, cannot use a 
   assert.equal(await outcomeOf(login(vault, ORIGIN, proof)), 'AUTH_FAILED');
   assert.equal(await outcomeOf(as(vault, token)), 'UNAUTHENTICATED');
   assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
+});
+
+test('a session that is renewed while a request authenticates with it is found', async (t) => {
+  const { store, keys, ledger } = await openVault(t);
+  const now = Date.now();
+  const first = {
+    tokenHash: hashToken('lhs_of-an-operator'),
+    agentId: crypto.randomUUID() as AgentId,
+    ...{ issuedAt: now, expiresAt: now + 60_000, endsAt: now + 600_000 },
+  };
+  const renewed = AUTHENTICATED_ROWS.session.withMac(keys.row, { ...first, expiresAt: now + 120_000 });
+  const rows = [AUTHENTICATED_ROWS.session.withMac(keys.row, first), renewed];
+  // The renewal is committed between the two reads.
+  const meanwhile = inFrontOf(store, {
+    readSession: async () => rows.shift() ?? renewed,
+    readNewestState: async () => renewed.mac,
+  });
+  assert.deepEqual(await findSession(ledger.memory, meanwhile, keys, first.tokenHash), renewed);
+  // A row that the log does not record is not found.
+  const altered = inFrontOf(store, { readSession: async () => renewed, readNewestState: async () => 'another' });
+  assert.equal(await findSession(ledger.memory, altered, keys, first.tokenHash), null);
 });
 
 test('a challenge works once, also for concurrent logins', async (t) => {
