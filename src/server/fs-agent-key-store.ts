@@ -39,14 +39,9 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   async commit(id: AgentId, name: AgentName): Promise<void> {
-    const dir = this.#dirOf(name);
     const staged = this.#pendingDir(id);
-    // ORDER: check before deleting anything. For a repeated request the first one has committed the key.
-    if (lstatOrNull(staged) !== null) {
-      // Names are unique, so a directory with an id is left over from an earlier agent.
-      if (this.#idOf(name) !== null) deleteKeyFiles(dir);
-      replaceDir(staged, dir);
-    }
+    // For a repeated request the first one has committed the key.
+    if (lstatOrNull(staged) !== null) this.#moveFiles(staged, this.#dirOf(name), this.#idOf(name) !== null);
     // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
   }
@@ -105,7 +100,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
       if (name === PENDING) continue;
       this.#makePrivate(join(this.#root, name));
       const id = this.#idOf(name);
-      const isOurs = id !== null && UUID.test(id) && ruleBroken(() => parseAgentName(name)) === null;
+      const isOurs = id !== null && ruleBroken(() => parseAgentName(name)) === null;
       if (isOurs && !agentsById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
     }
   }
@@ -131,13 +126,34 @@ export class FsAgentKeyStore implements AgentKeyStore {
     return childPath(this.#pending, id);
   }
 
-  /** The id of the directory's agent; null without a directory or an id. */
+  /**
+   * Moves the files of the staged key into the agent's directory, which may have other files. ORDER: the id last, so
+   * that after a crash before it the next start moves the rest. @throws StartupError before anything is changed
+   */
+  #moveFiles(staged: string, dir: string, replacesKey: boolean): void {
+    const found = lstatOrNull(dir);
+    const files = [PRIVATE_KEY, AGENT_ID];
+    const isForeign = found?.isDirectory() === false || files.some((file) => lstatOrNull(join(dir, file)) !== null);
+    if (found !== null && isForeign && !replacesKey) {
+      throw new StartupError(
+        `${dir} contains files that Leasehold did not make. Move it away; nothing in it was changed.`,
+      );
+    }
+    ensurePrivateDir(dir);
+    for (const file of files)
+      if (lstatOrNull(join(staged, file)) !== null) renameSync(join(staged, file), join(dir, file));
+    syncDir(dir);
+    rmdirSync(staged);
+  }
+
+  /** The id of the directory's agent; null without a directory or an id that Leasehold wrote. */
   #idOf(name: string): AgentId | null {
     const dir = childPath(this.#root, name);
     const file = join(dir, AGENT_ID);
     // WHY not `existsSync`: it reports every error as a missing file.
     if (lstatOrNull(dir)?.isDirectory() !== true || lstatOrNull(file) === null) return null;
-    return readFileSync(file, 'latin1').trim() as AgentId;
+    const id = readFileSync(file, 'latin1').trim();
+    return UUID.test(id) ? (id as AgentId) : null;
   }
 }
 
@@ -153,18 +169,6 @@ function deleteKeyFiles(dir: string): void {
     rmdirSync(dir);
   } catch (error) {
     if (!isOccupied(error)) throw error;
-  }
-}
-
-/** Renames the staged directory, also over an empty one. @throws StartupError if another file or directory is there */
-function replaceDir(staged: string, dir: string): void {
-  try {
-    renameSync(staged, dir);
-  } catch (error) {
-    if (!isOccupied(error)) throw error;
-    throw new StartupError(
-      `${dir} contains files that Leasehold did not make. Move it away; nothing in it was deleted.`,
-    );
   }
 }
 

@@ -247,10 +247,10 @@ test('a directory in the place of an agent that has no id, other files, or is a 
     mkdirSync(join(agentsDir, name));
     writeFileSync(join(agentsDir, name, file), 'mine');
   };
-  make('without-id', 'notes.txt');
-  make('with-notes', 'agent_id');
-  writeFileSync(join(agentsDir, 'with-notes', 'notes.txt'), 'mine');
-  for (const name of ['linked', 'without-id', 'with-notes'] as AgentName[]) {
+  make('other-key', 'private_key.pem');
+  make('other-id', 'agent_id');
+  writeFileSync(join(agentsDir, 'other-id', 'notes.txt'), 'mine');
+  for (const name of ['linked', 'other-key', 'other-id'] as AgentName[]) {
     const id = crypto.randomUUID() as AgentId;
     await store.stage(id, privateKeyPem);
     await assert.rejects(
@@ -260,7 +260,8 @@ test('a directory in the place of an agent that has no id, other files, or is a 
     await store.abort(id);
   }
   assert.deepEqual(readdirSync(precious), ['agent_id']);
-  for (const name of ['without-id', 'with-notes']) assert.ok(existsSync(join(agentsDir, name, 'notes.txt')), name);
+  assert.equal(readFileSync(join(agentsDir, 'other-key', 'private_key.pem'), 'utf8'), 'mine');
+  assert.deepEqual(readdirSync(join(agentsDir, 'other-id')).toSorted(), ['agent_id', 'notes.txt']);
 });
 
 test('files beside the key of a deregistered agent are left', async (t) => {
@@ -271,6 +272,17 @@ test('files beside the key of a deregistered agent are left', async (t) => {
   await store.stage(id, privateKeyPem);
   await store.commit(id, 'worker' as AgentName);
   writeFileSync(join(agentsDir, 'worker', 'notes.txt'), 'mine');
+  // A new key of the agent, as a rotation writes it.
+  const next = await generateAgentKeys();
+  await store.stage(id, next.privateKeyPem);
+  await store.commit(id, 'worker' as AgentName);
+  assert.equal(readFileSync(join(agentsDir, 'worker', 'private_key.pem'), 'utf8'), next.privateKeyPem);
   await store.remove(id, 'worker' as AgentName);
   assert.deepEqual(readdirSync(join(agentsDir, 'worker')), ['notes.txt']);
+  // The name is free again.
+  const other = crypto.randomUUID() as AgentId;
+  await store.stage(other, privateKeyPem);
+  await store.commit(other, 'worker' as AgentName);
+  assert.deepEqual(readdirSync(join(agentsDir, 'worker')).toSorted(), ['agent_id', 'notes.txt', 'private_key.pem']);
+  assert.deepEqual(readdirSync(join(agentsDir, '.pending')), []);
 });
