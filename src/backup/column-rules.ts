@@ -28,7 +28,7 @@ import { parseLabel, parsePasskeyId } from '../core/passkey.ts';
 import { parsePath } from '../core/path.ts';
 import { ACTIONS, MAX_TTL_SECONDS } from '../core/policy.ts';
 import { MAX_LIMIT } from '../core/policy-limits.ts';
-import { originOf, type PlacementFields, parsePlacement, parseTargets, type Target } from '../core/target.ts';
+import { originOf, type PlacementFields, parsePlacement, parseStoredTargets, type Target } from '../core/target.ts';
 import {
   anyText,
   base64,
@@ -147,7 +147,7 @@ export const target: FieldRule = (value) => {
   if (form !== null) return form;
   const { paths, methods, allowNetworks, caPem, ...origin } = value as Target;
   const fields = { origin: originOf(origin), paths, methods, allow_networks: allowNetworks, ca_pem: caPem };
-  return withoutField(ruleBroken(() => parseTargets([fields])));
+  return withoutField(ruleBroken(() => parseStoredTargets([fields])));
 };
 
 export const placement: FieldRule = (value) => {

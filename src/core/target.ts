@@ -87,6 +87,22 @@ export interface TargetFields {
 
 /** @throws INVALID_REQUEST naming the field and the rule */
 export function parseTargets(fields: readonly TargetFields[]): Target[] {
+  const targets = parseStoredTargets(fields);
+  for (const [index, { allowNetworks }] of targets.entries())
+    for (const [at, text] of allowNetworks.entries()) {
+      const network = parseIpNetwork(text);
+      if (network === null || !isNeverReachable(network)) continue;
+      const field = `targets[${index}].allow_networks[${at}]`;
+      throw invalidRequest(field, 'must not be a network of link-local addresses or metadata services');
+    }
+  return targets;
+}
+
+/**
+ * Parses the grammar alone. WHY: a vault may have targets with networks that are not reached any more, and it must
+ * still be backed up and restored. @throws INVALID_REQUEST naming the field and the rule
+ */
+export function parseStoredTargets(fields: readonly TargetFields[]): Target[] {
   if (fields.length < 1 || fields.length > MAX_TARGETS) {
     throw invalidRequest('targets', `must be an array of 1 to ${MAX_TARGETS} targets`);
   }
@@ -155,11 +171,7 @@ export function parseMethod(text: string, field = 'method'): Method {
 }
 
 function parseNetwork(text: string, field: string): string {
-  const network = parseIpNetwork(text);
-  if (network === null) throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
-  if (isNeverReachable(network)) {
-    throw invalidRequest(field, 'must not be a network of link-local addresses or metadata services');
-  }
+  if (parseIpNetwork(text) === null) throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
   return text;
 }
 

@@ -89,7 +89,8 @@ const JSON_COLUMNS: readonly (readonly [
   [
     'usages',
     'targets',
-    [target],
+    // An earlier version accepted networks that no request reaches.
+    [target, { ...target, allowNetworks: ['169.254.169.254/32'] }],
     [
       [],
       [{ ...target, scheme: 'http' }],
