@@ -10,7 +10,7 @@ import { Connection, READ_ONLY, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
 
-/** For the other hosts, after the first one that accepts writes: a hanging host must not delay failover. */
+/** How long others may answer after the first host that accepts writes. WHY: one that hangs must not delay failover. */
 const GRACE_MS = 1000;
 const ANSWER_TIMEOUT_MS = 5000;
 /** A synchronous standby shows a commit shortly before its primary does. */
@@ -100,16 +100,20 @@ async function examineAll(address: PostgresAddress) {
   return { candidates, failures: failures.sort((a, b) => order(a.host) - order(b.host)) };
 }
 
-/** Also connects to standbys, whose logs are compared. @throws StoreError */
+/** Connects to a primary or a standby, and reads the end of its log. @throws StoreError */
 async function examine(address: PostgresAddress, host: DatabaseHost): Promise<Candidate> {
   const connection = await Connection.open({ ...address, sessionAttributes: 'any' }, 'reading', host);
   try {
-    return await withDeadline(connection, ANSWER_TIMEOUT_MS, describe(connection, host), 'do not count');
+    return await inTime(connection, describe(connection, host));
   } catch (error) {
     connection.close();
     throw toStoreError(error);
   }
 }
+
+/** WHY for each query: a host that stops to answer would otherwise keep the choice, and all that waits for it. */
+const inTime = <T>(connection: Connection, answer: Promise<T>): Promise<T> =>
+  withDeadline(connection, ANSWER_TIMEOUT_MS, answer, 'do not count');
 
 async function describe(connection: Connection, host: DatabaseHost): Promise<Candidate> {
   const [row] = await connection.query`
@@ -148,7 +152,7 @@ async function containing(candidates: readonly Candidate[], seen: SeenEntry | nu
   let lost: unknown = null;
   for (const candidate of candidates) {
     try {
-      if (seen !== null) await assertContains(candidate.connection, seen);
+      if (seen !== null) await inTime(candidate.connection, assertContains(candidate.connection, seen));
       kept.push(candidate);
     } catch (error) {
       lost ??= error;
@@ -180,14 +184,15 @@ async function containsHead({ connection, head: own }: Candidate, head: SeenEntr
   if (head === null) return true;
   if (own === null) return false;
   if (head.seq === 0 || own.hmac === head.hmac) return true;
-  const [row] = await connection.query`SELECT hmac FROM audit_entries WHERE seq = ${head.seq}::bigint`;
+  const entry = connection.query`SELECT hmac FROM audit_entries WHERE seq = ${head.seq}::bigint`;
+  const [row] = await inTime(connection, entry);
   return row?.['hmac'] === head.hmac;
 }
 
 /** @throws StoreError if the standby has entries that the server lacks */
 async function assertNotBehind(best: Candidate, standby: Candidate): Promise<void> {
   for (let tries = 0; tries < STANDBY_TRIES; tries++) {
-    const current = tries === 0 ? best : await describe(best.connection, best.host);
+    const current = tries === 0 ? best : await inTime(best.connection, describe(best.connection, best.host));
     if (await containsHead(current, standby.head)) return;
     await sleep(STANDBY_RETRY_MS);
   }
