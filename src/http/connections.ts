@@ -39,16 +39,18 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
-/** Limit for sending the rest of a response to a client that reads nothing. */
+/** How long the rest of a response, at most the buffers of a socket, may take. */
 const ENDING_MS = 5000;
 
 /**
- * Closes a connection that Node has handed over, as soon as all is sent, or when nothing of it could be sent for a
- * while. WHY the limit: Node never completes a write to a TLS client that has ended its side without a close_notify and
- * then resets the connection, and has removed its own limit from the socket.
+ * Closes a connection that Node has handed over, as soon as all is sent, or after a limit. WHY the limit: Node never
+ * completes a write to a TLS client that has ended its side without a close_notify and then resets the connection, and
+ * has removed its own limit from the socket. WHY a timer: the time-out of a socket begins again with each byte that a
+ * client sends.
  */
 export function endConnection(socket: Socket): void {
-  socket.setTimeout(ENDING_MS, () => socket.destroy());
+  const timer = setTimeout(() => socket.destroy(), ENDING_MS);
+  socket.once('close', () => clearTimeout(timer));
   socket.destroySoon();
 }
 
