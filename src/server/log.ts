@@ -20,14 +20,10 @@ export function createLog(level: LogLevel): ServiceLog {
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     destination({ dest: 2, sync: true }),
   );
-  let second = 0;
-  let linesInSecond = 0;
-  /** Whether a line about a request may be written now; the counts of each minute include the others. */
-  const mayWrite = (): boolean => {
-    const now = Math.floor(Date.now() / 1000);
-    if (now !== second) [second, linesInSecond] = [now, 0];
-    return ++linesInSecond <= MAX_LINES_PER_SECOND;
-  };
+  /** The counts of each minute include the lines that are not written. */
+  const mayWriteRejection = limitRate();
+  // WHY a limit of its own: rejected requests, which anybody can send, must not hide a defect.
+  const mayWriteFailure = limitRate();
   const counts = new Map<ApiErrorCode, number>();
   setInterval(() => {
     if (counts.size > 0) log.info({ rejected: Object.fromEntries(counts) }, 'rejected requests of the last minute');
@@ -36,22 +32,33 @@ export function createLog(level: LogLevel): ServiceLog {
   return {
     rejected({ code, requestId, method, remoteAddr }) {
       counts.set(code, (counts.get(code) ?? 0) + 1);
-      if (!mayWrite()) return;
+      if (!mayWriteRejection()) return;
       log.info(
         { code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr },
         'request rejected',
       );
     },
     acceptFailed(error) {
-      if (mayWrite()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
+      if (mayWriteFailure()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
     },
     // WHY bounded: a caller may be able to repeat the request that causes the error.
     unexpectedError(error, requestId) {
-      if (mayWrite()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
+      if (mayWriteFailure()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
     },
     info: (line) => log.info(line),
     warn: (line) => log.warn(line),
     error: (line, error) => log.error({ stack: error === undefined ? undefined : stackOf(error) }, line),
+  };
+}
+
+/** Returns whether another line may be written in this second. */
+function limitRate(): () => boolean {
+  let second = 0;
+  let lines = 0;
+  return () => {
+    const now = Math.floor(Date.now() / 1000);
+    if (now !== second) [second, lines] = [now, 0];
+    return ++lines <= MAX_LINES_PER_SECOND;
   };
 }
 
