@@ -118,6 +118,7 @@ async function measureLags({ scope, plan, say }: Stage, origin: string, caPem: s
   const order: Order = {
     ...{ method: 'GET', scheme: 'https', host: hostname, port: Number(port), path: '/v1/events', headers: [] },
     ...{ bodyLength: 0, placement: { kind: 'bearer' }, value: VALUE, allowNetworks: ['127.0.0.0/8'], caPem },
+    caller: 'bench',
     ...{ redact: [], isUpgrade: false, linkPrefix: null, targetNetworks: null, ownPorts: [] },
   };
   const byEngine = async (): Promise<Readable> => broker.use(order, null).body;

@@ -3,7 +3,7 @@
  * agent that uses a credential once mostly uses it again. Then they are dropped, so that an idle broker has no values.
  */
 import { Secret } from '../core/secret.ts';
-import { createMasking, type Masking } from '../masking/masking.ts';
+import { compileMasking, type Masking } from '../masking/masking.ts';
 import { renderedForms } from './injection.ts';
 import type { Order } from './protocol.ts';
 
@@ -19,14 +19,17 @@ interface Kept {
 export class Maskings {
   readonly #kept = new Map<string, Kept>();
 
-  /** A masking of the value, its rendered forms and the order's further values. */
-  for(order: Pick<Order, 'placement' | 'value' | 'redact'>): Masking {
+  /**
+   * A masking of the value, its rendered forms and the order's further values. `nextTurn` is awaited between the pieces
+   * of the work, of at most a few milliseconds each.
+   */
+  async for(
+    order: Pick<Order, 'placement' | 'value' | 'redact'>,
+    nextTurn: () => Promise<unknown> = async () => undefined,
+  ): Promise<Masking> {
     const values = [...new Set([...renderedForms(order), ...order.redact])];
     const key = JSON.stringify(values);
-    const kept = this.#kept.get(key) ?? {
-      masking: createMasking(values.map((value) => ['value', new Secret(value)] as const)),
-      expiry: setTimeout(() => this.#drop(key), IDLE_MS).unref(),
-    };
+    const kept = this.#kept.get(key) ?? (await this.#compile(key, values, nextTurn));
     kept.expiry.refresh();
     // The last used is the last.
     this.#kept.delete(key);
@@ -38,6 +41,16 @@ export class Maskings {
 
   clear(): void {
     for (const key of [...this.#kept.keys()]) this.#drop(key);
+  }
+
+  /** WHY not shared with others meanwhile: they would wait for the turns of this caller. */
+  async #compile(key: string, values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Kept> {
+    const pieces = compileMasking(values.map((value) => ['value', new Secret(value)] as const));
+    for (;;) {
+      const { done, value } = pieces.next();
+      if (done === true) return { masking: value, expiry: setTimeout(() => this.#drop(key), IDLE_MS).unref() };
+      await nextTurn();
+    }
   }
 
   #drop(key: string): void {

@@ -11,6 +11,8 @@ export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 /** One use that was decided and recorded: everything that the broker needs for it. */
 export interface Order {
+  /** Whose share of the broker's processor the use takes. */
+  readonly caller: string;
   readonly method: string;
   readonly scheme: 'https' | 'http';
   /** As WHATWG URL normalises it: a lower-case DNS name, an IPv4 address, or an IPv6 address in brackets. */

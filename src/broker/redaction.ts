@@ -8,21 +8,25 @@ import type { Masking } from '../masking/masking.ts';
 import { MessageEnds } from './message-ends.ts';
 import type { HeaderPairs } from './protocol.ts';
 
-/** Above the length of a piece of a value, each character of it written in fifteen bytes. */
+/** Longer than a piece of a value of which each character is written in fifteen bytes. */
 export const WINDOW_BYTES = 1024;
-/** Bytes and steps of matching after which other requests get their turn: one or two milliseconds. */
+/** Bytes that are matched without a pause: at most 60 steps for each, and less than three milliseconds. */
 const SLICE_BYTES = 4096;
-const STEPS_IN_A_TURN = 100_000;
+/** Steps after which other requests get their turn. */
+const STEPS_IN_A_TURN = 50_000;
 
 export class Redactor {
   readonly #masking: Masking;
+  readonly #nextTurn: () => Promise<unknown>;
   /** One for all headers and messages: each text ends before the next. */
   readonly #texts: Masker;
   #body: Masker | null = null;
   #ends = new MessageEnds('');
   #stepsBefore = 0;
 
-  constructor(masking: Masking) {
+  /** `nextTurn` is awaited between pieces of the work. */
+  constructor(masking: Masking, nextTurn: () => Promise<unknown> = async () => undefined) {
+    this.#nextTurn = nextTurn;
     this.#masking = masking;
     this.#texts = masking.masker();
   }
@@ -32,8 +36,11 @@ export class Redactor {
   }
 
   /** Headers are Latin-1 texts of bytes. A header whose name contains a value is removed. */
-  headers(pairs: HeaderPairs): HeaderPairs {
-    return pairs.flatMap(([name, value]) => (this.#mask(name) === name ? [[name, this.#mask(value)] as const] : []));
+  async headers(pairs: HeaderPairs): Promise<HeaderPairs> {
+    const kept: (readonly [name: string, value: string])[] = [];
+    for (const [name, value] of pairs)
+      if ((await this.#mask(name)) === name) kept.push([name, await this.#mask(value)]);
+    return kept;
   }
 
   /** The redacted body, as it is decided. */
@@ -53,7 +60,7 @@ export class Redactor {
     yield this.end();
   }
 
-  /** A message of a WebSocket, redacted whole. */
+  /** A text, such as a message of a WebSocket, redacted whole. */
   async message(payload: Uint8Array): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     for (let from = 0; from < payload.length; from += SLICE_BYTES) {
@@ -79,9 +86,8 @@ export class Redactor {
     return this.#body?.end() ?? new Uint8Array(0);
   }
 
-  #mask(text: string): string {
-    const decided = this.#texts.write(Buffer.from(text, 'latin1'));
-    return Buffer.concat([decided, this.#texts.end()]).toString('latin1');
+  async #mask(text: string): Promise<string> {
+    return Buffer.from(await this.message(Buffer.from(text, 'latin1'))).toString('latin1');
   }
 
   /** WHY: bytes that are expensive to match must not delay other requests. */
@@ -89,6 +95,6 @@ export class Redactor {
     const steps = this.#texts.steps + (this.#body?.steps ?? 0);
     if (steps - this.#stepsBefore < STEPS_IN_A_TURN) return null;
     this.#stepsBefore = steps;
-    return new Promise(setImmediate);
+    return this.#nextTurn();
   }
 }

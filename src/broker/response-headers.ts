@@ -1,7 +1,8 @@
 /**
- * Which headers of an upstream's response the caller gets, and which responses it does not get. Headers that describe
- * the representation are kept as far as they stay true: of a response to HEAD all of them, because it has no bytes that
- * could change.
+ * Decides which headers of an upstream's response the caller gets, and which responses it does not get. Headers that
+ * describe the representation are kept as far as they stay true. A response to HEAD keeps its length and digests,
+ * because it has no bytes that could change. Entity tags of GET and HEAD are always weak, because the head is sent
+ * before it is known whether the body is changed.
  */
 import { weaken } from './entity-tags.ts';
 import { rewriteLinks } from './links.ts';
@@ -26,9 +27,9 @@ const OF_BYTES = new Set([
   'repr-digest',
   'content-md5',
 ]);
-/** Ours: an upstream must not claim that its error is the vault's. */
+/** The server's own headers: an upstream must not claim that its error is the vault's. */
 const OUR_PREFIX = 'x-leasehold-';
-/** A handshake needs them; the bytes after it are not changed. */
+/** A handshake needs them. */
 const HANDSHAKE = new Set(['connection', 'upgrade']);
 
 /** A page of a list, as PostgREST counts it: whole items, without a unit. */
@@ -47,13 +48,13 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
   if (isOfBytes || isMultipart || (status === 206 && !isOfItems)) throw new UpstreamError('partial');
 }
 
-/** Also of trailers. */
-export function responseHeaders(
+/** The headers or the trailers that the caller gets. */
+export async function responseHeaders(
   headers: HeaderPairs,
   order: Order,
   isHandshake: boolean,
   redactor: Redactor,
-): HeaderPairs {
+): Promise<HeaderPairs> {
   const connection = headerText(headers, 'connection').toLowerCase();
   const named = new Set(connection.split(',').map((part) => part.trim()));
   const isHead = order.method === 'HEAD';
@@ -67,7 +68,7 @@ export function responseHeaders(
   const isRepresentation = isHead || order.method === 'GET';
   const tagged = isRepresentation ? kept.map(([name, value]) => [name, weakenTag(name, value)] as const) : kept;
   // WHY twice: rewriting may put a part of a value together, and escapes what the redaction has not removed.
-  return redactor.headers(rewriteLinks(redactor.headers(tagged), order));
+  return redactor.headers(rewriteLinks(await redactor.headers(tagged), order));
 }
 
 function weakenTag(name: string, value: string): string {

@@ -8,6 +8,7 @@ import type { Maskings } from './maskings.ts';
 import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
 import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
+import type { Turns } from './turns.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { redactedFrames } from './websocket.ts';
@@ -23,12 +24,14 @@ const FIRST_UNSUCCESSFUL_STATUS = 300;
 export interface UseContext {
   readonly pool: ConnectionPool;
   readonly maskings: Maskings;
+  readonly turns: Turns;
   readonly timeouts: Timeouts;
 }
 
-/** Never rejects. A reset of the stream ends the request to the upstream. */
+/** Serves the use. A reset of the stream ends the request to the upstream. */
 export async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
-  const { pool, maskings, timeouts } = context;
+  const { pool, maskings, turns, timeouts } = context;
+  const nextTurn = () => turns.next(order.caller);
   let request: UpstreamRequest | null = null;
   try {
     // WHY: an upstream could repeat it in a form that the redaction does not find.
@@ -46,7 +49,7 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
       if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
       else await Promise.race([sending, request.closed]);
     }
-    const redactor = new Redactor(maskings.for(order));
+    const redactor = new Redactor(await maskings.for(order, nextTurn), nextTurn);
     await answer(stream, order, request, { ...response, redactor });
   } catch (error) {
     fail(stream, error, request?.bytesIn ?? 0);
@@ -66,7 +69,7 @@ async function answer(
   rejectPartial(status, response.headers);
   const isHandshake = status === 101;
   const body = isHandshake ? response.body : decodedBody(order, response);
-  const headers = responseHeaders(response.headers, order, isHandshake, redactor);
+  const headers = await responseHeaders(response.headers, order, isHandshake, redactor);
   stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
   let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];
@@ -94,7 +97,7 @@ async function answer(
       bytesOut += bytes.length;
       if (bytes.length > 0 && !stream.write(bytes)) await drained(stream);
     }
-    trailers = responseHeaders(response.trailers(), order, false, redactor);
+    trailers = await responseHeaders(response.trailers(), order, false, redactor);
     ended = 'complete';
   } catch {
     // The final message says that the response broke off. What the redaction holds back is not sent, and neither is an

@@ -20,6 +20,9 @@ const UNDERSCORE = 0x5f;
 /** Automatons of this size or larger have a table of the transitions from states of depth 1. */
 const LARGE_SIZE = 16_384;
 
+/** About a millisecond of building. */
+const PIECE_SYMBOLS = 4096;
+
 export interface SearchPattern {
   readonly symbols: Uint16Array;
   /** Whether a match may contain line breaks. */
@@ -65,8 +68,23 @@ export class Automaton {
   readonly #siblings: Int32Array;
   #size = 1;
 
-  /** Each pattern has 2 to 255 symbols. */
-  constructor(patterns: readonly SearchPattern[]) {
+  /** Builds it in pieces of about a millisecond, and yields between them. Each pattern has 2 to 255 symbols. */
+  static *build(patterns: readonly SearchPattern[]): Generator<undefined, Automaton> {
+    const automaton = new Automaton(patterns);
+    let symbols = 0;
+    for (const pattern of patterns) {
+      automaton.#add(pattern);
+      symbols += pattern.symbols.length;
+      if (symbols < PIECE_SYMBOLS) continue;
+      symbols = 0;
+      yield;
+    }
+    yield* automaton.#link();
+    automaton.#markPairs();
+    return automaton;
+  }
+
+  private constructor(patterns: readonly SearchPattern[]) {
     const size = patterns.reduce((sum, { symbols }) => sum + symbols.length, 1);
     this.#seconds = size > LARGE_SIZE ? new Int32Array(BYTES * BYTES) : null;
     this.#symbols = new Uint16Array(size);
@@ -80,19 +98,15 @@ export class Automaton {
     this.mayBreak = new Uint8Array(size);
     this.rests = new Int32Array(size);
     let [hasHighBytes, used] = [false, 0];
-    for (const pattern of patterns) {
-      this.#add(pattern);
-      for (const symbol of pattern.symbols) {
+    for (const { symbols } of patterns)
+      for (const symbol of symbols) {
         hasHighBytes ||= symbol >= 0x80 && symbol < BYTES;
         if (symbol >= BYTES) used |= 1 << (symbol - BYTES);
       }
-    }
     this.hasHighBytes = hasHighBytes;
     for (const [at, marks] of WRITTEN.entries())
       for (const byte of marks) this.digits[byte] = (this.digits[byte] ?? 0) | (used & (1 << at));
-    this.#link();
     this.pairs = OPEN_PAIRS.slice();
-    this.#markPairs();
   }
 
   next(state: number, symbol: number): number {
@@ -140,11 +154,12 @@ export class Automaton {
   }
 
   /** Breadth first: a fallback is shorter and therefore linked earlier. */
-  #link(): void {
+  *#link(): Generator<undefined, void> {
     const queue = new Int32Array(this.#size);
     let filled = 0;
     for (const root of this.#roots) if (root !== 0) queue[filled++] = root;
     for (let at = 0; at < filled; at++) {
+      if (at % PIECE_SYMBOLS === PIECE_SYMBOLS - 1) yield;
       const state = queue[at] ?? 0;
       const fallback = this.fallbacks[state] ?? 0;
       this.#retries[state] = this.#hasSameChild(state, fallback) ? (this.#retries[fallback] ?? 0) : fallback;

@@ -10,6 +10,8 @@ import { Patterns } from './plain-forms.ts';
 /** CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
+/** The forms of shorter values take less time than a turn of the event loop. */
+const LONG_VALUE_LENGTH = 512;
 
 export interface Masking {
   /** Names of the values that are too short to be masked, in the given order. */
@@ -32,6 +34,17 @@ export function patternBytesOf(value: Secret): number {
  * masking exists.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
+  const pieces = compileMasking(values);
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done === true) return value;
+  }
+}
+
+/** As `createMasking`, in pieces of a few milliseconds, between which it yields. */
+export function* compileMasking(
+  values: Iterable<readonly [name: string, value: Secret]>,
+): Generator<undefined, Masking> {
   const patterns = new Patterns();
   const isMasked = new Map<string, boolean>();
   const tooShort: string[] = [];
@@ -41,10 +54,11 @@ export function createMasking(values: Iterable<readonly [name: string, value: Se
     if (!isMasked.has(text)) {
       isMasked.set(text, patterns.add(text));
       for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
+      if (text.length >= LONG_VALUE_LENGTH) yield;
     }
     if (isMasked.get(text) === false) tooShort.push(name);
   }
-  const automaton = new Automaton(patterns.all);
+  const automaton = yield* Automaton.build(patterns.all);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
   return {
     tooShort,

@@ -252,6 +252,7 @@ function toOrder(
   const { request, target, placement, value, selector } = started;
   const { method, url } = request;
   return {
+    caller: started.agentName,
     method,
     scheme: url.scheme,
     host: url.host,

@@ -62,6 +62,7 @@ export function startBroker(scope: Scope): BrokerClient {
 /** An order that the upstream of a test can fulfil. */
 export function orderFor(upstream: Pick<Upstream, 'port' | 'caPem'>, fields: Partial<Order> = {}): Order {
   return {
+    caller: 'tester',
     method: 'GET',
     scheme: upstream.caPem === null ? 'http' : 'https',
     host: '127.0.0.1',

@@ -1,0 +1,47 @@
+// One caller's work does not delay another's: each has a piece in each turn, and large values are compiled in pieces.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Maskings } from '../../src/broker/maskings.ts';
+import { Turns } from '../../src/broker/turns.ts';
+import { MAX_USED_VALUE_BYTES } from '../../src/core/credential.ts';
+import { orderFor } from './upstream.ts';
+
+/** In one piece it would take over 20 ms on a usual machine, in which about 60 pieces take less than one each. */
+const FEWEST_PIECES = 20;
+const REQUESTS = 50;
+const PIECES = 10;
+
+test('a caller with one request gets as many turns as a caller with fifty', async () => {
+  const turns = new Turns();
+  const done: string[] = [];
+  const work = async (caller: string): Promise<void> => {
+    for (let piece = 0; piece < PIECES; piece++) {
+      await turns.next(caller);
+      done.push(caller);
+    }
+  };
+  const busy = Array.from({ length: REQUESTS }, () => work('busy'));
+  await work('calm');
+  // Until the calm caller has ended, both had the same number of pieces.
+  assert.deepEqual([...new Set(done.slice(0, 2 * PIECES - 1))].toSorted(), ['busy', 'calm']);
+  assert.ok(done.filter((caller) => caller === 'busy').length <= PIECES, done.join(' '));
+  await Promise.all(busy);
+  assert.equal(done.length, (REQUESTS + 1) * PIECES);
+});
+
+test('the largest value is compiled in pieces, between which others get their turns', async () => {
+  const marks = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~';
+  const value = marks.repeat(MAX_USED_VALUE_BYTES / marks.length);
+  const maskings = new Maskings();
+  let pieces = 0;
+  const count = async (): Promise<void> => void pieces++;
+  const order = orderFor({ port: 1, caPem: null }, { value });
+  const masking = await maskings.for(order, count);
+  assert.ok(pieces >= FEWEST_PIECES, `${pieces} pieces`);
+  // It is kept.
+  pieces = 0;
+  assert.equal(await maskings.for(order, count), masking);
+  assert.equal(pieces, 0);
+  maskings.clear();
+});
