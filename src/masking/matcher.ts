@@ -26,7 +26,7 @@ const DATA = Buffer.from('data:');
 const MOST_RELEASED_BYTES = 8;
 const RELEASED_PART = 4;
 
-/** Within a line; after a line break and its marks; then within `data:`, by the characters read of it. */
+/** Positions in a line: 0 within it, 1 after a line break and its marks, and from 2 on the characters of `data:`. */
 const [IN_LINE, AT_LINE_START] = [0, 1];
 
 /** Called with the positions of a match; `to` is exclusive. */

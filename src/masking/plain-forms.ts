@@ -1,7 +1,7 @@
 /**
  * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
  * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
- * value's, whatever it contains, and 100 times up to 512 bytes. Long ones are divided into pieces, so that the length
+ * value's, whatever it contains, and 160 times up to 512 bytes. Long ones are divided into pieces, so that the length
  * of a match is bounded.
  */
 import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
@@ -120,8 +120,12 @@ function nestedForms(text: string, json: string): Form[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
   const digits = base64Digits(bytes);
-  const written = new Set([json.replaceAll('/', '\\/'), escaped(json, /[<>&]/g), escaped(json, /[^\0-\x7f]/g)]);
-  written.delete(json);
+  const percent = encodeURIComponent(text.toWellFormed());
+  const strict = percent.replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+  const ofJson = [json.replaceAll('/', '\\/'), escaped(json, /[<>&]/g), escaped(json, /[^\0-\x7f]/g)];
+  // OAuth clients escape their secret before it becomes a part of a Basic header. SOURCE: RFC 6749, 2.3.1.
+  const written = new Set([...ofJson, percent, strict]);
+  for (const known of [json, text]) written.delete(known);
   const inBase64 = [...digits, hex, hex.toUpperCase(), ...written].map((form) => Buffer.from(form));
   const inHex = [...digits, hex, hex.toUpperCase()].map((form) => Buffer.from(form).toString('hex'));
   return [

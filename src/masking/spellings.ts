@@ -32,9 +32,9 @@ const MAX_READINGS = 12;
 const MAX_BREAKS = 3;
 const MAX_CODE_POINT = 0x10ffff;
 
-/** Not a character: a colour sequence. */
+/** Stands for a colour sequence, which is no character. */
 export const COLOUR = -1;
-/** Characters from here on are code points beyond ASCII, raised by this; below are bytes. */
+/** Characters below it are bytes; the others are code points beyond ASCII, raised by it. */
 export const CODE_POINT_BASE = 256;
 
 const isDigit = (character: number): boolean => character >= MARK.zero && character <= MARK.nine;
@@ -239,7 +239,7 @@ export class Spellings {
         }
         return;
       case KIND.bareHex:
-        // CSS and LDAP: up to six digits, and a blank that ends them.
+        // CSS and LDAP write up to six digits, and CSS a blank that ends them.
         if (character === MARK.space && length >= 1) this.#emitCodePoint(value);
         else if (hex >= 0 && length < 6) {
           this.#open(KIND.bareHex, length + 1, value * 16 + hex);
@@ -310,7 +310,7 @@ export class Spellings {
     }
   }
 
-  /** Shells: `''`, `'\''` and `'"'"'` for one apostrophe. */
+  /** Shells write one apostrophe as `''`, `'\''` or `'"'"'`. */
   #advanceQuote(kind: Kind, character: number): void {
     const isApostrophe = character === MARK.apostrophe;
     if (kind === KIND.quote) {
@@ -339,7 +339,7 @@ export class Spellings {
     if (control !== 0) this.#emit(control);
   }
 
-  /** Up to three octal digits, or three decimal ones. */
+  /** Reads up to three octal digits, or three decimal ones. */
   #openDigits(length: number, value: number): void {
     if (length < 3) this.#open(KIND.digits, length, value);
     else if (value < 256) this.#emit(value);

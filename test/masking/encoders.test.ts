@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { HELD_BYTES } from '../../src/broker/redaction.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 
@@ -16,16 +17,16 @@ interface Vectors {
 
 const FILE = path.join(import.meta.dirname, '../vectors/encoders-v1.json');
 const { values, texts }: Vectors = JSON.parse(readFileSync(FILE, 'utf8'));
-/** Digits of base64 that a value shares with its neighbours, and an encoded line break at its end. */
-const MAX_MORE_LENGTH = 16;
+/** The digits of base64 that a value shares with its neighbours, as hex; of a PEM, its last line break as `&#0000010;`. */
+const MAX_MORE_LENGTH = { pem: 10, others: 7 };
 const MIN_ENCODERS = 90;
 
 const maskings = new Map(
   Object.entries(values).map(([kind, value]) => [kind, createMasking([[kind, new Secret(value)]])] as const),
 );
 
-function mask(kind: string, bytes: Buffer): string {
-  const masker = maskings.get(kind)?.masker() ?? assert.fail(kind);
+function mask(kind: string, bytes: Buffer, windowBytes?: number): string {
+  const masker = maskings.get(kind)?.masker(windowBytes) ?? assert.fail(kind);
   return Buffer.concat([masker.write(bytes), masker.end()]).toString('latin1');
 }
 
@@ -34,10 +35,26 @@ test(`values are masked as ${Object.keys(texts).length} encoders write them`, ()
   for (const [encoder, byKind] of Object.entries(texts)) {
     const charset = /utf-(?:16|32)/.test(encoder) ? 'latin1' : 'utf8';
     for (const [kind, [text, otherLength]] of Object.entries(byKind)) {
-      const masked = mask(kind, Buffer.from(text, charset));
-      const rest = masked.replaceAll('[secret]', '');
-      assert.ok(masked.includes('[secret]') && rest.length <= otherLength + MAX_MORE_LENGTH, `${encoder}: ${masked}`);
+      const more = kind === 'pem' ? MAX_MORE_LENGTH.pem : MAX_MORE_LENGTH.others;
+      for (const windowBytes of [undefined, HELD_BYTES]) {
+        const masked = mask(kind, Buffer.from(text, charset), windowBytes);
+        const rest = masked.replaceAll('[secret]', '');
+        assert.ok(masked.includes('[secret]') && rest.length <= otherLength + more, `${encoder}: ${masked}`);
+      }
     }
+  }
+});
+
+test('a client secret of OAuth is masked in a Basic header, where it is escaped before base64', () => {
+  for (const [kind, value] of Object.entries(values)) {
+    if (kind === 'pem') continue;
+    const loose = encodeURIComponent(value);
+    const strict = loose.replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+    for (const secret of [loose, strict])
+      for (const id of ['a', 'app', 'my-app']) {
+        const masked = mask(kind, Buffer.from(Buffer.from(`${id}:${secret}`).toString('base64')));
+        assert.match(masked, /^.{0,12}\[secret\].{0,4}$/, `${kind}: ${masked}`);
+      }
   }
 });
 
