@@ -43,10 +43,12 @@ export interface Order {
 }
 
 /**
- * `partial`: a part of a representation, which nobody asked for. `broker`: the broker's process ended or could not be
+ * `value`: the value is too short or too long to be redacted, so nothing was sent. `partial`: a part of a
+ * representation, which nobody asked for. `broker`: the broker's process ended or could not be
  * started; all others are about the upstream.
  */
 const FAILURES = [
+  'value',
   'dns',
   'refused_address',
   'connect',

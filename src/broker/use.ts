@@ -35,7 +35,7 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
   let request: UpstreamRequest | null = null;
   try {
     // WHY: an upstream could repeat it in a form that the redaction does not find.
-    if (!isFullyMasked(order.value)) throw new UpstreamError('protocol');
+    if (!isFullyMasked(order.value)) throw new UpstreamError('value');
     request = new UpstreamRequest(order, pool, timeouts);
     stream.on('close', () => request?.close());
     const hasBody = order.isUpgrade || order.bodyLength !== 0;
