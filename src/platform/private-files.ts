@@ -201,18 +201,26 @@ export function warnIfReadableByOthers(path: string, warn: (line: string) => voi
 /** Far more than any key, passphrase or token has. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** Reads a file of one secret, which may be a pipe. @throws StartupError if it is longer; errors of the system */
+/**
+ * Reads a file of one secret, which may be a pipe.
+ * @throws StartupError if it is longer, or cannot be read; then `cause` is the error of the system
+ */
 export function readSecretBytes(path: string): Buffer {
-  const descriptor = openSync(path, 'r');
+  const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);
+  let length = 0;
   try {
-    const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
-      read = readSync(descriptor, buffer, length, buffer.length - length, null);
+    const descriptor = openSync(path, 'r');
+    try {
+      for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+        read = readSync(descriptor, buffer, length, buffer.length - length, null);
+      }
+    } finally {
+      closeSync(descriptor);
     }
-    if (length < buffer.length) return buffer.subarray(0, length);
-    throw new StartupError(`${path} is longer than ${MAX_SECRET_BYTES / 1024} KiB, so it is not the file of a secret.`);
-  } finally {
-    closeSync(descriptor);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown error';
+    throw new StartupError(`${path} cannot be read: ${reason}.`, { cause: error });
   }
+  if (length < buffer.length) return buffer.subarray(0, length);
+  throw new StartupError(`${path} is longer than ${MAX_SECRET_BYTES / 1024} KiB, so it is not the file of a secret.`);
 }

@@ -31,14 +31,9 @@ export function chooseAdminToken(
 
 /** @throws StartupError */
 export function readGivenToken(givenFile: string, warn: (line: string) => void): Secret {
-  let text: string;
-  try {
-    text = readSecretBytes(givenFile)
-      .toString('latin1')
-      .replace(/\r?\n$/, '');
-  } catch (error) {
-    throw new StartupError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
-  }
+  const text = readSecretBytes(givenFile)
+    .toString('latin1')
+    .replace(/\r?\n$/, '');
   if (!GIVEN_TOKEN.test(text)) {
     throw new StartupError(`${givenFile} must contain one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
   }

@@ -47,7 +47,7 @@ function readUrl(file: string): string {
   try {
     return readSecretBytes(file).toString('utf8').trim();
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new UsageError(error instanceof Error ? error.message : `${file} cannot be read.`);
   }
 }
 

@@ -60,8 +60,8 @@ export function readSecretFile(file: string, warn: (line: string) => void): stri
     bytes = readSecretBytes(file);
     warnIfReadableByOthers(file, warn);
   } catch (error) {
-    if (error instanceof StartupError) throw error;
-    throw new UsageError(`${file} cannot be read${errnoSuffix(error)}.`);
+    if (error instanceof StartupError && error.cause === undefined) throw error;
+    throw new UsageError(`${file} cannot be read${errnoSuffix(error instanceof StartupError ? error.cause : error)}.`);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

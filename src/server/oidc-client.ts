@@ -168,14 +168,9 @@ function isRejection(library: Library, error: unknown): boolean {
 
 /** @throws StartupError */
 function readSecret(file: string): Secret {
-  let text: string;
-  try {
-    text = readSecretBytes(file)
-      .toString('latin1')
-      .replace(/\r?\n$/, '');
-  } catch (error) {
-    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
-  }
+  const text = readSecretBytes(file)
+    .toString('latin1')
+    .replace(/\r?\n$/, '');
   if (SECRET.test(text)) return new Secret(text);
   throw new StartupError(`${file} must contain the client's secret alone, 1 to 512 visible ASCII characters.`);
 }

@@ -14,9 +14,5 @@ export function readBearerToken(file: string, warn: (line: string) => void): str
 
 /** @throws StartupError */
 export function readTrimmed(file: string): string {
-  try {
-    return readSecretBytes(file).toString('utf8').trim();
-  } catch (error) {
-    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
-  }
+  return readSecretBytes(file).toString('utf8').trim();
 }

@@ -68,9 +68,9 @@ function readIfExists(file: string): string | null {
   try {
     return readSecretBytes(file).toString('latin1');
   } catch (error) {
-    if (error instanceof StartupError) throw error;
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    const { cause } = error instanceof StartupError ? error : {};
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null;
+    throw error;
   }
 }
 

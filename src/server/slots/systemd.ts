@@ -4,9 +4,7 @@
  */
 import { parseRootKey } from '../../crypto/keys.ts';
 import { childPath } from '../../platform/child-path.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
-import { readSecretBytes } from '../../platform/private-files.ts';
-import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
+import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const NAME_RULE = 'must name the credential: 1 to 64 of A-Z a-z 0-9 . _ -';
@@ -17,13 +15,7 @@ export function systemdSlots(directory: string | undefined): SlotKindPort {
   const read = (name: string): Uint8Array => {
     if (directory === undefined)
       throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');
-    let text: string;
-    try {
-      text = readSecretBytes(childPath(directory, name)).toString('latin1');
-    } catch (error) {
-      throw new SlotKindError(`the credential ${name} cannot be read${errnoSuffix(error)}`);
-    }
-    const secret = parseRootKey(text);
+    const secret = parseRootKey(readSlotFile(`the credential ${name}`, childPath(directory, name)));
     if (secret === null) throw new SlotKindError(`the credential ${name} must contain 32 bytes as base64, on one line`);
     return secret;
   };

@@ -9,7 +9,7 @@ import { hasCertificates } from '../../crypto/certificates.ts';
 import { newRootKey } from '../../crypto/random.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { postJson, toFields } from './post-json.ts';
-import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
+import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_RULE = 'must name the Transit key: 1 to 128 of A-Z a-z 0-9 . _ -';
@@ -61,21 +61,21 @@ export function transitSlots({ address, tokenFile, caFile, mount }: TransitOptio
 }
 
 function readToken(file: string): string {
-  const token = read(file, 'token').trim();
+  const token = readSlotFile('the token file of Transit', file).trim();
   if (TOKEN.test(token)) return token;
   throw new SlotKindError(`the token file of Transit must contain one token on one line: ${file}`);
 }
 
 function readAuthorities(file: string): string {
-  const pem = read(file, 'CA');
+  const pem = readPem(file);
   if (hasCertificates(pem)) return pem;
   throw new SlotKindError(`the CA file of Transit must contain certificates in PEM: ${file}`);
 }
 
-function read(file: string, what: string): string {
+function readPem(file: string): string {
   try {
     return readFileSync(file, 'latin1');
   } catch (error) {
-    throw new SlotKindError(`the ${what} file of Transit cannot be read${errnoSuffix(error)}: ${file}`);
+    throw new SlotKindError(`the CA file of Transit cannot be read${errnoSuffix(error)}: ${file}`);
   }
 }
