@@ -7,7 +7,7 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { isNewEnough, OLDEST_NODE } from './flags.mjs';
+import { HARDENING, isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const SOURCE = path.join(ROOT, 'src', 'bin', 'leasehold.ts');
@@ -35,7 +35,7 @@ async function prepareCheckout() {
   }
   const { spawn } = await import('node:child_process');
   // This file enables the cache in the child too. WHY not NODE_COMPILE_CACHE: the programs of `run` would inherit it.
-  const words = ['--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const words = [...HARDENING, '--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   exitLike(await follow(() => spawn(findRuntime(), words, { stdio: 'inherit' })));
   return null;
 }
