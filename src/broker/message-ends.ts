@@ -7,7 +7,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const EVENTS = /^text\/event-stream\b/i;
-/** Also streams of documents, and a watched list, which has the type of one document. */
+/** Types of documents. A stream of documents, such as a watched list, may have the type of one document. */
 const DOCUMENTS = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|json|[\w.-]{1,40}\+json(?:-seq)?)\b/i;
 /** A brace or a bracket. WHY not any line: base64 in lines would be divided at each. */
 const DOCUMENT_ENDS = new Set(Buffer.from('}]'));

@@ -9,7 +9,7 @@ import { MessageEnds } from './message-ends.ts';
 import type { HeaderPairs } from './protocol.ts';
 
 /** Longer than a piece of a value of which each character is written in fifteen bytes. */
-export const WINDOW_BYTES = 1024;
+export const HELD_BYTES = 1024;
 /** Bytes that are matched without a pause: at most 60 steps for each, and less than three milliseconds. */
 const SLICE_BYTES = 4096;
 /** Steps after which other requests get their turn. */
@@ -78,7 +78,7 @@ export class Redactor {
 
   /** Returns what is decided of the output: all but the window, or all up to the end of a message. */
   write(chunk: Uint8Array): Uint8Array {
-    this.#body ??= this.#masking.masker(WINDOW_BYTES);
+    this.#body ??= this.#masking.masker(HELD_BYTES);
     return this.#body.write(chunk, this.#ends.find(chunk));
   }
 

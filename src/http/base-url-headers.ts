@@ -22,7 +22,7 @@ export const BASE_URL_HEADERS = {
 } as const;
 
 const DROPPED: ReadonlySet<string> = new Set([
-  // Ours say something else.
+  // The headers of the server differ.
   ...Object.keys(BASE_URL_HEADERS),
   ...['pragma', 'expires', 'cdn-cache-control', 'surrogate-control', 'surrogate-key'],
   // The state of the address in the browser: cookies, storage, sign-in, service workers.

@@ -50,7 +50,7 @@ export function preconditionsOf(
   return ifMatch === null && ifNoneMatch === null ? null : { ifMatch, ifNoneMatch };
 }
 
-/** Whether a failed precondition gives 304 and not 412: for a GET whose If-Match holds. */
+/** Whether a failed precondition gives 304 and not 412: for a GET without the tag of an If-Match. */
 export function isNotModified({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && (headers['if-match'] ?? '*').trim() === '*';
 }

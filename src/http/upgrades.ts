@@ -35,7 +35,7 @@ export function handleUpgrades(server: Server): void {
     if (head.length > 0) socket.unshift(head);
     upgrades.add(request);
     response.shouldKeepAlive = false;
-    // WHY not `finish`: it may never come; see there.
+    // WHY not `finish`: a write to a TLS client that resets the connection may never complete.
     response.on('prefinish', () => endConnection(request.socket));
     server.emit('request', request, response);
   });

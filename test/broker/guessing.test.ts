@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
-import { Redactor, WINDOW_BYTES } from '../../src/broker/redaction.ts';
+import { Redactor, HELD_BYTES } from '../../src/broker/redaction.ts';
 import { Dice } from '../e2e/random.ts';
 import { scaled } from '../kit/scale.ts';
 import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
@@ -49,16 +49,16 @@ test(`${GUESSES} guesses of a beginning: releases and headers are as for a wrong
     const known = PLAIN_VALUE.slice(0, dice.below(MAX_KNOWN));
     const right = PLAIN_VALUE.charAt(known.length);
     const wrong = dice.pick([...ALPHABET].filter((letter) => letter !== right));
-    const before = 'x'.repeat(dice.below(2 * WINDOW_BYTES));
+    const before = 'x'.repeat(dice.below(2 * HELD_BYTES));
     const encode = dice.pick([
       encodeURIComponent,
       (text: string) => text,
       (text: string) => Buffer.from(text).toString('hex'),
     ]);
-    const end = dice.pick(['', '\n\n', '}\n', ' ', '!'.repeat(dice.below(WINDOW_BYTES))]);
+    const end = dice.pick(['', '\n\n', '}\n', ' ', '!'.repeat(dice.below(HELD_BYTES))]);
     const chunksOf = (letter: string): string[] => {
       const guess = encode(`${known}${letter}`);
-      return [before, guess.slice(0, -1), guess.slice(-1), end, 'y', 'z'.repeat(WINDOW_BYTES)];
+      return [before, guess.slice(0, -1), guess.slice(-1), end, 'y', 'z'.repeat(HELD_BYTES)];
     };
     const type = dice.pick(TYPES);
     assert.deepEqual(released(type, chunksOf(right)), released(type, chunksOf(wrong)), `${type}: ${known}`);
@@ -73,7 +73,7 @@ test('a response begins after the body of the request has ended, however early t
   let isAnswered = false;
   void use.head.then(() => (isAnswered = true));
   for (const letter of PLAIN_VALUE) {
-    body.write(`${letter}${'.'.repeat(WINDOW_BYTES)}`);
+    body.write(`${letter}${'.'.repeat(HELD_BYTES)}`);
     // The upstream has answered, and has the byte.
     const other = broker.use(orderFor(upstream, { path: '/other' }), null);
     await headOf(other);
