@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
-import { Redactor, HELD_BYTES } from '../../src/broker/redaction.ts';
+import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { Dice } from '../e2e/random.ts';
 import { scaled } from '../kit/scale.ts';
 import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { Order } from '../../src/broker/protocol.ts';
-import { Redactor, WINDOW_BYTES } from '../../src/broker/redaction.ts';
+import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { runs } from '../kit/property.ts';
 import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream, VALUE } from './upstream.ts';
 
@@ -96,7 +96,7 @@ test('a message is released at its end, and other bytes wait until as many as th
   assert.deepEqual(write('text/event-stream', ...events), [events[0], '', 'data: x\r\n\r\n', '', ': ping\n\n']);
   const documents = ['{"a":"sk-0123456"}\n', '{"b":\n1}', ' \n[', 'sk-0123456789]\n'];
   assert.deepEqual(write('application/x-ndjson', ...documents), [documents[0], '', '{"b":\n1} \n', '[[secret]]\n']);
-  const text = 'x'.repeat(WINDOW_BYTES);
+  const text = 'x'.repeat(HELD_BYTES);
   assert.deepEqual(write('text/plain', 'a}\n\n', text, 'sk-'), ['', 'a}\n\n', 'xxx']);
 });
 

@@ -1,8 +1,10 @@
-// 50,000 random requests over plain HTTP, TLS and a Unix socket leave the same processes serving.
+// 50,000 random requests over plain HTTP, TLS and a Unix socket, a part of them with the token of an agent, leave the
+// same servers and the same brokers serving.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Dice, newSeed } from '../kit/dice.ts';
+import { childrenOf } from '../kit/processes.ts';
 import { scaled } from '../kit/scale.ts';
 import { fuzzClients, startEntrances } from './hostile-clients.ts';
 
@@ -13,6 +15,7 @@ const wanted = scaled(5000, 50_000);
 
 test(`${wanted} requests of hostile clients (SEED=${seed})`, async (t) => {
   const entrances = await startEntrances({ after });
+  const brokers = entrances.map(({ process }) => childrenOf(process.pid));
   await Promise.all(
     entrances.map(async (entrance, index) => {
       const started = performance.now();
@@ -20,6 +23,7 @@ test(`${wanted} requests of hostile clients (SEED=${seed})`, async (t) => {
       t.diagnostic(`${entrance.name}: ${sent} requests in ${Math.round((performance.now() - started) / 1000)} s`);
       assert.equal(entrance.process.child.exitCode, null, entrance.process.output());
       assert.equal(await entrance.health(), 200);
+      assert.deepEqual(childrenOf(entrance.process.pid), brokers[index]);
     }),
   );
 });

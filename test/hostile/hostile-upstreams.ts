@@ -2,8 +2,10 @@
 // server and the same broker serve afterwards.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
+import { makeCertificate } from '../kit/certificate.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
 import type { Dice } from '../kit/dice.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
@@ -33,7 +35,7 @@ export async function startScene(scope: Scope): Promise<Scene> {
   const { address } = process;
   const admin = createClient(address, process.adminToken);
   let dice: Dice | null = null;
-  const { port } = await startHostilePeer(scope, (request) => {
+  const answer = (request: string): Script => {
     if (dice === null || request.startsWith('GET /well ')) return WELL;
     if (/\r\nupgrade:/i.test(request) && dice.chance(0.5)) {
       const odd = dice.chance(0.5) ? '__proto__: x\r\n' : '';
@@ -41,7 +43,11 @@ export async function startScene(scope: Scope): Promise<Scene> {
       return { pieces: [Buffer.from(`${SWITCHING}${odd}\r\n`), frames], end: dice.pick(['reset', 'destroy', 'end']) };
     }
     return randomResponse(dice, '{"a":"sk-test-0123456789abcdefghijklmnop"}');
-  });
+  };
+  const { certFile, keyFile } = makeCertificate(scope);
+  const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
+  const plain = await startHostilePeer(scope, answer);
+  const secure = await startHostilePeer(scope, answer, { cert, key });
   const done = async (answer: ReturnType<typeof admin.post>): Promise<void> => {
     const { status, text } = await answer;
     assert.ok(status < 300, text);
@@ -50,7 +56,11 @@ export async function startScene(scope: Scope): Promise<Scene> {
   const policy = { name: 'agent', principal: 'agent:agent', resources: ['api/*'], actions: ['use'] };
   await done(admin.post('/api/v1/policies', policy));
   await done(admin.post('/api/v1/credentials', { path: 'api/key', value: 'sk-test-0123456789abcdefghijklmnop' }));
-  const targets = [{ origin: `http://127.0.0.1:${port}`, allow_networks: ['127.0.0.0/8'] }];
+  const allow_networks = ['127.0.0.0/8'];
+  const targets = [
+    { origin: `http://127.0.0.1:${plain.port}`, allow_networks },
+    { origin: `https://127.0.0.1:${secure.port}`, allow_networks, ca_pem: cert },
+  ];
   await done(admin.put('/api/v1/targets/api/key', { targets, placement: { kind: 'bearer' } }));
   const token = await logIn(address, 'agent', readAgentKey(dataDir, 'agent'));
   const agent = new http.Agent({ keepAlive: true, maxSockets: 48 });
@@ -61,7 +71,7 @@ export async function startScene(scope: Scope): Promise<Scene> {
   function ask(path: string, options: http.RequestOptions = {}, body = ''): Promise<number | null> {
     const { promise, resolve } = Promise.withResolvers<number | null>();
     const call = http.request({
-      ...{ host: url.hostname, port: url.port, agent, path: `/use/api/key/-${path}` },
+      ...{ host: url.hostname, port: url.port, agent, path: `/use/api/key/${path}` },
       ...options,
       headers: { authorization: `Bearer ${token}`, ...options.headers },
     });
@@ -89,7 +99,7 @@ export async function startScene(scope: Scope): Promise<Scene> {
 
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
   const nonce = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
-  assert.equal(await ask('/well'), 200);
+  assert.equal(await ask('-/well'), 200);
   const brokerPids = childrenOf(process.pid);
   return {
     process,
@@ -100,16 +110,17 @@ export async function startScene(scope: Scope): Promise<Scene> {
       const work = async (): Promise<void> => {
         while (asked < wanted) {
           asked += 1;
-          if (given.chance(0.1)) await ask('/v1', { headers: { ...upgrade, ...nonce }, agent: false });
-          else if (given.chance(0.3)) await ask('/v1', { method: 'POST' }, 'x'.repeat(given.int(40_000)));
-          else await ask('/v1', { method: given.pick(['GET', 'GET', 'HEAD', 'DELETE']) });
+          const path = given.pick(['-/v1', '-2/v1']);
+          if (given.chance(0.1)) await ask(path, { headers: { ...upgrade, ...nonce }, agent: false });
+          else if (given.chance(0.3)) await ask(path, { method: 'POST' }, 'x'.repeat(given.int(40_000)));
+          else await ask(path, { method: given.pick(['GET', 'GET', 'HEAD', 'DELETE']) });
         }
       };
       await Promise.all(Array.from({ length: 48 }, work));
       return asked;
     },
     async assertServes() {
-      assert.equal(await ask('/well'), 200, process.output());
+      for (const path of ['-/well', '-2/well']) assert.equal(await ask(path), 200, process.output());
       assert.equal(process.child.exitCode, null, process.output());
       assert.deepEqual(childrenOf(process.pid), brokerPids);
     },

@@ -48,6 +48,8 @@ export async function startProvider(scope: Scope): Promise<TestProvider> {
   let account: Account = { subject: 'none' };
   const server = createServer((request, response) => {
     seen.push((request.url ?? '').replace(/\?.*/, ''));
+    // A header named as a member of objects changes nothing in any sign-in.
+    response.setHeader('__proto__', 'x');
     void handle(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
