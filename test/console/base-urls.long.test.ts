@@ -152,6 +152,8 @@ const PLACES: Readonly<Record<string, Place>> = {
   'TLS at a name': { origin: `https://${TLS_NAME}:${portOf(secure)}`, token: secureToken, isMarked: true },
 };
 
+const PLACEMENTS = ['query', 'bearer', 'header', 'basic'] as const;
+
 test('the attack runs against an upstream that is not behind the vault', async (t) => {
   const { page } = await openExpectingErrors(t, `http://127.0.0.1:${upstream.port}/attack`);
   ran.clear();
@@ -165,7 +167,7 @@ for (const [name, { origin, token, isMarked }] of Object.entries(PLACES)) {
     const { page } = await openExpectingErrors(t, `http://127.0.0.1:${upstream.port}/attack`);
     ran.clear();
     const before = usedRequests().length;
-    for (const placement of ['query', 'bearer', 'header', 'basic']) {
+    for (const placement of PLACEMENTS) {
       const base = `${origin}/use/api/${placement}/-/v1`;
       const inUrl = base.replace('://', `://user:${token}@`);
       for (const link of [`${base}/page?key=${token}`, `${inUrl}/page`]) {
@@ -175,23 +177,28 @@ for (const [name, { origin, token, isMarked }] of Object.entries(PLACES)) {
       }
     }
     await page.goto(`http://127.0.0.1:${upstream.port}/attack`);
-    const read = await attackFromElsewhere(page, `${origin}/use/api/query/-/v1`, token);
-    assert.deepEqual(
-      read.filter((text) => text !== ''),
-      [],
-    );
+    for (const placement of PLACEMENTS) {
+      const read = await attackFromElsewhere(page, `${origin}/use/api/${placement}/-/v1`, token);
+      assert.deepEqual(
+        read.filter((text) => text !== ''),
+        [],
+      );
+    }
     assert.deepEqual([...ran], []);
     if (isMarked) assert.equal(usedRequests().length, before);
   });
 }
 
 test('a script at the origin of the console can register no service worker, and load no script, from a base URL', async (t) => {
-  for (const { origin, token } of Object.values(PLACES).filter(({ isMarked }) => isMarked)) {
+  const marked = Object.values(PLACES).filter(({ isMarked }) => isMarked);
+  for (const [{ origin, token }, placement] of marked.flatMap((place) =>
+    PLACEMENTS.map((placement) => [place, placement] as const),
+  )) {
     const { page } = await openExpectingErrors(t, `${origin}/console/`, { bypassCSP: true });
     ran.clear();
     const before = usedRequests().length;
     const outcomes = await page.evaluate<string[]>(`(async () => {
-      const address = '/use/api/query/-/v1/worker?key=${token}';
+      const address = '/use/api/${placement}/-/v1/worker?key=${token}';
       const said = (promise) => promise.then(() => 'done', (error) => error.name);
       const script = Object.assign(document.createElement('script'), { src: address });
       return [

@@ -151,6 +151,54 @@ test('targets: the change of another operator is shown and kept, also where ther
   assert.equal(await present(path), null);
 });
 
+test('targets: those that were changed or made meanwhile are neither deleted nor replaced', async (t) => {
+  const path = '/api/v1/targets/kept/key';
+  const targets = (host: string) => ({
+    targets: [{ origin: `https://${host}.example` }],
+    placement: { kind: 'bearer' },
+  });
+  const originsAt = async (address: string) =>
+    (await present(address)).targets.map(({ origin }: { origin: string }) => origin);
+  await admin.post('/api/v1/credentials', { path: 'kept/key', value: 'v' });
+  await admin.put(path, targets('one'));
+  const page = await openPage(t, '/credentials?path=kept/key');
+  await page.getByRole('complementary', { name: 'kept/key' }).getByRole('button', { name: 'Delete targets …' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Delete the targets?' });
+  assert.equal((await ana.put(path, targets('two'))).status, 200);
+  await confirm.getByRole('button', { name: 'Delete the targets' }).click();
+  await confirm.getByRole('alert').getByText('PRECONDITION_FAILED').waitFor();
+  assert.deepEqual(await originsAt(path), ['https://two.example']);
+  await page.keyboard.press('Escape');
+
+  // Somebody sets the targets of a new credential before its dialog does.
+  const made = '/api/v1/targets/made/key';
+  await page.route('**/api/v1/targets/made/key', async (route) => {
+    if (route.request().method() === 'PUT') await ana.put(made, targets('theirs'));
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Store a credential' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Store a credential' });
+  await dialog.getByLabel('Path').fill('made/key');
+  await dialog.getByLabel('Service').selectOption('openai');
+  await dialog.getByLabel('Value', { exact: true }).fill('sk-0123456789');
+  await dialog.getByRole('button', { name: 'Store' }).click();
+  await dialog.getByText('The value is stored, and its targets are not.').waitFor();
+  assert.deepEqual(await originsAt(made), ['https://theirs.example']);
+});
+
+test('operator: one that was changed meanwhile is not removed', async (t) => {
+  await addOperator(service, 'joe', ['viewer']);
+  const page = await openPage(t, '/settings?section=operators&operator=joe');
+  await page.getByRole('complementary', { name: 'joe' }).getByRole('button', { name: 'Remove' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Remove “joe”?' });
+  const change = { roles: ['viewer'], description: 'kept for the audit' };
+  assert.equal((await ana.put('/api/v1/operators/joe', change)).status, 200);
+  await confirm.getByRole('textbox').fill('joe');
+  await page.keyboard.press('Enter');
+  await confirm.getByRole('alert').getByText('PRECONDITION_FAILED').waitFor();
+  assert.equal((await present('/api/v1/operators/joe')).description, 'kept for the audit');
+});
+
 test('operator: a role that another operator took away does not come back', async (t) => {
   await addOperator(service, 'eve', ['viewer', 'editor']);
   const path = '/api/v1/operators/eve';
@@ -198,6 +246,31 @@ test('simulator: Apply changes a policy only as it was shown', async (t) => {
   await fix.getByRole('button', { name: 'Apply this change' }).click();
   await page.getByRole('region', { name: 'Decision' }).locator('.badge').getByText('allowed').waitFor();
   assert.deepEqual((await present(path)).resources, ['a/*', 'c/key']);
+});
+
+test('simulator: Apply adds a target only to the targets that were shown', async (t) => {
+  const path = '/api/v1/targets/apis/key';
+  const targets = (host: string) => ({
+    targets: [{ origin: `https://${host}.example` }],
+    placement: { kind: 'bearer' },
+  });
+  await service.agent('caller');
+  await admin.post('/api/v1/credentials', { path: 'apis/key', value: 'v' });
+  await admin.put(path, targets('one'));
+  const policy = { principal: 'agent:caller', resources: ['apis/*'], actions: ['use'] };
+  await admin.put('/api/v1/policies/calls', policy);
+  const page = await openPage(t, '/access?view=simulator&for=caller&action=use&path=apis/key');
+  await page.getByLabel('URL').fill('https://new.example/v1');
+  await page.keyboard.press('Enter');
+  const fix = page.getByRole('region', { name: 'How to allow it' });
+  await fix.getByText('+ https://new.example').waitFor();
+  assert.equal((await ana.put(path, targets('two'))).status, 200);
+  await fix.getByRole('button', { name: 'Apply this change' }).click();
+  await noticeIn(fix).getByText('+ https://two.example').waitFor();
+  assert.deepEqual(
+    (await present(path)).targets.map(({ origin }: { origin: string }) => origin),
+    ['https://two.example'],
+  );
 });
 
 test('a merge keeps what either side changed, and restores nothing that either side removed', () => {

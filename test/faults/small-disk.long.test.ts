@@ -18,6 +18,8 @@ for (const fileSystem of ['tmpfs', 'ext4'] as const) {
       trials.push([states[trials.length % states.length] ?? 'fresh', freeKib, false]);
       if (freeKib % (4 * STEP_KIB) < STEP_KIB) trials.push(['existing', freeKib, true]);
     }
+    // The two at which a signal ended the server once.
+    for (const freeKib of [7, 39]) for (const state of states) trials.push([state, freeKib, false]);
     for (const freeKib of AROUND_THE_NEED_KIB) for (const state of states) trials.push([state, freeKib, false]);
     for (const freeKib of [250, 280, 400]) trials.push(['existing', freeKib, true]);
     const done = await sweep(t, { fileSystem, trials });
