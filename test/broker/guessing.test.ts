@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
+import type { Order } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { Dice } from '../e2e/random.ts';
 import { scaled } from '../kit/scale.ts';
@@ -15,6 +16,8 @@ const seed = Number(process.env['SEED'] ?? 20261127);
 const GUESSES = scaled(4000, 100_000);
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789-';
 const MAX_KNOWN = 30;
+/** Known beginnings of different lengths; each is tried with each letter in six ways. */
+const POSITIONS = scaled(4, 33);
 const TYPES = ['text/plain', 'application/json', 'text/event-stream', 'application/x-ndjson', ''];
 
 const maskings = new Maskings();
@@ -23,6 +26,10 @@ const masking = await maskings.for(order);
 
 const broker = startBroker({ after });
 const upstream = await startUpstream({ after }, (request, response) => {
+  const said = request.headers['x-say'] ?? '';
+  if (request.url === '/header') return void response.setHeader('x-said', said).end('said');
+  if (request.url === '/part') return void response.writeHead(206, { 'content-range': 'bytes 0-9/20' }).end(said);
+  if (request.url === '/events') response.setHeader('content-type', 'text/event-stream');
   // Begins to answer before the request's body has ended.
   response.writeHead(request.url === '/rejecting' ? 413 : 200);
   response.write(`answered ${request.url}`);
@@ -108,6 +115,58 @@ test('a message of a WebSocket arrives when it is complete, whatever of a value 
   }
   caller.end();
   await once(use.body.resume(), 'end');
+});
+
+/** The ways in which an upstream repeats a guess. Each returns what the agent sees, with a mark instead of the guess. */
+const ECHOES: Readonly<Record<string, (guess: string) => Promise<string>>> = {
+  body: (guess) => sees(guess, { path: '/echo' }, [guess]),
+  'body in pieces': (guess) => sees(guess, { path: '/echo' }, [guess.slice(0, -1), guess.slice(-1), ' more']),
+  events: (guess) => sees(guess, { path: '/events' }, [`data: ${guess}\n\n`, `data: ${guess}`]),
+  header: (guess) => sees(guess, { method: 'GET', path: '/header', headers: [['x-say', guess]] }, null),
+  part: (guess) => sees(guess, { method: 'GET', path: '/part', headers: [['x-say', guess]] }, null),
+};
+
+async function sees(guess: string, fields: Partial<Order>, body: readonly string[] | null): Promise<string> {
+  const withBody = orderFor(upstream, { method: 'POST', bodyLength: null, ...fields });
+  const use = broker.use(
+    body === null ? { ...withBody, bodyLength: 0 } : withBody,
+    body === null ? null : Readable.from(body.map((text) => Buffer.from(text))),
+  );
+  const head = await use.head;
+  const text = head.kind === 'response' ? (await bodyOf(use)).toString() : '';
+  const shown = head.kind === 'response' ? head.headers.filter(([name]) => name.toLowerCase() !== 'date') : head;
+  return JSON.stringify({ shown, text, result: await use.result }).replaceAll(guess, '(guess)');
+}
+
+/** One connection repeats all guesses. */
+async function seesMessages(guesses: readonly string[]): Promise<string[]> {
+  const caller = new PassThrough();
+  const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
+  await headOf(use);
+  const seen: string[] = [];
+  for (const guess of guesses) {
+    caller.write(Buffer.concat([Buffer.from([0x81, guess.length]), Buffer.from(guess)]));
+    const [frame] = (await once(use.body, 'data')) as [Buffer];
+    seen.push(frame.toString('latin1').replaceAll(guess, '(guess)'));
+  }
+  caller.end();
+  await once(use.body.resume(), 'end');
+  return seen;
+}
+
+test(`an agent that knows ${POSITIONS} beginnings of a value learns the next character from no echo`, async () => {
+  const last = PLAIN_VALUE.length - 1;
+  for (let position = 0; position < POSITIONS; position++) {
+    // The last character is the whole value, whose redaction the agent may see.
+    const known = PLAIN_VALUE.slice(0, Math.round((position * (last - 1)) / (POSITIONS - 1)));
+    const guesses = [...ALPHABET].map((letter) => `(${known}${letter})`);
+    assert.ok(guesses.some((guess) => PLAIN_VALUE.startsWith(guess.slice(1, -1))));
+    for (const [name, echo] of Object.entries(ECHOES)) {
+      const seen = new Set(await Promise.all(guesses.map(echo)));
+      assert.equal(seen.size, 1, `${name}, after ${known}: ${[...seen].join('\n')}`);
+    }
+    assert.equal(new Set(await seesMessages(guesses)).size, 1, known);
+  }
 });
 
 test('an echo of a Basic header in any form confirms no character of the password after a known user name', async () => {
