@@ -117,7 +117,7 @@ test('a message of a WebSocket arrives when it is complete, whatever of a value 
   await once(use.body.resume(), 'end');
 });
 
-/** The ways in which an upstream repeats a guess. Each returns what the agent sees, with a mark instead of the guess. */
+/** How an upstream repeats a guess. Each returns what the agent sees, with a mark instead of the guess. */
 const ECHOES: Readonly<Record<string, (guess: string) => Promise<string>>> = {
   body: (guess) => sees(guess, { path: '/echo' }, [guess]),
   'body in pieces': (guess) => sees(guess, { path: '/echo' }, [guess.slice(0, -1), guess.slice(-1), ' more']),

@@ -80,7 +80,7 @@ const ATTACK = `async ({ base, query, token }) => {
   });
   const page = base + '/page' + query;
   const framed = async (method) => {
-    const frame = make('iframe', { name: 'of-' + method });
+    const frame = make('iframe', { name: 'frame-' + document.forms.length });
     await ended(frame);
     const form = make('form', { action: base + '/page', method, target: frame.name });
     for (const [name, value] of new URLSearchParams(query)) form.append(make('input', { name, value }));

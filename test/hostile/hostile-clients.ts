@@ -76,7 +76,7 @@ export async function startEntrances(scope: Scope): Promise<readonly Entrance[]>
   ];
 }
 
-/** An agent, its credential, and an upstream that repeats what it gets. Resolves to the token of the agent's session. */
+/** Adds an agent with a credential for an upstream that repeats what it gets. Resolves to its session's token. */
 async function admitAgent(scope: Scope, { address, adminToken }: ServiceProcess, dataDir: string): Promise<string> {
   const upstream = createServer((request, response) => {
     request.on('error', () => undefined);
