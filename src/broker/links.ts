@@ -2,7 +2,9 @@
 import { removeParameter } from './injection.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 
-const LINKS = new Set(['location', 'content-location']);
+const LINKS = new Set(['link', 'location', 'content-location']);
+const isLink = (name: string): boolean => LINKS.has(name.toLowerCase());
+
 /**
  * The limit is for all headers of a response. WHY: a prefix is longer than `<>`, and there could be tens of thousands.
  */
@@ -11,11 +13,11 @@ const MAX_LINK_BYTES = 16 * 1024;
 
 /**
  * Redirects to other origins stay as they are: the caller may follow them, without the credential. Headers with too
- * many or too long links are removed.
+ * many or too long links are removed. Returns the given headers if none of them has links.
  */
 export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   const { linkPrefix } = order;
-  if (linkPrefix === null) return headers;
+  if (linkPrefix === null || !headers.some(([name]) => isLink(name))) return headers;
   let [links, bytes] = [0, 0];
   const rewrite = (link: string): string => {
     links++;
@@ -23,10 +25,11 @@ export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
     return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? '' : rewriteLink(link, order, linkPrefix);
   };
   return headers.flatMap(([name, value]) => {
-    const plain = name.toLowerCase();
-    if (plain !== 'link' && !LINKS.has(plain)) return [[name, value] as const];
+    if (!isLink(name)) return [[name, value] as const];
     const rewritten =
-      plain === 'link' ? value.replaceAll(/<([^<>]*)>/g, (_, link: string) => `<${rewrite(link)}>`) : rewrite(value);
+      name.toLowerCase() === 'link'
+        ? value.replaceAll(/<([^<>]*)>/g, (_, link: string) => `<${rewrite(link)}>`)
+        : rewrite(value);
     bytes += rewritten.length;
     return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? [] : [[name, rewritten] as const];
   });

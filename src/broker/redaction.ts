@@ -19,8 +19,10 @@ export class Redactor {
   readonly #masking: Masking;
   readonly #nextTurn: () => Promise<unknown>;
   /** One for all headers and messages: each text ends before the next. */
-  readonly #texts: Masker;
+  #texts: Masker | null = null;
   #body: Masker | null = null;
+  /** Masks of the maskers that were given back. */
+  #released = 0;
   #ends = new MessageEnds('');
   #stepsBefore = 0;
 
@@ -28,18 +30,23 @@ export class Redactor {
   constructor(masking: Masking, nextTurn: () => Promise<unknown> = async () => undefined) {
     this.#nextTurn = nextTurn;
     this.#masking = masking;
-    this.#texts = masking.masker();
   }
 
   get count(): number {
-    return this.#texts.maskCount + (this.#body?.maskCount ?? 0);
+    return this.#released + (this.#texts?.maskCount ?? 0) + (this.#body?.maskCount ?? 0);
   }
 
   /** Headers are Latin-1 texts of bytes. A header whose name contains a value is removed. */
   async headers(pairs: HeaderPairs): Promise<HeaderPairs> {
     const kept: (readonly [name: string, value: string])[] = [];
-    for (const [name, value] of pairs)
-      if ((await this.#mask(name)) === name) kept.push([name, await this.#mask(value)]);
+    for (const [name, value] of pairs) {
+      // WHY not always awaited: a response has many short headers.
+      const isShort = name.length + value.length <= SLICE_BYTES;
+      const masked = isShort ? this.#maskShort(name) : await this.#mask(name);
+      if (masked === name) kept.push([name, isShort ? this.#maskShort(value) : await this.#mask(value)]);
+      const turn = this.#turn();
+      if (turn !== null) await turn;
+    }
     return kept;
   }
 
@@ -63,12 +70,13 @@ export class Redactor {
   /** A text, such as a message of a WebSocket, redacted whole. */
   async message(payload: Uint8Array): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
+    const texts = this.#textMasker();
     for (let from = 0; from < payload.length; from += SLICE_BYTES) {
-      parts.push(this.#texts.write(payload.subarray(from, from + SLICE_BYTES)));
+      parts.push(texts.write(payload.subarray(from, from + SLICE_BYTES)));
       const turn = this.#turn();
       if (turn !== null) await turn;
     }
-    return Buffer.concat([...parts, this.#texts.end()]);
+    return Buffer.concat([...parts, texts.end()]);
   }
 
   /** Call before `write`, with the response's `content-type`. */
@@ -86,13 +94,32 @@ export class Redactor {
     return this.#body?.end() ?? new Uint8Array(0);
   }
 
+  /** Gives its maskers to the next response. Call when all of this one is redacted. */
+  release(): void {
+    this.#released = this.count;
+    for (const masker of [this.#texts, this.#body]) if (masker !== null) this.#masking.reuse(masker);
+    [this.#texts, this.#body] = [null, null];
+  }
+
+  #textMasker(): Masker {
+    this.#texts ??= this.#masking.masker();
+    return this.#texts;
+  }
+
+  #maskShort(text: string): string {
+    const texts = this.#textMasker();
+    const before = texts.maskCount;
+    const parts = [texts.write(Buffer.from(text, 'latin1')), texts.end()];
+    return texts.maskCount === before ? text : Buffer.concat(parts).toString('latin1');
+  }
+
   async #mask(text: string): Promise<string> {
     return Buffer.from(await this.message(Buffer.from(text, 'latin1'))).toString('latin1');
   }
 
   /** WHY: bytes that are expensive to match must not delay other requests. */
   #turn(): Promise<unknown> | null {
-    const steps = this.#texts.steps + (this.#body?.steps ?? 0);
+    const steps = (this.#texts?.steps ?? 0) + (this.#body?.steps ?? 0);
     if (steps - this.#stepsBefore < STEPS_IN_A_TURN) return null;
     this.#stepsBefore = steps;
     return this.#nextTurn();

@@ -67,8 +67,10 @@ export async function responseHeaders(
   // The tag of a response to PUT or POST names what was stored, of which nothing is changed.
   const isRepresentation = isHead || order.method === 'GET';
   const tagged = isRepresentation ? kept.map(([name, value]) => [name, weakenTag(name, value)] as const) : kept;
-  // WHY twice: rewriting may put a part of a value together, and escapes what the redaction has not removed.
-  return redactor.headers(rewriteLinks(await redactor.headers(tagged), order));
+  const redacted = await redactor.headers(tagged);
+  const rewritten = rewriteLinks(redacted, order);
+  // WHY again: rewriting may put a part of a value together, and escapes what the redaction has not removed.
+  return rewritten === redacted ? redacted : redactor.headers(rewritten);
 }
 
 function weakenTag(name: string, value: string): string {

@@ -99,6 +99,7 @@ async function answer(
     }
     trailers = await responseHeaders(response.trailers(), order, false, redactor);
     ended = 'complete';
+    redactor.release();
   } catch {
     // The final message says that the response broke off. What the redaction holds back is not sent, and neither is an
     // incomplete message of a WebSocket.

@@ -18,7 +18,7 @@ interface Run {
 export class Masker {
   readonly #matcher: Matcher;
   /** Null without a window. A match is masked from this many bytes before its end. */
-  readonly #windowBytes: number | null;
+  readonly windowBytes: number | null;
   /** Bytes read and not yet returned, and the position of the first. */
   #held: Uint8Array = new Uint8Array(0);
   #given = 0;
@@ -26,6 +26,7 @@ export class Masker {
   #maskedTo = -1;
   #runs: Run[] = [];
   #maskCount = 0;
+  #stepsBefore = 0;
   /** No mask begins before this position. */
   #floor = 0;
   readonly #onMatch = (from: number, to: number): void => this.#cover(from, to);
@@ -33,7 +34,7 @@ export class Masker {
   /** `mostBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
   constructor(automaton: Automaton, mostBreaks: number, windowBytes: number | null = null) {
     this.#matcher = new Matcher(automaton, mostBreaks);
-    this.#windowBytes = windowBytes;
+    this.windowBytes = windowBytes;
   }
 
   /** Whether bytes are held back. */
@@ -48,7 +49,7 @@ export class Masker {
 
   /** Steps of work so far. */
   get steps(): number {
-    return this.#matcher.steps;
+    return this.#matcher.steps - this.#stepsBefore;
   }
 
   /**
@@ -65,7 +66,7 @@ export class Masker {
     }
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const end = start + chunk.length;
-    return this.#give(Math.max(this.#floor, end - (this.#windowBytes ?? this.#matcher.heldBytes())));
+    return this.#give(Math.max(this.#floor, end - (this.windowBytes ?? this.#matcher.heldBytes())));
   }
 
   /**
@@ -85,9 +86,15 @@ export class Masker {
     return rest;
   }
 
+  /** Begins to count again. Call after `end`. */
+  restart(): void {
+    this.#maskCount = 0;
+    this.#stepsBefore = this.#matcher.steps;
+  }
+
   /** Adds a run and joins overlapping ones. */
   #cover(from: number, to: number): void {
-    const first = Math.max(from, this.#floor, to - (this.#windowBytes ?? to));
+    const first = Math.max(from, this.#floor, to - (this.windowBytes ?? to));
     const run: Run = { from: first, to };
     for (let last = this.#runs.at(-1); last !== undefined && last.to >= first; last = this.#runs.at(-1)) {
       run.from = Math.min(run.from, last.from);
@@ -105,7 +112,7 @@ export class Masker {
     let index = 0;
     for (;;) {
       const run = this.#runs[index];
-      if (run !== undefined && run.from <= at && (this.#windowBytes === null || run.from < to)) {
+      if (run !== undefined && run.from <= at && (this.windowBytes === null || run.from < to)) {
         if (this.#maskedTo !== at) {
           pieces.push(MASK_BYTES);
           this.#maskCount++;

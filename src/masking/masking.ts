@@ -10,6 +10,8 @@ import { Patterns } from './plain-forms.ts';
 /** CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
+/** Maskers that are kept for the next streams; each has 40 KiB. */
+const MAX_IDLE = 16;
 /** The forms of shorter values take less time than a turn of the event loop. */
 const LONG_VALUE_LENGTH = 512;
 
@@ -18,8 +20,10 @@ export interface Masking {
   readonly tooShort: readonly string[];
   /** Whether there is anything to mask. */
   readonly isNeeded: boolean;
-  /** Creates a masker for one stream of bytes. `windowBytes`: see `Masker`. */
-  masker(windowBytes?: number): Masker;
+  /** A masker for one stream of bytes. `windowBytes`: see `Masker`. */
+  masker(windowBytes?: number | null): Masker;
+  /** Takes back a masker whose stream has ended. WHY: making one takes as long as masking a small text. */
+  reuse(masker: Masker): void;
 }
 
 /** Total length of the value's patterns; 0 for a value that is too short to be masked. */
@@ -60,9 +64,18 @@ export function* compileMasking(
   }
   const automaton = yield* Automaton.build(patterns.all);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
+  const idle: Masker[] = [];
   return {
     tooShort,
     isNeeded: patterns.all.length > 0,
-    masker: (windowBytes) => new Masker(automaton, mostBreaks, windowBytes),
+    masker(windowBytes = null) {
+      const index = idle.findIndex((masker) => masker.windowBytes === windowBytes);
+      const [known] = index === -1 ? [] : idle.splice(index, 1);
+      known?.restart();
+      return known ?? new Masker(automaton, mostBreaks, windowBytes);
+    },
+    reuse(masker) {
+      if (idle.length < MAX_IDLE) idle.push(masker);
+    },
   };
 }
