@@ -43,7 +43,7 @@ export class Maskings {
     for (const key of [...this.#kept.keys()]) this.#drop(key);
   }
 
-  /** WHY not shared with others meanwhile: they would wait for the turns of this caller. */
+  /** WHY each caller compiles for itself: otherwise it would wait for the turns of another. */
   async #compile(key: string, values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Kept> {
     const pieces = compileMasking(values.map((value) => ['value', new Secret(value)] as const));
     for (;;) {

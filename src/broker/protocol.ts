@@ -11,7 +11,7 @@ export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 /** One use that was decided and recorded: everything that the broker needs for it. */
 export interface Order {
-  /** Whose share of the broker's processor the use takes. */
+  /** The caller. All its requests take turns for one share of the broker's processor. */
   readonly caller: string;
   readonly method: string;
   readonly scheme: 'https' | 'http';

@@ -3,7 +3,7 @@
  * runs, however many requests it has. SOURCE: SECURITY.md, P8.
  */
 export class Turns {
-  /** By caller; none of the queues is empty. */
+  /** The waiting work of each caller; none of the queues is empty. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #isScheduled = false;
 

@@ -45,7 +45,7 @@ export function createMasking(values: Iterable<readonly [name: string, value: Se
   }
 }
 
-/** As `createMasking`, in pieces of a few milliseconds, between which it yields. */
+/** Does the work of `createMasking` in pieces of a few milliseconds, and yields between them. */
 export function* compileMasking(
   values: Iterable<readonly [name: string, value: Secret]>,
 ): Generator<undefined, Masking> {

@@ -40,7 +40,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
 
   async commit(id: AgentId, name: AgentName): Promise<void> {
     const staged = this.#pendingDir(id);
-    // For a repeated request the first one has committed the key.
+    // A repeated request finds nothing: the first one has committed the key.
     if (lstatOrNull(staged) !== null) this.#moveFiles(staged, this.#dirOf(name), this.#idOf(name) !== null);
     // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);

@@ -24,7 +24,7 @@ export class LostEntryError extends StoreError {
 export const describeMissing = (link: string | null, lastSeq: number): string =>
   link === null ? `ends at entry ${lastSeq}` : 'contains a different one';
 
-/** It is null if nothing was seen yet. @throws LostEntryError; errors of the driver */
+/** Checks that the log contains the entry; null for none yet. @throws LostEntryError; errors of the driver */
 export async function assertContains(connection: Connection, seen: SeenEntry | null): Promise<void> {
   if (seen === null) return;
   const [row] = await connection.query`SELECT hmac FROM audit_entries WHERE seq = ${seen.seq}::bigint`;
