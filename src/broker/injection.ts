@@ -116,7 +116,8 @@ function readName(name: string): string {
 
 function headerOf(placement: Exclude<Placement, { kind: 'query' }>, value: string): readonly [string, string] {
   const [name, text] = renderHeader(placement, value);
-  if (!TOKEN.test(name) || !INJECTED_VALUE.test(text)) throw new UpstreamError('protocol');
+  if (!TOKEN.test(name)) throw new UpstreamError('protocol');
+  if (!INJECTED_VALUE.test(text)) throw new UpstreamError('value');
   return [name, text];
 }
 
@@ -125,7 +126,8 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
   if (placement.kind === 'header') return [placement.name, placement.template.replaceAll('{value}', () => value)];
   const pair = placement.username === null ? value : `${placement.username}:${value}`;
   // WHY an error: with a colon in the username, another user would log in.
-  if (placement.username?.includes(':') === true || /[\0\r\n]/.test(pair)) throw new UpstreamError('protocol');
+  if (placement.username?.includes(':') === true) throw new UpstreamError('protocol');
+  if (/[\0\r\n]/.test(pair)) throw new UpstreamError('value');
   return ['Authorization', `Basic ${Buffer.from(pair, 'utf8').toString('base64')}`];
 }
 

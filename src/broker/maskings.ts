@@ -8,8 +8,9 @@ import { renderedForms } from './injection.ts';
 import type { Order } from './protocol.ts';
 
 const IDLE_MS = 10_000;
-/** Each takes a quarter of a MiB or more. */
 const MAX_KEPT = 32;
+/** Together, about 60 MB. One value has a few thousand states; a large one with many parts has half a million. */
+const MAX_KEPT_STATES = 2_000_000;
 
 interface Kept {
   readonly masking: Masking;
@@ -18,43 +19,66 @@ interface Kept {
 
 export class Maskings {
   readonly #kept = new Map<string, Kept>();
+  /** By caller and values. */
+  readonly #compiling = new Map<string, Promise<Masking>>();
 
-  /**
-   * A masking of the value, its rendered forms and the order's further values. `nextTurn` is awaited between the pieces
-   * of the work, of at most a few milliseconds each.
-   */
+  /** A masking of the value, its rendered forms and the order's further values. `nextTurn`: see `Turns.next`. */
   async for(
-    order: Pick<Order, 'placement' | 'value' | 'redact'>,
+    order: Pick<Order, 'caller' | 'placement' | 'value' | 'redact'>,
     nextTurn: () => Promise<unknown> = async () => undefined,
   ): Promise<Masking> {
     const values = [...new Set([...renderedForms(order), ...order.redact])];
     const key = JSON.stringify(values);
-    const kept = this.#kept.get(key) ?? (await this.#compile(key, values, nextTurn));
-    kept.expiry.refresh();
-    // The last used is the last.
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#drop(oldest);
-    return kept.masking;
+    return this.#find(key) ?? this.#keep(key, await this.#compileOnce(order.caller + key, values, nextTurn));
   }
 
   clear(): void {
     for (const key of [...this.#kept.keys()]) this.#drop(key);
   }
 
-  /** WHY each caller compiles for itself: otherwise it would wait for the turns of another. */
-  async #compile(key: string, values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Kept> {
-    const pieces = compileMasking(values.map((value) => ['value', new Secret(value)] as const));
-    for (;;) {
-      const { done, value } = pieces.next();
-      if (done === true) return { masking: value, expiry: setTimeout(() => this.#drop(key), IDLE_MS).unref() };
-      await nextTurn();
+  #find(key: string): Masking | null {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return null;
+    kept.expiry.refresh();
+    // The last used is the last.
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    return kept.masking;
+  }
+
+  /** WHY for each caller: otherwise it would wait for the turns of another. */
+  #compileOnce(name: string, values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Masking> {
+    const running = this.#compiling.get(name);
+    if (running !== undefined) return running;
+    const compiled = compile(values, nextTurn).finally(() => this.#compiling.delete(name));
+    this.#compiling.set(name, compiled);
+    return compiled;
+  }
+
+  #keep(key: string, masking: Masking): Masking {
+    const known = this.#find(key);
+    if (known !== null) return known;
+    this.#kept.set(key, { masking, expiry: setTimeout(() => this.#drop(key), IDLE_MS).unref() });
+    let states = this.#kept.values().reduce((sum, kept) => sum + kept.masking.states, 0);
+    for (const [oldest, kept] of [...this.#kept].slice(0, -1)) {
+      if (this.#kept.size <= MAX_KEPT && states <= MAX_KEPT_STATES) break;
+      states -= kept.masking.states;
+      this.#drop(oldest);
     }
+    return masking;
   }
 
   #drop(key: string): void {
     clearTimeout(this.#kept.get(key)?.expiry);
     this.#kept.delete(key);
+  }
+}
+
+async function compile(values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Masking> {
+  const pieces = compileMasking(values.map((value) => ['value', new Secret(value)] as const));
+  for (;;) {
+    await nextTurn();
+    const { done, value } = pieces.next();
+    if (done === true) return value;
   }
 }

@@ -43,7 +43,7 @@ export interface Order {
 }
 
 /**
- * `value`: the value is too short or too long to be redacted, so nothing was sent. `partial`: a part of a
+ * `value`: the value cannot be redacted or placed in a header, so nothing was sent. `partial`: a part of a
  * representation, which nobody asked for. `broker`: the broker's process ended or could not be
  * started; all others are about the upstream.
  */

@@ -7,17 +7,15 @@ import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
 import { MessageEnds } from './message-ends.ts';
 import type { HeaderPairs } from './protocol.ts';
+import { type TurnShare, UNLIMITED } from './turns.ts';
 
 /** Longer than a piece of a value of which each character is written in fifteen bytes. */
 export const HELD_BYTES = 1024;
 /** Bytes that are matched without a pause: at most 60 steps for each, and less than three milliseconds. */
 const SLICE_BYTES = 4096;
-/** Steps after which other requests get their turn. */
-const STEPS_IN_A_TURN = 50_000;
-
 export class Redactor {
   readonly #masking: Masking;
-  readonly #nextTurn: () => Promise<unknown>;
+  readonly #share: TurnShare;
   /** One for all headers and messages: each text ends before the next. */
   #texts: Masker | null = null;
   #body: Masker | null = null;
@@ -26,9 +24,8 @@ export class Redactor {
   #ends = new MessageEnds('');
   #stepsBefore = 0;
 
-  /** `nextTurn` is awaited between pieces of the work. */
-  constructor(masking: Masking, nextTurn: () => Promise<unknown> = async () => undefined) {
-    this.#nextTurn = nextTurn;
+  constructor(masking: Masking, share: TurnShare = UNLIMITED) {
+    this.#share = share;
     this.#masking = masking;
   }
 
@@ -40,12 +37,13 @@ export class Redactor {
   async headers(pairs: HeaderPairs): Promise<HeaderPairs> {
     const kept: (readonly [name: string, value: string])[] = [];
     for (const [name, value] of pairs) {
+      const turn = this.#share.ready();
+      if (turn !== null) await turn;
       // WHY not always awaited: a response has many short headers.
       const isShort = name.length + value.length <= SLICE_BYTES;
       const masked = isShort ? this.#maskShort(name) : await this.#mask(name);
       if (masked === name) kept.push([name, isShort ? this.#maskShort(value) : await this.#mask(value)]);
-      const turn = this.#turn();
-      if (turn !== null) await turn;
+      this.#spend();
     }
     return kept;
   }
@@ -57,9 +55,10 @@ export class Redactor {
       if (!(chunk instanceof Uint8Array)) continue;
       const parts: Uint8Array[] = [];
       for (let from = 0; from < chunk.length; from += SLICE_BYTES) {
-        parts.push(this.write(chunk.subarray(from, from + SLICE_BYTES)));
-        const turn = this.#turn();
+        const turn = this.#share.ready();
         if (turn !== null) await turn;
+        parts.push(this.write(chunk.subarray(from, from + SLICE_BYTES)));
+        this.#spend();
       }
       const decided = Buffer.concat(parts);
       if (decided.length > 0) yield decided;
@@ -72,9 +71,10 @@ export class Redactor {
     const parts: Uint8Array[] = [];
     const texts = this.#textMasker();
     for (let from = 0; from < payload.length; from += SLICE_BYTES) {
-      parts.push(texts.write(payload.subarray(from, from + SLICE_BYTES)));
-      const turn = this.#turn();
+      const turn = this.#share.ready();
       if (turn !== null) await turn;
+      parts.push(texts.write(payload.subarray(from, from + SLICE_BYTES)));
+      this.#spend();
     }
     return Buffer.concat([...parts, texts.end()]);
   }
@@ -98,7 +98,7 @@ export class Redactor {
   release(): void {
     this.#released = this.count;
     for (const masker of [this.#texts, this.#body]) if (masker !== null) this.#masking.reuse(masker);
-    [this.#texts, this.#body] = [null, null];
+    [this.#texts, this.#body, this.#stepsBefore] = [null, null, 0];
   }
 
   #textMasker(): Masker {
@@ -117,11 +117,10 @@ export class Redactor {
     return Buffer.from(await this.message(Buffer.from(text, 'latin1'))).toString('latin1');
   }
 
-  /** WHY: bytes that are expensive to match must not delay other requests. */
-  #turn(): Promise<unknown> | null {
+  /** WHY steps and not bytes: some bytes are expensive to match, and must not delay other requests. */
+  #spend(): void {
     const steps = (this.#texts?.steps ?? 0) + (this.#body?.steps ?? 0);
-    if (steps - this.#stepsBefore < STEPS_IN_A_TURN) return null;
+    this.#share.spend(steps - this.#stepsBefore);
     this.#stepsBefore = steps;
-    return this.#nextTurn();
   }
 }

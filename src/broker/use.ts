@@ -8,7 +8,7 @@ import type { Maskings } from './maskings.ts';
 import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
 import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
-import type { Turns } from './turns.ts';
+import type { TurnShare, Turns } from './turns.ts';
 import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { redactedFrames } from './websocket.ts';
@@ -31,7 +31,7 @@ export interface UseContext {
 /** Serves the use. A reset of the stream ends the request to the upstream. */
 export async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
   const { pool, maskings, turns, timeouts } = context;
-  const nextTurn = () => turns.next(order.caller);
+  const share = shareOf(stream, turns.shareOf(order.caller));
   let request: UpstreamRequest | null = null;
   try {
     // WHY: an upstream could repeat it in a form that the redaction does not find.
@@ -49,7 +49,9 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
       if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
       else await Promise.race([sending, request.closed]);
     }
-    const redactor = new Redactor(await maskings.for(order, nextTurn), nextTurn);
+    if (stream.destroyed) return;
+    const masking = await maskings.for(order, () => turns.next(order.caller));
+    const redactor = new Redactor(masking, share);
     await answer(stream, order, request, { ...response, redactor });
   } catch (error) {
     fail(stream, error, request?.bytesIn ?? 0);
@@ -57,6 +59,14 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
     request?.close();
     if (request === null) stream.resume();
   }
+}
+
+/** The caller's share. Work for a stream that has ended meanwhile is not continued. */
+function shareOf(stream: ChannelStream, share: TurnShare): TurnShare {
+  const proceed = (): void => {
+    if (stream.destroyed) throw new Error('the stream has ended');
+  };
+  return { ready: () => share.ready()?.then(proceed) ?? null, spend: (steps) => share.spend(steps) };
 }
 
 async function answer(

@@ -68,6 +68,11 @@ export class Automaton {
   readonly #siblings: Int32Array;
   #size = 1;
 
+  /** The number of states. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** Builds it in pieces of about a millisecond, and yields between them. Each pattern has 2 to 255 symbols. */
   static *build(patterns: readonly SearchPattern[]): Generator<undefined, Automaton> {
     const automaton = new Automaton(patterns);

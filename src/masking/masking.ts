@@ -12,14 +12,14 @@ const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
 /** Maskers that are kept for the next streams; each has 40 KiB. */
 const MAX_IDLE = 16;
-/** The forms of shorter values take less time than a turn of the event loop. */
-const LONG_VALUE_LENGTH = 512;
 
 export interface Masking {
   /** Names of the values that are too short to be masked, in the given order. */
   readonly tooShort: readonly string[];
   /** Whether there is anything to mask. */
   readonly isNeeded: boolean;
+  /** States of the automaton; each has about 30 bytes. */
+  readonly states: number;
   /** A masker for one stream of bytes. `windowBytes`: see `Masker`. */
   masker(windowBytes?: number | null): Masker;
   /** Takes back a masker whose stream has ended. WHY: making one takes as long as masking a small text. */
@@ -29,7 +29,7 @@ export interface Masking {
 /** Total length of the value's patterns; 0 for a value that is too short to be masked. */
 export function patternBytesOf(value: Secret): number {
   const patterns = new Patterns();
-  patterns.add(value.reveal());
+  for (const _ of patterns.add(value.reveal()));
   return patterns.all.reduce((sum, { symbols }) => sum + symbols.length, 0);
 }
 
@@ -56,9 +56,8 @@ export function* compileMasking(
   for (const [name, value] of values) {
     const text = value.reveal();
     if (!isMasked.has(text)) {
-      isMasked.set(text, patterns.add(text));
+      isMasked.set(text, yield* patterns.add(text));
       for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
-      if (text.length >= LONG_VALUE_LENGTH) yield;
     }
     if (isMasked.get(text) === false) tooShort.push(name);
   }
@@ -68,6 +67,7 @@ export function* compileMasking(
   return {
     tooShort,
     isNeeded: patterns.all.length > 0,
+    states: automaton.size,
     masker(windowBytes = null) {
       const index = idle.findIndex((masker) => masker.windowBytes === windowBytes);
       const [known] = index === -1 ? [] : idle.splice(index, 1);

@@ -1,8 +1,8 @@
 /**
  * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
- * breaks. How single characters are written is the matcher's concern. Their total length is at most 25 times the
- * value's, whatever it contains, and 160 times up to 512 bytes. Long ones are divided into pieces, so that the length
- * of a match is bounded.
+ * breaks. How single characters are written is the matcher's concern. The total length of the forms of a text is at
+ * most 25 times its own, whatever it contains, and 160 times up to 512 bytes; a value that has secret parts has several
+ * texts. Long forms are divided into pieces, so that the length of a match is bounded.
  */
 import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
@@ -13,10 +13,12 @@ const SHORTEST_MASKED_BYTES = 4;
 /** Maximum length of a pattern. */
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
-/** Larger values are searched as text and in base64 only, which bounds memory to about 100 bytes for each byte. */
+/** Larger values are searched as text and in base64 only, which bounds memory. */
 export const MAX_FULLY_MASKED_BYTES = MAX_USED_VALUE_BYTES;
 /** Base64 and hex of each other are searched for values up to this size: each has several alignments. */
 const MAX_NESTED_BYTES = 512;
+/** How many bytes of forms are added in one piece. */
+const PIECE_OF_FORMS_BYTES = 8192;
 /** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
@@ -38,8 +40,11 @@ export class Patterns {
   readonly all: SearchPattern[] = [];
   readonly #forms = new Set<string>();
 
-  /** Adds the value and its secret parts. Returns whether there are any patterns: the value may be too short. */
-  add(value: string): boolean {
+  /**
+   * Adds the value and its secret parts, in pieces of about a millisecond. Returns whether there are any patterns: the
+   * value may be too short.
+   */
+  *add(value: string): Generator<undefined, boolean> {
     // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
     const whole = value.toWellFormed();
     const isLarge = Buffer.byteLength(whole) > MAX_FULLY_MASKED_BYTES;
@@ -48,7 +53,14 @@ export class Patterns {
       if (!isLongEnough(text)) continue;
       isMasked = true;
       const hasBreaks = /[\r\n]/.test(text);
-      for (const form of isLarge ? likelyForms(text) : allForms(text)) this.#addForm(form, hasBreaks);
+      let bytes = 0;
+      for (const form of isLarge ? likelyForms(text) : allForms(text)) {
+        this.#addForm(form, hasBreaks);
+        bytes += form.bytes.length;
+        if (bytes < PIECE_OF_FORMS_BYTES) continue;
+        bytes = 0;
+        yield;
+      }
       for (const line of linesOf(text)) this.#addForm({ bytes: Buffer.from(line), isBase64: false }, false);
     }
     return isMasked;

@@ -17,7 +17,7 @@ const UNKNOWN_OUTCOME =
 
 /** By the class of the failure. SOURCE: docs/api.md, "Brokered use". */
 const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
-  ['value', 'Nothing was sent: only a value of 4 bytes to 4 KiB can be masked in the response.'],
+  ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host of the URL has no address: check its name.'],
   ['refused_address', 'The host has an internal address, which the operator must allow in the credential’s target.'],
   ['connect', 'The host accepted no connection; nothing was sent.'],

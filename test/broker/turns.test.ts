@@ -1,8 +1,10 @@
 // One caller's work does not delay another's: each has a piece in each turn, and large values are compiled in pieces.
 
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
+import { Redactor } from '../../src/broker/redaction.ts';
 import { Turns } from '../../src/broker/turns.ts';
 import { MAX_USED_VALUE_BYTES } from '../../src/core/credential.ts';
 import { orderFor } from './upstream.ts';
@@ -28,6 +30,37 @@ test('a caller with one request gets as many turns as a caller with fifty', asyn
   assert.ok(done.filter((caller) => caller === 'busy').length <= PIECES, done.join(' '));
   await Promise.all(busy);
   assert.equal(done.length, (REQUESTS + 1) * PIECES);
+});
+
+test('bodies of a caller that are ready together are redacted in turns, and another caller does not wait', async () => {
+  const masking = await new Maskings().for(orderFor({ port: 1, caPem: null }));
+  const turns = new Turns();
+  const redact = async (caller: string, text: string): Promise<void> => {
+    const redactor = new Redactor(masking, turns.shareOf(caller));
+    for await (const _ of redactor.body(Readable.from([Buffer.from(text)]), 'text/plain'));
+  };
+  let isCalmDone = false;
+  let done = 0;
+  // Every byte of it may begin a spelling.
+  const busy = Array.from({ length: REQUESTS }, () => redact('busy', '%25'.repeat(1365)).then(() => void done++));
+  const calm = redact('calm', 'a short body').then(() => {
+    isCalmDone = true;
+  });
+  await Promise.race([calm, Promise.all(busy)]);
+  assert.ok(isCalmDone);
+  assert.ok(done < REQUESTS / 10, `${done} of the other caller were done before`);
+  await Promise.all(busy);
+});
+
+test('uses of one value at the same time compile it once', async () => {
+  const maskings = new Maskings();
+  const order = orderFor({ port: 1, caPem: null }, { value: 'x'.repeat(MAX_USED_VALUE_BYTES) });
+  const found = await Promise.all(Array.from({ length: REQUESTS }, () => maskings.for(order)));
+  assert.equal(new Set(found).size, 1);
+  // Another caller does not wait for the first, and then both have the same one.
+  const [one, two] = [new Maskings(), orderFor({ port: 1, caPem: null }, { caller: 'another', value: order.value })];
+  const both = await Promise.all([one.for(order), one.for(two)]);
+  assert.equal(both[0], both[1]);
 });
 
 test('the largest value is compiled in pieces, between which others get their turns', async () => {

@@ -17,7 +17,7 @@ interface Vectors {
 
 const FILE = path.join(import.meta.dirname, '../vectors/encoders-v1.json');
 const { values, texts }: Vectors = JSON.parse(readFileSync(FILE, 'utf8'));
-/** The digits of base64 that a value shares with its neighbours, as hex; of a PEM, its last line break as `&#0000010;`. */
+/** The digits of base64 that a value shares with its neighbours, as hex, and the last line break of a PEM, escaped. */
 const MAX_MORE_LENGTH = { pem: 10, others: 7 };
 const MIN_ENCODERS = 90;
 

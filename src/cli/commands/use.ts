@@ -117,7 +117,7 @@ async function send(invocation: Invocation, request: UseRequest): Promise<UseRes
 
 /** By the class of the failure that the service names. */
 const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
-  ['value', 'Nothing was sent: only a value of 4 bytes to 4 KiB can be masked in the response.'],
+  ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host has no address. Check its name.'],
   ['refused_address', 'Its address is internal; see --allow-network of leasehold target put.'],
   ['connect', 'Nothing accepts connections at its address and port.'],
