@@ -127,14 +127,16 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   /**
-   * Moves the files of the staged key into the agent's directory, which may have other files. ORDER: the id last, so
-   * that after a crash before it the next start moves the rest. @throws StartupError before anything is changed
+   * Moves the files of the staged key into the agent's directory, which may have other files. ORDER: the id first:
+   * after a crash before the key the next start recognises the directory, finds the key staged, and moves it.
+   * @throws StartupError before anything is changed
    */
   #moveFiles(staged: string, dir: string, replacesKey: boolean): void {
     const found = lstatOrNull(dir);
-    const files = [PRIVATE_KEY, AGENT_ID];
-    const isForeign = found?.isDirectory() === false || files.some((file) => lstatOrNull(join(dir, file)) !== null);
-    if (found !== null && isForeign && !replacesKey) {
+    if (found === null) return void renameSync(staged, dir);
+    const files = [AGENT_ID, PRIVATE_KEY];
+    const isForeign = !found.isDirectory() || files.some((file) => lstatOrNull(join(dir, file)) !== null);
+    if (isForeign && !replacesKey) {
       throw new StartupError(
         `${dir} contains files that Leasehold did not make. Move it away; nothing in it was changed.`,
       );
@@ -143,7 +145,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
     for (const file of files)
       if (lstatOrNull(join(staged, file)) !== null) renameSync(join(staged, file), join(dir, file));
     syncDir(dir);
-    rmdirSync(staged);
+    removeIfEmpty(staged);
   }
 
   /** The id of the directory's agent; null without a directory or an id that Leasehold wrote. */
@@ -165,6 +167,10 @@ function deleteKeyFiles(dir: string): void {
   if (lstatOrNull(dir)?.isDirectory() !== true) return;
   for (const file of [PRIVATE_KEY, AGENT_ID]) rmSync(join(dir, file), { force: true });
   syncDir(dir);
+  removeIfEmpty(dir);
+}
+
+function removeIfEmpty(dir: string): void {
   try {
     rmdirSync(dir);
   } catch (error) {

@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { Agent } from '../../src/core/agent.ts';
 import type { AgentId, AgentName } from '../../src/core/names.ts';
 import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
 import { childPath } from '../../src/platform/child-path.ts';
@@ -262,6 +263,28 @@ test('a directory in the place of an agent that has no id, other files, or is a 
   assert.deepEqual(readdirSync(precious), ['agent_id']);
   assert.equal(readFileSync(join(agentsDir, 'other-key', 'private_key.pem'), 'utf8'), 'mine');
   assert.deepEqual(readdirSync(join(agentsDir, 'other-id')).toSorted(), ['agent_id', 'notes.txt']);
+});
+
+test('a crash at any point of moving a key into a directory with other files loses nothing', async (t) => {
+  const { privateKeyPem, publicKey } = await generateAgentKeys();
+  for (const hadKey of [false, true])
+    for (const moved of [[], ['agent_id'], ['agent_id', 'private_key.pem']]) {
+      const agentsDir = join(temporaryDirectory(t), 'agents');
+      const store = new FsAgentKeyStore(agentsDir);
+      const [id, name] = [crypto.randomUUID() as AgentId, 'worker' as AgentName];
+      const dir = join(agentsDir, name);
+      if (hadKey) {
+        await store.stage(id, (await generateAgentKeys()).privateKeyPem);
+        await store.commit(id, name);
+      } else mkdirSync(dir, { mode: 0o700 });
+      writeFileSync(join(dir, 'notes.txt'), 'mine');
+      await store.stage(id, privateKeyPem);
+      for (const file of moved) renameSync(join(agentsDir, '.pending', id, file), join(dir, file));
+      await new FsAgentKeyStore(agentsDir).recover([{ id, name, publicKey } as Agent], async () => false);
+      assert.deepEqual(readdirSync(dir).toSorted(), ['agent_id', 'notes.txt', 'private_key.pem'], `${moved}`);
+      assert.equal(readFileSync(join(dir, 'private_key.pem'), 'utf8'), privateKeyPem);
+      assert.deepEqual(readdirSync(join(agentsDir, '.pending')), []);
+    }
 });
 
 test('files beside the key of a deregistered agent are left', async (t) => {
