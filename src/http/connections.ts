@@ -49,7 +49,8 @@ const ENDING_MS = 5000;
  * client sends.
  */
 export function endConnection(socket: Socket): void {
-  const timer = setTimeout(() => socket.destroy(), ENDING_MS);
+  if (socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), ENDING_MS).unref();
   socket.once('close', () => clearTimeout(timer));
   socket.destroySoon();
 }

@@ -8,7 +8,7 @@ import type { SeenEntry } from '../store.ts';
 import { type DatabaseHost, describeHost, type PostgresAddress } from './address.ts';
 import { Connection, READ_ONLY, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
-import { assertContains } from './fence.ts';
+import { assertContains, LostEntryError } from './fence.ts';
 
 /** How long others may answer after the first host that accepts writes. WHY: one that hangs must not delay failover. */
 const GRACE_MS = 1000;
@@ -56,7 +56,7 @@ export async function chooseHost(
     const current = usable.filter((candidate) => !isFormer(candidate, used));
     const [former] = usable;
     if (current.length === 0 && former !== undefined) throw onlyFormer(former);
-    const best = await findLongest(await containing(current, seen));
+    const best = await findLongest(await containing(current, seen, failures));
     const others = candidates.filter((each) => !usable.includes(each));
     for (const standby of others) await assertNotBehind(best, standby);
     const { host, system, timeline } = best;
@@ -146,8 +146,12 @@ function onlyFormer({ host }: Candidate): StoreError {
   );
 }
 
-/** Those whose log contains the entry. @throws LostEntryError if none does */
-async function containing(candidates: readonly Candidate[], seen: SeenEntry | null): Promise<Candidate[]> {
+/** Those whose log contains the entry. Hosts that do not answer are added to `failures`. @throws if there is none */
+async function containing(
+  candidates: readonly Candidate[],
+  seen: SeenEntry | null,
+  failures: Failure[],
+): Promise<Candidate[]> {
   const kept: Candidate[] = [];
   let lost: unknown = null;
   for (const candidate of candidates) {
@@ -156,6 +160,7 @@ async function containing(candidates: readonly Candidate[], seen: SeenEntry | nu
       kept.push(candidate);
     } catch (error) {
       lost ??= error;
+      if (!(error instanceof LostEntryError)) failures.push({ host: candidate.host, error });
     }
   }
   if (kept.length === 0) throw lost;
