@@ -1,15 +1,28 @@
 // Random answers of receivers, of a provider of OpenID Connect, of KMS and of Transit fail their exchange with the
-// documented error, and nothing else, in one process with the flags of the server.
+// documented error, and nothing else, in one process with the flags of the server. A server that has all of them at
+// once goes on.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createClient } from '../kit/client.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { randomResponse } from '../kit/hostile-bytes.ts';
+import { startHostilePeer } from '../kit/hostile-peer.ts';
+import { startProcess } from '../kit/process.ts';
 import { scaled } from '../kit/scale.ts';
+import { AUTH, openBrowser } from '../kit/sign-in.ts';
 import { type Body, fuzzPeer, oddJson, wellFormed } from './hostile-receivers.ts';
 import type { Job } from './peers.ts';
 
 const seed = newSeed();
 const wanted = scaled(1000, 50_000);
+/** Rounds of each of four callers. WHY few: the server waits after each failure. */
+const ROUNDS = scaled(2, 5);
+const KINDS = ['receiver', 'kms', 'transit', 'oidc'] as const;
+const AWS = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'eu-west-1' };
 const SECRET = Buffer.alloc(32).toString('base64');
 
 /** Sign-ins that came as far as the exchange of their code. */
@@ -45,6 +58,59 @@ async function check(t: TestContext, kind: Job['kind'], dice: Dice): Promise<voi
   assert.ok(kind === 'oidc' ? tokensAsked > wanted / 10 : done > 0, `${tokensAsked} codes`);
 }
 
-for (const [index, kind] of (['receiver', 'kms', 'transit', 'oidc'] as const).entries()) {
+/** A peer of the kind, which answers as in the test of its own. */
+async function startPeer(t: TestContext, kind: Job['kind'], dice: Dice): Promise<{ url: string; answered(): number }> {
+  let url = '';
+  const peer = await startHostilePeer(t, (request) => {
+    const given = BODIES[kind](request, url, dice);
+    return typeof given === 'string' ? randomResponse(dice, given) : given;
+  });
+  url = `http://127.0.0.1:${peer.port}`;
+  return { url, answered: peer.answered };
+}
+
+test(`the same server serves, with hostile peers of every kind (SEED=${seed})`, async (t) => {
+  const peers = new Map(
+    await Promise.all(
+      KINDS.map(async (kind, at) => [kind, await startPeer(t, kind, new Dice(seed + 10 + at))] as const),
+    ),
+  );
+  const urlOf = (kind: Job['kind']): string => peers.get(kind)?.url ?? assert.fail(kind);
+  const tokenFile = join(temporaryDirectory(t), 'token');
+  writeFileSync(tokenFile, 'token', { mode: 0o600 });
+  const dataDir = join(temporaryDirectory(t), 'data');
+  const flags = [
+    ...['--log-level', 'silent', '--log-stream', `otlp+${urlOf('receiver')}/v1/logs`],
+    ...['--oidc-issuer', urlOf('oidc'), '--oidc-client-id', 'leasehold'],
+    ...['--transit-address', urlOf('transit'), '--transit-token-file', tokenFile, '--aws-kms-endpoint', urlOf('kms')],
+  ];
+  const process = await startProcess(t, dataDir, flags, { environment: AWS });
+  const admin = createClient(process.address, process.adminToken);
+  const browser = openBrowser(process);
+  let signIns = 0;
+  const rounds = async (): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const asked = await browser.post(`${AUTH}/oidc/options`, {});
+      const { state } = asked.body?.data ?? {};
+      if (state !== undefined) {
+        signIns += 1;
+        await browser.post(`${AUTH}/oidc/verify`, { code: 'code', state });
+      }
+      for (const [kind, key] of [
+        ['transit', 'a'],
+        ['aws-kms', 'alias/a'],
+      ] as const)
+        await admin.post('/api/v1/key/slots', { name: `${kind}-${round}`, kind, key });
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, rounds));
+  const counts = [...peers].map(([kind, { answered }]) => `${kind} ${answered()}`);
+  t.diagnostic(`${counts.join(', ')}; ${signIns} sign-ins`);
+  assert.ok(signIns > 0 && [...peers.values()].every(({ answered }) => answered() > 0), counts.join());
+  assert.equal((await admin.get('/api/v1/health')).status, 200, process.output());
+  assert.equal(process.child.exitCode, null, process.output());
+});
+
+for (const [index, kind] of KINDS.entries()) {
   test(`${wanted} answers of a hostile peer: ${kind} (SEED=${seed})`, (t) => check(t, kind, new Dice(seed + index)));
 }
