@@ -18,8 +18,6 @@ function node(words: readonly string[], more: Readonly<Record<string, string>> =
   return spawnSync(process.execPath, words, { cwd: project.directory, env, encoding: 'utf8' });
 }
 
-const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
-
 function millisecondsOf(words: readonly string[]): number {
   const startedAt = performance.now();
   assert.equal(node(words).status, 0);
@@ -49,7 +47,8 @@ test('leasehold --help takes less than eight times what Node itself takes here',
     bare: millisecondsOf(['-e', '0']),
     help: millisecondsOf([launcher, '--help']),
   }));
-  const [bare, help] = [median(rounds.map((round) => round.bare)), median(rounds.map((round) => round.help))];
+  // WHY the shortest: what other programs take from the processors only makes a run longer.
+  const [bare, help] = [Math.min(...rounds.map((round) => round.bare)), Math.min(...rounds.map((round) => round.help))];
   assert.ok(help < 8 * bare, `${help.toFixed()} ms, and Node alone ${bare.toFixed()} ms`);
 });
 
