@@ -38,6 +38,8 @@ function decoderOf(coding: string): (source: Readable) => Readable {
 }
 
 function connect(source: Readable, decoder: Transform): Readable {
+  // WHY: it decodes ahead of its reader, and an error that nobody listens for ends the process.
+  decoder.on('error', () => undefined);
   return pipeline(source, decoder, () => undefined);
 }
 

@@ -224,6 +224,8 @@ export class UpstreamRequest {
       this.#fail(new UpstreamError('coding'));
       return;
     }
+    // WHY: the body may fail before anybody reads it.
+    body.on('error', () => undefined);
     this.#enter('exchange', this.#timeouts.idleMs);
     this.#isAnswered = true;
     this.#response.resolve({

@@ -78,8 +78,8 @@ async function answer(
   const { redactor, status } = response;
   rejectPartial(status, response.headers);
   const isHandshake = status === 101;
-  const body = isHandshake ? response.body : decodedBody(order, response);
   const headers = await responseHeaders(response.headers, order, isHandshake, redactor);
+  const body = isHandshake ? response.body : decodedBody(order, response);
   stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
   let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];

@@ -1,11 +1,13 @@
 // What an upstream sends, and an exception about one exchange, end that exchange alone: the same broker serves others.
 
 import assert from 'node:assert/strict';
-import { duplexPair } from 'node:stream';
+import { duplexPair, Readable } from 'node:stream';
 import { after, test } from 'node:test';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { startUse } from '../../src/broker/broker-client.ts';
 import { Channel } from '../../src/broker/channel.ts';
 import type { ChannelStream } from '../../src/broker/channel-stream.ts';
+import { decodeBody } from '../../src/broker/decoding.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
 import { bodyOf, failureOf, headOf, orderFor, startBroker } from './upstream.ts';
 
@@ -92,4 +94,16 @@ test('an exception about one stream of the channel is recorded as failed, and th
   whole.body.resume();
   assert.equal((await whole.result).ended, 'complete');
   assert.equal(server.isOpen, true);
+});
+
+test('an error of a decoder or a body that nobody reads yet ends nothing', async () => {
+  const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync };
+  for (const [coding, encode] of Object.entries(encoders)) {
+    const compressed = encode(Buffer.from('a body '.repeat(100)));
+    for (const bytes of [compressed.subarray(0, -3), Buffer.from('no such coding')]) {
+      const decoded = decodeBody(Readable.from([bytes]), coding);
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await assert.rejects(decoded.toArray(), coding);
+    }
+  }
 });

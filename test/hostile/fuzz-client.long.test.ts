@@ -23,7 +23,7 @@ test(`${wanted} requests of hostile clients (SEED=${seed})`, async (t) => {
       t.diagnostic(`${entrance.name}: ${sent} requests in ${Math.round((performance.now() - started) / 1000)} s`);
       assert.equal(entrance.process.child.exitCode, null, entrance.process.output());
       assert.equal(await entrance.health(), 200);
-      assert.deepEqual(childrenOf(entrance.process.pid), brokers[index]);
+      assert.deepEqual(childrenOf(entrance.process.pid), brokers[index], entrance.process.output());
     }),
   );
 });

@@ -122,7 +122,7 @@ export async function startScene(scope: Scope): Promise<Scene> {
     async assertServes() {
       for (const path of ['-/well', '-2/well']) assert.equal(await ask(path), 200, process.output());
       assert.equal(process.child.exitCode, null, process.output());
-      assert.deepEqual(childrenOf(process.pid), brokerPids);
+      assert.deepEqual(childrenOf(process.pid), brokerPids, process.output());
     },
   };
 }
