@@ -9,7 +9,7 @@ import type { Order } from './protocol.ts';
 
 const IDLE_MS = 10_000;
 const MAX_KEPT = 32;
-/** Together, about 60 MB. One value has a few thousand states; a large one with many parts has half a million. */
+/** Limit of all kept automatons together, about 60 MB. One value has a few thousand states; a large one with many parts has half a million. */
 const MAX_KEPT_STATES = 2_000_000;
 
 interface Kept {
@@ -19,7 +19,7 @@ interface Kept {
 
 export class Maskings {
   readonly #kept = new Map<string, Kept>();
-  /** By caller and values. */
+  /** The compilations that run, under the caller and the values. */
   readonly #compiling = new Map<string, Promise<Masking>>();
 
   /** A masking of the value, its rendered forms and the order's further values. `nextTurn`: see `Turns.next`. */

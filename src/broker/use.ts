@@ -61,7 +61,7 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
   }
 }
 
-/** The caller's share. Work for a stream that has ended meanwhile is not continued. */
+/** The caller's share. Waiting work fails if its stream has ended. */
 function shareOf(stream: ChannelStream, share: TurnShare): TurnShare {
   const proceed = (): void => {
     if (stream.destroyed) throw new Error('the stream has ended');

@@ -99,7 +99,7 @@ export function parseTargets(fields: readonly TargetFields[]): Target[] {
 }
 
 /**
- * Parses the grammar alone. WHY: a vault may have targets with networks that are not reached any more, and it must
+ * Parses the grammar alone. WHY: a vault may contain targets with networks that are no longer reached, and it must
  * still be backed up and restored. @throws INVALID_REQUEST naming the field and the rule
  */
 export function parseStoredTargets(fields: readonly TargetFields[]): Target[] {

@@ -151,7 +151,7 @@ test('targets: the change of another operator is shown and kept, also where ther
   assert.equal(await present(path), null);
 });
 
-test('targets: those that were changed or made meanwhile are neither deleted nor replaced', async (t) => {
+test('targets: targets that somebody else changed or set are neither deleted nor replaced', async (t) => {
   const path = '/api/v1/targets/kept/key';
   const targets = (host: string) => ({
     targets: [{ origin: `https://${host}.example` }],
@@ -186,7 +186,7 @@ test('targets: those that were changed or made meanwhile are neither deleted nor
   assert.deepEqual(await originsAt(made), ['https://theirs.example']);
 });
 
-test('operator: one that was changed meanwhile is not removed', async (t) => {
+test('operator: an operator that somebody else changed is not removed', async (t) => {
   await addOperator(service, 'joe', ['viewer']);
   const page = await openPage(t, '/settings?section=operators&operator=joe');
   await page.getByRole('complementary', { name: 'joe' }).getByRole('button', { name: 'Remove' }).click();

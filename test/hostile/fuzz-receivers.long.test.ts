@@ -1,6 +1,6 @@
 // Random answers of receivers, of a provider of OpenID Connect, of KMS and of Transit fail their exchange with the
 // documented error, and nothing else, in one process with the flags of the server. A server that has all of them at
-// once goes on.
+// once still serves.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -18,7 +18,7 @@ import { type ServiceProcess, startProcess } from '../kit/process.ts';
 export interface Entrance {
   readonly name: string;
   readonly process: ServiceProcess;
-  /** Of an agent that may use a credential at a base URL; absent where only strangers speak. */
+  /** The token of an agent that may use a credential at a base URL; absent where only strangers speak. */
   readonly token?: string;
   connect(): Socket;
   /** The status of a normal request; null without a response. */

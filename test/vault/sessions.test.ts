@@ -40,11 +40,11 @@ test('a session that is renewed while a request authenticates with it is found',
   const renewed = AUTHENTICATED_ROWS.session.withMac(keys.row, { ...first, expiresAt: now + 120_000 });
   const rows = [AUTHENTICATED_ROWS.session.withMac(keys.row, first), renewed];
   // The renewal is committed between the two reads.
-  const meanwhile = inFrontOf(store, {
+  const renewing = inFrontOf(store, {
     readSession: async () => rows.shift() ?? renewed,
     readNewestState: async () => renewed.mac,
   });
-  assert.deepEqual(await findSession(ledger.memory, meanwhile, keys, first.tokenHash), renewed);
+  assert.deepEqual(await findSession(ledger.memory, renewing, keys, first.tokenHash), renewed);
   // A row that the log does not record is not found.
   const altered = inFrontOf(store, { readSession: async () => renewed, readNewestState: async () => 'another' });
   assert.equal(await findSession(ledger.memory, altered, keys, first.tokenHash), null);

@@ -146,7 +146,7 @@ function onlyFormer({ host }: Candidate): StoreError {
   );
 }
 
-/** Those whose log contains the entry. Hosts that do not answer are added to `failures`. @throws if there is none */
+/** The candidates whose log contains the entry. Adds hosts that do not answer to `failures`. @throws if none does */
 async function containing(
   candidates: readonly Candidate[],
   seen: SeenEntry | null,
