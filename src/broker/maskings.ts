@@ -9,7 +9,7 @@ import type { Order } from './protocol.ts';
 
 const IDLE_MS = 10_000;
 const MAX_KEPT = 32;
-/** Limit of all kept automatons together, about 60 MB. One value has a few thousand states; a large one with many parts has half a million. */
+/** Limit for all kept values together, about 60 MB. A small value has 2,000 states; a large one has up to 500,000. */
 const MAX_KEPT_STATES = 2_000_000;
 
 interface Kept {
