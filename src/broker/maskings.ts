@@ -6,6 +6,7 @@ import { Secret } from '../core/secret.ts';
 import { compileMasking, type Masking } from '../masking/masking.ts';
 import { renderedForms } from './injection.ts';
 import type { Order } from './protocol.ts';
+import { type TurnShare, UNLIMITED } from './turns.ts';
 
 const IDLE_MS = 10_000;
 const MAX_KEPT = 32;
@@ -22,14 +23,14 @@ export class Maskings {
   /** The compilations that run, under the caller and the values. */
   readonly #compiling = new Map<string, Promise<Masking>>();
 
-  /** A masking of the value, its rendered forms and the order's further values. `nextTurn`: see `Turns.next`. */
+  /** A masking of the value, its rendered forms and the order's further values. */
   async for(
     order: Pick<Order, 'caller' | 'placement' | 'value' | 'redact'>,
-    nextTurn: () => Promise<unknown> = async () => undefined,
+    share: TurnShare = UNLIMITED,
   ): Promise<Masking> {
     const values = [...new Set([...renderedForms(order), ...order.redact])];
     const key = JSON.stringify(values);
-    return this.#find(key) ?? this.#keep(key, await this.#compileOnce(order.caller + key, values, nextTurn));
+    return this.#find(key) ?? this.#keep(key, await this.#compileOnce(order.caller + key, values, share));
   }
 
   clear(): void {
@@ -47,10 +48,10 @@ export class Maskings {
   }
 
   /** WHY for each caller: otherwise it would wait for the turns of another. */
-  #compileOnce(name: string, values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Masking> {
+  #compileOnce(name: string, values: readonly string[], share: TurnShare): Promise<Masking> {
     const running = this.#compiling.get(name);
     if (running !== undefined) return running;
-    const compiled = compile(values, nextTurn).finally(() => this.#compiling.delete(name));
+    const compiled = compile(values, share).finally(() => this.#compiling.delete(name));
     this.#compiling.set(name, compiled);
     return compiled;
   }
@@ -74,10 +75,10 @@ export class Maskings {
   }
 }
 
-async function compile(values: readonly string[], nextTurn: () => Promise<unknown>): Promise<Masking> {
+async function compile(values: readonly string[], share: TurnShare): Promise<Masking> {
   const pieces = compileMasking(values.map((value) => ['value', new Secret(value)] as const));
   for (;;) {
-    await nextTurn();
+    await share.next();
     const { done, value } = pieces.next();
     if (done === true) return value;
   }

@@ -11,8 +11,9 @@ import { type TurnShare, UNLIMITED } from './turns.ts';
 
 /** Longer than a piece of a value of which each character is written in fifteen bytes. */
 export const HELD_BYTES = 1024;
-/** Bytes that are matched without a pause: at most 60 steps for each, and less than three milliseconds. */
+/** Bytes that are matched without a pause, in a few milliseconds: a byte takes at most 60 steps. */
 const SLICE_BYTES = 4096;
+
 export class Redactor {
   readonly #masking: Masking;
   readonly #share: TurnShare;
@@ -53,14 +54,7 @@ export class Redactor {
     this.setContentType(contentType);
     for await (const chunk of source) {
       if (!(chunk instanceof Uint8Array)) continue;
-      const parts: Uint8Array[] = [];
-      for (let from = 0; from < chunk.length; from += SLICE_BYTES) {
-        const turn = this.#share.ready();
-        if (turn !== null) await turn;
-        parts.push(this.write(chunk.subarray(from, from + SLICE_BYTES)));
-        this.#spend();
-      }
-      const decided = Buffer.concat(parts);
+      const decided = await this.#inSlices(chunk, (slice) => this.write(slice));
       if (decided.length > 0) yield decided;
     }
     yield this.end();
@@ -68,15 +62,9 @@ export class Redactor {
 
   /** A text, such as a message of a WebSocket, redacted whole. */
   async message(payload: Uint8Array): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
     const texts = this.#textMasker();
-    for (let from = 0; from < payload.length; from += SLICE_BYTES) {
-      const turn = this.#share.ready();
-      if (turn !== null) await turn;
-      parts.push(texts.write(payload.subarray(from, from + SLICE_BYTES)));
-      this.#spend();
-    }
-    return Buffer.concat([...parts, texts.end()]);
+    const decided = await this.#inSlices(payload, (slice) => texts.write(slice));
+    return Buffer.concat([decided, texts.end()]);
   }
 
   /** Call before `write`, with the response's `content-type`. */
@@ -99,6 +87,17 @@ export class Redactor {
     this.#released = this.count;
     for (const masker of [this.#texts, this.#body]) if (masker !== null) this.#masking.reuse(masker);
     [this.#texts, this.#body, this.#stepsBefore] = [null, null, 0];
+  }
+
+  async #inSlices(bytes: Uint8Array, write: (slice: Uint8Array) => Uint8Array): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (let from = 0; from < bytes.length; from += SLICE_BYTES) {
+      const turn = this.#share.ready();
+      if (turn !== null) await turn;
+      parts.push(write(bytes.subarray(from, from + SLICE_BYTES)));
+      this.#spend();
+    }
+    return Buffer.concat(parts);
   }
 
   #textMasker(): Masker {

@@ -8,14 +8,16 @@ const STEPS_IN_A_TURN = 50_000;
 
 /** The share of one caller. */
 export interface TurnShare {
-  /** Null if the caller may go on now; otherwise resolves when it may. */
+  /** Null if the caller may continue now; otherwise resolves when it may. */
   ready(): Promise<void> | null;
+  /** Resolves in a later turn, when one piece of long work may run: at most a few milliseconds. */
+  next(): Promise<void>;
   /** Counts the steps of work that was done. */
   spend(steps: number): void;
 }
 
-/** Work that nothing waits for. */
-export const UNLIMITED: TurnShare = { ready: () => null, spend: () => undefined };
+/** The share of work that delays nobody. */
+export const UNLIMITED: TurnShare = { ready: () => null, next: async () => undefined, spend: () => undefined };
 
 export class Turns {
   /** The waiting work of each caller; none of the queues is empty. */
@@ -24,24 +26,25 @@ export class Turns {
   readonly #spent = new Map<string, number>();
   #isScheduled = false;
 
-  /** Resolves in a later turn, when the next piece of the caller's work may run: at most a few milliseconds. */
-  next(caller: string): Promise<void> {
+  shareOf(caller: string): TurnShare {
+    const next = (): Promise<void> => this.#next(caller);
+    return {
+      next,
+      ready: () => ((this.#spent.get(caller) ?? 0) < STEPS_IN_A_TURN ? null : next()),
+      spend: (steps) => {
+        this.#spent.set(caller, (this.#spent.get(caller) ?? 0) + steps);
+        this.#schedule();
+      },
+    };
+  }
+
+  #next(caller: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const queue = this.#waiting.get(caller);
     if (queue === undefined) this.#waiting.set(caller, [resolve]);
     else queue.push(resolve);
     this.#schedule();
     return promise;
-  }
-
-  shareOf(caller: string): TurnShare {
-    return {
-      ready: () => ((this.#spent.get(caller) ?? 0) < STEPS_IN_A_TURN ? null : this.next(caller)),
-      spend: (steps) => {
-        this.#spent.set(caller, (this.#spent.get(caller) ?? 0) + steps);
-        this.#schedule();
-      },
-    };
   }
 
   #schedule(): void {
@@ -52,7 +55,7 @@ export class Turns {
       this.#spent.clear();
       for (const [caller, queue] of this.#waiting) {
         queue.shift()?.();
-        // Others of the caller wait, also new ones, until the piece that runs now is done.
+        // The caller's other work, including new work, waits until the piece that runs now is done.
         this.#spent.set(caller, STEPS_IN_A_TURN);
         if (queue.length === 0) this.#waiting.delete(caller);
       }

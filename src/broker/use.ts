@@ -31,7 +31,7 @@ export interface UseContext {
 /** Serves the use. A reset of the stream ends the request to the upstream. */
 export async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
   const { pool, maskings, turns, timeouts } = context;
-  const share = shareOf(stream, turns.shareOf(order.caller));
+  const share = turns.shareOf(order.caller);
   let request: UpstreamRequest | null = null;
   try {
     // WHY: an upstream could repeat it in a form that the redaction does not find.
@@ -50,8 +50,7 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
       else await Promise.race([sending, request.closed]);
     }
     if (stream.destroyed) return;
-    const masking = await maskings.for(order, () => turns.next(order.caller));
-    const redactor = new Redactor(masking, share);
+    const redactor = new Redactor(await maskings.for(order, share), whileOpen(stream, share));
     await answer(stream, order, request, { ...response, redactor });
   } catch (error) {
     fail(stream, error, request?.bytesIn ?? 0);
@@ -61,12 +60,12 @@ export async function serveUse(stream: ChannelStream, order: Order, context: Use
   }
 }
 
-/** The caller's share. Waiting work fails if its stream has ended. */
-function shareOf(stream: ChannelStream, share: TurnShare): TurnShare {
+/** The share for one stream: waiting work fails if the stream has ended. */
+function whileOpen(stream: ChannelStream, share: TurnShare): TurnShare {
   const proceed = (): void => {
     if (stream.destroyed) throw new Error('the stream has ended');
   };
-  return { ready: () => share.ready()?.then(proceed) ?? null, spend: (steps) => share.spend(steps) };
+  return { ...share, ready: () => share.ready()?.then(proceed) ?? null };
 }
 
 async function answer(

@@ -43,22 +43,28 @@ export function networkViolation(
   limits: readonly IpNetwork[] | null,
 ): NetworkViolation | null {
   if (limits === null) return null;
-  for (const [index, { allowNetworks }] of targets.entries()) {
-    for (const [at, text] of allowNetworks.entries()) {
-      const network = parseIpNetwork(text);
-      if (network !== null && limits.some((outer) => containsNetwork(outer, network))) continue;
-      const names = limits.map((each) => each.text).join(', ');
-      const rule =
-        names === ''
-          ? 'must be empty: this server allows no internal network (--target-networks none)'
-          : `must be within ${names}, the networks that this server allows (--target-networks)`;
-      return { field: `targets[${index}].allow_networks[${at}]`, rule };
-    }
-  }
-  return null;
+  const field = firstNetwork(targets, (network) => network === null || !isWithin(network, limits));
+  const names = limits.map((each) => each.text).join(', ');
+  const rule =
+    names === ''
+      ? 'must be empty: this server allows no internal network (--target-networks none)'
+      : `must be within ${names}, the networks that this server allows (--target-networks)`;
+  return field === null ? null : { field, rule };
 }
 
-/** Whether no target can reach any address of the network. */
-export function isNeverReachable(network: IpNetwork): boolean {
-  return METADATA_NETWORKS.some((outer) => containsNetwork(outer, network));
+/** The field of the first network of which no target reaches any address; null if there is none. */
+export function unreachableNetwork(targets: readonly Reach[]): string | null {
+  return firstNetwork(targets, (network) => network !== null && isWithin(network, METADATA_NETWORKS));
+}
+
+const isWithin = (network: IpNetwork, outer: readonly IpNetwork[]): boolean =>
+  outer.some((each) => containsNetwork(each, network));
+
+/** The field of the first network for which `matches` holds; it gets null for a text that is no network. */
+function firstNetwork(targets: readonly Reach[], matches: (network: IpNetwork | null) => boolean): string | null {
+  for (const [index, { allowNetworks }] of targets.entries()) {
+    const at = allowNetworks.findIndex((text) => matches(parseIpNetwork(text)));
+    if (at !== -1) return `targets[${index}].allow_networks[${at}]`;
+  }
+  return null;
 }

@@ -6,7 +6,7 @@ import { invalidRequest } from './errors.ts';
 import { parseIpNetwork } from './ip-network.ts';
 import type { Brand, CredentialId } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
-import { isNeverReachable } from './target-networks.ts';
+import { unreachableNetwork } from './target-networks.ts';
 import { type Host, parseAuthority, parseHost, type Scheme, type UpstreamUrl, type UrlPath } from './upstream-url.ts';
 
 /** A DNS name, an address, or `*.` and a DNS name for exactly one more label. */
@@ -88,14 +88,9 @@ export interface TargetFields {
 /** @throws INVALID_REQUEST naming the field and the rule */
 export function parseTargets(fields: readonly TargetFields[]): Target[] {
   const targets = parseStoredTargets(fields);
-  for (const [index, { allowNetworks }] of targets.entries())
-    for (const [at, text] of allowNetworks.entries()) {
-      const network = parseIpNetwork(text);
-      if (network === null || !isNeverReachable(network)) continue;
-      const field = `targets[${index}].allow_networks[${at}]`;
-      throw invalidRequest(field, 'must not be a network of link-local addresses or metadata services');
-    }
-  return targets;
+  const unreachable = unreachableNetwork(targets);
+  if (unreachable === null) return targets;
+  throw invalidRequest(unreachable, 'must not be a network of link-local addresses or metadata services');
 }
 
 /**

@@ -22,7 +22,7 @@ export const BASE_URL_HEADERS = {
 } as const;
 
 const DROPPED: ReadonlySet<string> = new Set([
-  // The headers of the server differ.
+  // The server sets its own.
   ...Object.keys(BASE_URL_HEADERS),
   ...['pragma', 'expires', 'cdn-cache-control', 'surrogate-control', 'surrogate-key'],
   // The state of the address in the browser: cookies, storage, sign-in, service workers.

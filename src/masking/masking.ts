@@ -21,7 +21,7 @@ export interface Masking {
   /** States of the automaton; each has about 30 bytes. */
   readonly states: number;
   /** A masker for one stream of bytes. `windowBytes`: see `Masker`. */
-  masker(windowBytes?: number | null): Masker;
+  masker(windowBytes?: number): Masker;
   /** Takes back a masker whose stream has ended. WHY: making one takes as long as masking a small text. */
   reuse(masker: Masker): void;
 }
@@ -68,8 +68,8 @@ export function* compileMasking(
     tooShort,
     isNeeded: patterns.all.length > 0,
     states: automaton.size,
-    masker(windowBytes = null) {
-      const index = idle.findIndex((masker) => masker.windowBytes === windowBytes);
+    masker(windowBytes) {
+      const index = idle.findIndex((masker) => masker.windowBytes === (windowBytes ?? null));
       const [known] = index === -1 ? [] : idle.splice(index, 1);
       known?.restart();
       return known ?? new Masker(automaton, mostBreaks, windowBytes);

@@ -167,6 +167,11 @@ test(`an agent that knows ${POSITIONS} beginnings of a value learns the next cha
     }
     assert.equal(new Set(await seesMessages(guesses)).size, 1, known);
   }
+  // Of the whole value it sees each redaction: the comparison finds what differs.
+  const whole = [...ALPHABET].map((letter) => `(${PLAIN_VALUE.slice(0, last)}${letter})`);
+  for (const [name, echo] of Object.entries(ECHOES))
+    if (name !== 'part') assert.equal(new Set(await Promise.all(whole.map(echo))).size, 2, name);
+  assert.equal(new Set(await seesMessages(whole)).size, 2);
 });
 
 test('an echo of a Basic header in any form confirms no character of the password after a known user name', async () => {

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
-import { Turns } from '../../src/broker/turns.ts';
+import { type TurnShare, Turns, UNLIMITED } from '../../src/broker/turns.ts';
 import { MAX_USED_VALUE_BYTES } from '../../src/core/credential.ts';
 import { orderFor } from './upstream.ts';
 
@@ -19,7 +19,7 @@ test('a caller with one request gets as many turns as a caller with fifty', asyn
   const done: string[] = [];
   const work = async (caller: string): Promise<void> => {
     for (let piece = 0; piece < PIECES; piece++) {
-      await turns.next(caller);
+      await turns.shareOf(caller).next();
       done.push(caller);
     }
   };
@@ -68,7 +68,7 @@ test('the largest value is compiled in pieces, between which others get their tu
   const value = marks.repeat(MAX_USED_VALUE_BYTES / marks.length);
   const maskings = new Maskings();
   let pieces = 0;
-  const count = async (): Promise<void> => void pieces++;
+  const count: TurnShare = { ...UNLIMITED, next: async () => void pieces++ };
   const order = orderFor({ port: 1, caPem: null }, { value });
   const masking = await maskings.for(order, count);
   assert.ok(pieces >= FEWEST_PIECES, `${pieces} pieces`);

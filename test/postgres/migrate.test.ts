@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { LIMITS_MS } from '../../src/store/postgres/driver.ts';
+import { RESPONSE_TIMEOUT_MS } from '../../src/store/postgres/driver.ts';
 import { MIGRATION_LOCK, minCompatible } from '../../src/store/postgres/migrate.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
@@ -46,7 +46,7 @@ const IS_LOCKED = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = 
 
 test('a start waits until another node’s migration has ended, longer than other time-outs', async (t) => {
   const url = await newDatabase(t);
-  const seconds = LIMITS_MS.reading.response / 1000 + 1;
+  const seconds = RESPONSE_TIMEOUT_MS.reading / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
   const isHeld = async () => (await querySql(url, IS_LOCKED)).length > 0;
   await until(isHeld, 120_000, () => 'no transaction holds the table');

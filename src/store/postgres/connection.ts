@@ -7,7 +7,7 @@ import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
 import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
 import { type DatabaseHost, describeHost, type PostgresAddress, sslModeFor } from './address.ts';
-import { connect, LIMITS_MS, type Purpose } from './driver.ts';
+import { CONNECT_TIMEOUT_MS, connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
 /** A timer that is later indicates that this process was paused, not that the server is slow. */
@@ -56,7 +56,7 @@ export class Connection {
     if (host === undefined) throw new StoreError('unavailable', 'PostgreSQL: the list of hosts is empty');
     const connection = new Connection(address, host, purpose);
     try {
-      await connection.#begin(address, LIMITS_MS[purpose].connect);
+      await connection.#begin(address, CONNECT_TIMEOUT_MS[purpose]);
       return connection;
     } catch (error) {
       connection.close();

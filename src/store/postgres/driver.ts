@@ -29,14 +29,19 @@ const SETTINGS_BY_PURPOSE = {
 export type Purpose = keyof typeof SETTINGS_BY_PURPOSE;
 
 /**
- * How long a connection and the response to a read may take; the second is longer than the statement time-out, so that
- * after it the server is unresponsive. WHY longer for a verification: its threads have the lowest priority, and on a
- * busy machine they wait for the processor and not for the server.
+ * How long a connection may take. WHY longer for a verification: its threads have the lowest priority, and on a busy
+ * machine they wait for the processor and not for the server.
  */
-export const LIMITS_MS: Readonly<Record<Purpose, { readonly connect: number; readonly response: number }>> = {
-  writing: { connect: 5000, response: 12_000 },
-  reading: { connect: 5000, response: 12_000 },
-  verifying: { connect: 60_000, response: 130_000 },
+export const CONNECT_TIMEOUT_MS: Readonly<Record<Purpose, number>> = {
+  writing: 5000,
+  reading: 5000,
+  verifying: 60_000,
+};
+
+/** How long the response to a read may take. It is longer than the server's own limit of a statement. */
+export const RESPONSE_TIMEOUT_MS: Readonly<Record<Exclude<Purpose, 'writing'>, number>> = {
+  reading: 12_000,
+  verifying: 130_000,
 };
 
 const KEEP_ALIVE_S = 5;

@@ -5,7 +5,7 @@
  */
 import { StoreError } from '../errors.ts';
 import { type Connection, withDeadline } from './connection.ts';
-import { LIMITS_MS, type Purpose } from './driver.ts';
+import { type Purpose, RESPONSE_TIMEOUT_MS } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains, readFenced } from './fence.ts';
 import type { Hosts } from './hosts.ts';
@@ -14,7 +14,7 @@ const ACQUIRE_TIMEOUT_MS = 5000;
 
 export class Pool {
   readonly #hosts: Hosts;
-  readonly #purpose: Purpose;
+  readonly #purpose: Exclude<Purpose, 'writing'>;
   readonly #size: number;
   #slots: number;
   readonly #idle: Connection[] = [];
@@ -52,7 +52,7 @@ export class Pool {
 
   async #use<T>(
     work: (connection: Connection) => Promise<T>,
-    withinMs = LIMITS_MS[this.#purpose].response,
+    withinMs = RESPONSE_TIMEOUT_MS[this.#purpose],
   ): Promise<T> {
     await this.#acquireSlot();
     let connection: Connection | null = null;

@@ -6,7 +6,7 @@ import { readEntries } from '../audit-log.ts';
 import type { Procedure } from '../statement.ts';
 import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { type Connection, withDeadline } from './connection.ts';
-import { LIMITS_MS } from './driver.ts';
+import { RESPONSE_TIMEOUT_MS } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
 import type { Hosts } from './hosts.ts';
@@ -63,7 +63,7 @@ export class PostgresStreamLog implements StreamLog {
         await assertContains(connection, this.#hosts.seen);
         return work(connection);
       });
-      return await withDeadline(connection, LIMITS_MS.reading.response, fenced, 'do not count');
+      return await withDeadline(connection, RESPONSE_TIMEOUT_MS.reading, fenced, 'do not count');
     } catch (error) {
       throw toStoreError(error);
     }
