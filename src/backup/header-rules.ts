@@ -26,7 +26,12 @@ const tables: FieldRule = (value) =>
   mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), Object.keys(ROW_RULES).length)(value) ??
   (Object.keys(Object(value)).every((name) => Object.hasOwn(ROW_RULES, name)) ? null : 'has an unknown table');
 
-export const VERSION_RULE: FieldRule = matching(/^[0-9A-Za-z.+-]{1,64}$/, 64, 'must be a version');
+/** SOURCE: Semantic Versioning 2.0.0, without metadata of a build. */
+export const VERSION_RULE: FieldRule = matching(
+  /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:-[0-9A-Za-z.-]{1,40})?$/,
+  58,
+  'must be a version',
+);
 
 export const HEADER_RULES: FieldRule = objectOf({
   format: equalTo(BACKUP_FORMAT),
