@@ -27,6 +27,9 @@ export interface Upstream {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** WHY long: on a busy machine, a connection that both sides close would end the use that was just sent on it. */
+const KEEP_ALIVE_MS = 120_000;
+
 export async function startUpstream(scope: Scope, handler: Handler, scheme: 'https' | 'http' = 'https') {
   const requests: IncomingMessage[] = [];
   const listener: Handler = (request, response) => {
@@ -36,11 +39,12 @@ export async function startUpstream(scope: Scope, handler: Handler, scheme: 'htt
     handler(request, response);
   };
   let caPem: string | null = null;
-  let server: https.Server | http.Server = http.createServer(listener);
+  let server: https.Server | http.Server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, listener);
   if (scheme === 'https') {
     const { certFile, keyFile } = makeCertificate(scope, 'DNS:localhost,DNS:upstream.test,IP:127.0.0.1');
     caPem = readFileSync(certFile, 'utf8');
-    server = https.createServer({ cert: caPem, key: readFileSync(keyFile) }, listener);
+    const certificate = { cert: caPem, key: readFileSync(keyFile) };
+    server = https.createServer({ ...certificate, keepAliveTimeout: KEEP_ALIVE_MS }, listener);
   }
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(0, '127.0.0.1', resolve);
