@@ -1,5 +1,6 @@
 /** One use as the service sees it: the head, the body and the result that the broker's process sends. */
 import { Readable } from 'node:stream';
+import { drained } from '../platform/drained.ts';
 import type { ChannelStream } from './channel-stream.ts';
 import {
   type BrokerHead,
@@ -9,7 +10,6 @@ import {
   toHead,
   type UseResult,
 } from './protocol.ts';
-import { drained } from './upstream.ts';
 
 export class BrokerUse {
   /** Rejects only if the signal was aborted before the head, with its reason. */

@@ -46,12 +46,20 @@ export class MessageEnds {
     return ends;
   }
 
+  /** The last byte that is no blank, also of what came before these bytes of a line. */
+  #markOf(bytes: Uint8Array): number {
+    return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
+  }
+
   #findDocuments(chunk: Uint8Array): number[] {
     const ends: number[] = [];
-    for (const [at, byte] of chunk.entries()) {
-      if (byte === LF && DOCUMENT_ENDS.has(this.#lastMark)) ends.push(at + 1);
-      if (byte > SPACE || byte === LF) this.#lastMark = byte;
+    let lineStart = 0;
+    for (let at = chunk.indexOf(LF); at !== -1; at = chunk.indexOf(LF, lineStart)) {
+      if (DOCUMENT_ENDS.has(this.#markOf(chunk.subarray(lineStart, at)))) ends.push(at + 1);
+      this.#lastMark = LF;
+      lineStart = at + 1;
     }
+    this.#lastMark = this.#markOf(chunk.subarray(lineStart));
     return ends;
   }
 }

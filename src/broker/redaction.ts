@@ -49,10 +49,15 @@ export class Redactor {
     return kept;
   }
 
-  /** The redacted body, as it is decided. */
-  async *body(source: AsyncIterable<unknown>, contentType: string): AsyncGenerator<Uint8Array> {
+  /** The redacted body, as it is decided. Calls `onChunk` for each chunk of the source. */
+  async *body(
+    source: AsyncIterable<unknown>,
+    contentType: string,
+    onChunk: () => void = () => undefined,
+  ): AsyncGenerator<Uint8Array> {
     this.setContentType(contentType);
     for await (const chunk of source) {
+      onChunk();
       if (!(chunk instanceof Uint8Array)) continue;
       const decided = await this.#inSlices(chunk, (slice) => this.write(slice));
       if (decided.length > 0) yield decided;
@@ -108,8 +113,8 @@ export class Redactor {
   #maskShort(text: string): string {
     const texts = this.#textMasker();
     const before = texts.maskCount;
-    const parts = [texts.write(Buffer.from(text, 'latin1')), texts.end()];
-    return texts.maskCount === before ? text : Buffer.concat(parts).toString('latin1');
+    const masked = texts.text(Buffer.from(text, 'latin1'));
+    return texts.maskCount === before ? text : Buffer.from(masked).toString('latin1');
   }
 
   async #mask(text: string): Promise<string> {

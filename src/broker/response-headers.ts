@@ -79,5 +79,8 @@ function weakenTag(name: string, value: string): string {
 
 /** The values of a header, joined. */
 export function headerText(headers: HeaderPairs, name: string): string {
-  return headers.flatMap(([each, value]) => (each.toLowerCase() === name ? [value] : [])).join(', ');
+  const values: string[] = [];
+  for (const [each, value] of headers)
+    if (each.length === name.length && each.toLowerCase() === name) values.push(value);
+  return values.join(', ');
 }

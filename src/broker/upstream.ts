@@ -6,6 +6,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { drained } from '../platform/drained.ts';
 import { http } from '../platform/node-http.ts';
 import type { ConnectionPool } from './connections.ts';
 import { buildRequest } from './injection.ts';
@@ -235,18 +236,6 @@ export class UpstreamRequest {
       trailers: () => toPairs(response.rawTrailers),
     });
   }
-}
-
-/** Resolves when the stream takes more, or is closed. */
-export function drained(stream: Writable): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (stream.destroyed) return Promise.resolve();
-  const done = (): void => {
-    stream.off('drain', done).off('close', done).off('error', done);
-    resolve();
-  };
-  stream.on('drain', done).on('close', done).on('error', done);
-  return promise;
 }
 
 function toPairs(raw: readonly string[]): HeaderPairs {

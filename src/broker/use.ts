@@ -1,6 +1,7 @@
 /** Serves one use in the broker's process: from the order that opened its stream to the final message. */
 import type { Readable } from 'node:stream';
 import { isFullyMasked } from '../masking/plain-forms.ts';
+import { drained } from '../platform/drained.ts';
 import type { ChannelStream } from './channel-stream.ts';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';
@@ -9,7 +10,7 @@ import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './
 import { Redactor } from './redaction.ts';
 import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
 import type { TurnShare, Turns } from './turns.ts';
-import { drained, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
+import { type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { redactedFrames } from './websocket.ts';
 
@@ -87,15 +88,10 @@ async function answer(
   request.whenTimedOut(() => {
     if (stream.writableNeedDrain) stream.destroy();
   });
-  async function* received(): AsyncGenerator<unknown> {
-    for await (const chunk of body) {
-      request.touch();
-      yield chunk;
-    }
-  }
+  const onChunk = (): void => request.touch();
   const redacted = isHandshake
-    ? redactedFrames(received(), (payload) => redactor.message(payload))
-    : redactor.body(received(), headerText(response.headers, 'content-type'));
+    ? redactedFrames(body, (payload) => redactor.message(payload), onChunk)
+    : redactor.body(body, headerText(response.headers, 'content-type'), onChunk);
   try {
     for await (const bytes of redacted) {
       if (stream.destroyed) return;

@@ -25,12 +25,19 @@ interface Frame {
 
 type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
 
-/** The frames for the caller. @throws Error for a malformed frame, a longer message, or an end within a message */
-export async function* redactedFrames(source: AsyncIterable<unknown>, redact: Redact): AsyncGenerator<Uint8Array> {
+/**
+ * The frames for the caller. Calls `onChunk` for each chunk of the source.
+ * @throws Error for a malformed frame, a longer message, or an end within a message
+ */
+export async function* redactedFrames(
+  source: AsyncIterable<unknown>,
+  redact: Redact,
+  onChunk: () => void = () => undefined,
+): AsyncGenerator<Uint8Array> {
   const message: Buffer[] = [];
   let opcode: number = OPCODE.continuation;
   let size = 0;
-  for await (const { isLast, opcode: own, payload } of readFrames(source)) {
+  for await (const { isLast, opcode: own, payload } of readFrames(source, onChunk)) {
     if (own >= OPCODE.close) {
       yield await controlFrame(own, payload, redact);
       continue;
@@ -57,10 +64,11 @@ async function controlFrame(opcode: number, payload: Buffer, redact: Redact): Pr
   return encodeFrame(opcode, all.length > MAX_CONTROL_BYTES ? all.subarray(0, fixedBytes) : all);
 }
 
-async function* readFrames(source: AsyncIterable<unknown>): AsyncGenerator<Frame> {
+async function* readFrames(source: AsyncIterable<unknown>, onChunk: () => void): AsyncGenerator<Frame> {
   let chunks: Buffer[] = [];
   let [length, needed] = [0, 2];
   for await (const chunk of source) {
+    onChunk();
     if (!(chunk instanceof Uint8Array)) continue;
     chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
     length += chunk.length;

@@ -48,7 +48,8 @@ export function hasSessionCookie(request: IncomingMessage): boolean {
 
 /** The values of the cookie, as often as it was sent. */
 function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
-  const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());
+  if (headers.cookie === undefined) return [];
+  const pairs = headers.cookie.split(';').map((pair) => pair.trim());
   return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
 }
 

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
@@ -19,7 +20,7 @@ import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
-import { allowLongWork, continueIfExpected, disconnectSignal, endConnection } from './connections.ts';
+import { allowLongWork, continueIfExpected, disconnectSignal, endConnection, ignoreError } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
@@ -32,6 +33,8 @@ import { serviceUrlOf } from './web-origin.ts';
 const COUNTED_BODY_BYTES = 32 * 1024;
 /** Time for what a client sent before it closed its side of a WebSocket. */
 const HALF_CLOSED_MS = 1000;
+/** Names and values in turn. */
+const FIXED_HEADERS = Object.entries(BASE_URL_HEADERS).flat();
 /** Connections whose request has no time limit, because its body is streamed; they have the limit for idle ones. */
 const streaming = new WeakSet<Socket>();
 
@@ -88,8 +91,8 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
   }
   reply.hijack();
-  const ours = { ...BASE_URL_HEADERS, 'X-Leasehold-Lease': started.leaseId, 'X-Leasehold-Request': requestId };
-  const headers = [...withoutAddressHeaders(head.headers), ...Object.entries(ours)].flat();
+  const ours = ['X-Leasehold-Lease', started.leaseId, 'X-Leasehold-Request', requestId];
+  const headers = [...withoutAddressHeaders(head.headers).flat(), ...FIXED_HEADERS, ...ours];
   // Not awaited: from here on the framework has no part in the response.
   if (head.status === 101) void switchProtocols(request.raw.socket, headers, response);
   else void send(request.raw, reply.raw, { status: head.status, headers }, response);
@@ -175,7 +178,10 @@ async function send(
     }
     response.writeHead(status, [...headers]);
     response.flushHeaders();
-    await pipeline(body, response, { end: false });
+    // What comes with the head is written with it.
+    response.cork();
+    setImmediate(() => response.uncork());
+    if (!(await copy(body, response))) throw new Error('the response broke off');
     if (response.chunkedEncoding)
       response.addTrailers(withoutAddressHeaders(trailers()).map(([name, value]): [string, string] => [name, value]));
     response.end();
@@ -183,6 +189,19 @@ async function send(
     body.destroy();
     request.socket.destroy();
   }
+}
+
+/**
+ * Resolves to true when all of the body is written, and to false when it breaks off or the client has left. WHY not
+ * `pipeline`: it makes two exceptions for each response that is complete.
+ */
+function copy(body: Readable, response: ServerResponse): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  if (body.destroyed) resolve(false);
+  body.on('end', () => resolve(true));
+  for (const stream of [body, response]) stream.on('error', ignoreError).on('close', () => resolve(false));
+  body.pipe(response, { end: false });
+  return promise;
 }
 
 async function switchProtocols(socket: Socket, headers: readonly string[], { body }: OngoingUse): Promise<void> {

@@ -86,6 +86,13 @@ export class Masker {
     return rest;
   }
 
+  /** Returns the output for a whole stream that is a short text. Call when no other stream has begun. */
+  text(bytes: Uint8Array): Uint8Array {
+    this.#matcher.read(bytes, this.#given, this.#onMatch);
+    this.#held = bytes;
+    return this.end();
+  }
+
   /** Begins to count again. Call after `end`. */
   restart(): void {
     this.#maskCount = 0;
