@@ -26,7 +26,7 @@ const tables: FieldRule = (value) =>
   mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), Object.keys(ROW_RULES).length)(value) ??
   (Object.keys(Object(value)).every((name) => Object.hasOwn(ROW_RULES, name)) ? null : 'has an unknown table');
 
-/** SOURCE: Semantic Versioning 2.0.0, without metadata of a build. */
+/** Three numbers, and perhaps the name of a release before them. SOURCE: Semantic Versioning 2.0.0, 9. */
 export const VERSION_RULE: FieldRule = matching(
   /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:-[0-9A-Za-z.-]{1,40})?$/,
   58,

@@ -22,7 +22,7 @@ const KEYSET = { id: 1, version: 1, rootVersion: 1, sealed: Buffer.alloc(300).to
 /** The header of an empty backup. */
 const HEADER = {
   format: BACKUP_FORMAT,
-  leasehold: '1',
+  leasehold: '0.1.0',
   created_at: '2026-03-27T12:00:00.000Z',
   store: 'sqlite',
   schema: 1,
