@@ -46,7 +46,7 @@ export class MessageEnds {
     return ends;
   }
 
-  /** The last byte that is no blank, also of what came before these bytes of a line. */
+  /** The last byte that is no blank; if there is none, that of what came before in the line. */
   #markOf(bytes: Uint8Array): number {
     return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
   }

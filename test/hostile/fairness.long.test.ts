@@ -1,4 +1,5 @@
-// An attacker on many connections leaves another caller about half of its rate. SOURCE: SECURITY.md, P8.
+// An attacker on many connections leaves another caller about half of its rate. The tests ask for a half where more is
+// usual, and for a quarter where it is a half. SOURCE: SECURITY.md, P8.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -73,8 +74,8 @@ const challenge = 'POST /auth/challenge';
 const largest = `{"path":"/","value":"${'\\u0061'.repeat(256 * 1024)}"}`;
 const HALF = 0.5;
 /**
- * WHY less than the half that this one leaves: it is at that limit all the time, and the machine moves it either way.
- * Without a limit the other caller keeps a fiftieth.
+ * WHY: under this attack the other caller keeps half of its rate, a little more or less. Without the limit it would
+ * keep a fiftieth.
  */
 const QUARTER = 0.25;
 const ATTACKS: Readonly<Record<string, Attacking>> = {

@@ -35,15 +35,17 @@ test('the command starts by its link and by npx, which neither asks nor download
   assert.equal(project.npm(['exec', '--no', '--', 'leasehold', '--help']), stdout);
 });
 
-test('leasehold --help reads no package but those of the command line, and few files', () => {
+test('leasehold --help reads no package but those of the command line, and few files', (t) => {
+  const file = join(temporaryDirectory(t), 'urls');
   const hooks = `data:text/javascript,${encodeURIComponent(`
+    import { writeFileSync } from 'node:fs';
     import { registerHooks } from 'node:module';
     const urls = [];
     registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) });
-    process.on('exit', () => console.error(JSON.stringify(urls)));`)}`;
+    process.on('exit', () => writeFileSync(${JSON.stringify(file)}, JSON.stringify(urls)));`)}`;
   const { status, stderr } = node(['--import', hooks, launcher, '--help']);
   assert.equal(status, 0, stderr);
-  const read: string[] = JSON.parse(stderr);
+  const read: string[] = JSON.parse(readFileSync(file, 'utf8'));
   const packages = read.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? '');
   const others = [...new Set(packages)].filter((name) => !['', 'leasehold', 'commander'].includes(name));
   assert.deepEqual(others, ['shamir-secret-sharing']);
