@@ -107,6 +107,24 @@ test('lists, exports, verifications and backups never come from the old primary,
   assert.equal(await countOf(old), before);
 });
 
+test('a server that stops to answer in the middle does not keep a start waiting', async () => {
+  const stopped = await nodes.start();
+  await stopped.stop();
+  // What kind of server it is and the end of its log are read without this table, and its entries from it.
+  const held = old.query('BEGIN; LOCK TABLE leasehold.audit_entries; SELECT pg_sleep(600); COMMIT');
+  const ended = held.catch(() => undefined);
+  const isLocked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'
+    AND relation = 'leasehold.audit_entries'::regclass`;
+  while ((await old.query(isLocked)).length === 0) await node.admin.get('/api/v1/health');
+  const started = await nodes.start(stopped.dataDir);
+  assert.equal((await started.admin.get('/api/v1/credentials?limit=1')).body.meta.total, stored);
+  await old.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%(600)%' AND pid <> pg_backend_pid()`,
+  );
+  await ended;
+  await started.stop();
+});
+
 test('a name that moves to a server that is behind gets 503, until it is back at the right one', async (t) => {
   const proxy = await startProxy(t, promoted.url());
   const moved = await nodes.start(undefined, [], proxy.url);

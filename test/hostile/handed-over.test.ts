@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import { endConnection } from '../../src/http/connections.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { reset } from '../kit/hostile-bytes.ts';
 import { until } from '../kit/log-receivers.ts';
@@ -140,4 +141,25 @@ test('TLS clients that end and reset the connection below leave nothing open', a
       );
   await until(() => sockets() <= before);
   assert.equal(await health(), 200);
+});
+
+test('a connection that is ended is closed after five seconds, whatever its client sends, and does not read', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  client.on('error', () => undefined);
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  socket.on('error', () => undefined).write(Buffer.alloc(64 * 1024 * 1024));
+  endConnection(socket);
+  for (let second = 0; second < 4; second++) {
+    client.write('x');
+    await once(socket.resume(), 'data');
+    t.mock.timers.tick(1000);
+  }
+  assert.equal(socket.destroyed, false);
+  t.mock.timers.tick(1000);
+  assert.equal(socket.destroyed, true);
+  client.destroy();
 });

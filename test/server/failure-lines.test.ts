@@ -1,6 +1,7 @@
 // Failures of receivers and of checkpoints are logged in one line with the reason, and without a stack.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startCheckpointing } from '../../src/server/checkpoint-timer.ts';
@@ -63,4 +64,25 @@ test('a checkpoint that contradicts the log', async (t) => {
   await stop();
   const reason = 'The stored checkpoint of 1 entries was altered: the log was rolled back or altered.';
   assert.deepEqual(lines[0], [`a checkpoint of the log could not be signed; the service retries: ${reason}`]);
+});
+
+test('rejected requests, however many, hide no failure', () => {
+  const log = JSON.stringify(new URL('../../src/server/log.ts', import.meta.url).href);
+  const program = `
+    const { createLog } = await import(${log});
+    // All lines are of the same second.
+    Date.now = () => 0;
+    const log = createLog('info');
+    const request = { code: 'UNAUTHENTICATED', requestId: 'r', method: 'GET', remoteAddr: undefined };
+    for (let count = 0; count < 1000; count++) log.rejected(request);
+    log.unexpectedError(new Error('a defect'), 'r');
+    process.exit();`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
+  const lines: Line[] = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.equal(lines.filter(({ msg }) => msg === 'request rejected').length, 50);
+  assert.match(lines.at(-1)?.stack ?? '', /^Error\n/);
+  assert.equal(lines.length, 51);
 });
