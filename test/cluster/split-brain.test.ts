@@ -3,6 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { describeHost, parseAddress } from '../../src/store/postgres/address.ts';
+import { chooseHost } from '../../src/store/postgres/host-choice.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
 import { startPostgres } from '../kit/postgres.ts';
@@ -107,22 +109,26 @@ test('lists, exports, verifications and backups never come from the old primary,
   assert.equal(await countOf(old), before);
 });
 
-test('a server that stops to answer in the middle does not keep a start waiting', async () => {
-  const stopped = await nodes.start();
-  await stopped.stop();
-  // What kind of server it is and the end of its log are read without this table, and its entries from it.
+test('a server that stops answering in the middle of the choice does not keep it waiting', async (t) => {
+  const proxy = await startProxy(t, old.url());
+  // What kind of server it is and the end of its log are read without this table.
   const held = old.query('BEGIN; LOCK TABLE leasehold.audit_entries; SELECT pg_sleep(600); COMMIT');
   const ended = held.catch(() => undefined);
-  const isLocked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'
-    AND relation = 'leasehold.audit_entries'::regclass`;
-  while ((await old.query(isLocked)).length === 0) await node.admin.get('/api/v1/health');
-  const started = await nodes.start(stopped.dataDir);
-  assert.equal((await started.admin.get('/api/v1/credentials?limit=1')).body.meta.total, stored);
+  const lock = `SELECT 1 FROM pg_locks WHERE relation = 'leasehold.audit_entries'::regclass AND granted =`;
+  while ((await old.query(`${lock} true AND mode = 'AccessExclusiveLock'`)).length === 0);
+  const [last] = await promoted.query('SELECT seq, hmac FROM leasehold.audit_entries ORDER BY seq DESC LIMIT 1');
+  const seen = { seq: Number(last?.['seq']), hmac: String(last?.['hmac']) };
+  const hosts = urlOf(old, promoted).replace(String(old.port), new URL(proxy.url).port);
+  const choice = chooseHost(parseAddress(hosts), seen, null);
+  while ((await old.query(`${lock} false`)).length === 0);
+  proxy.swallow();
   await old.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%(600)%' AND pid <> pg_backend_pid()`,
   );
   await ended;
-  await started.stop();
+  const { chosen, unanswered } = await choice;
+  assert.equal(describeHost(chosen.host), `127.0.0.1:${promoted.port}`);
+  assert.deepEqual(unanswered, [new URL(proxy.url).host]);
 });
 
 test('a name that moves to a server that is behind gets 503, until it is back at the right one', async (t) => {
