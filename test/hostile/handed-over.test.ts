@@ -148,6 +148,7 @@ test('a connection that is ended is closed after five seconds, whatever its clie
   t.after(() => server.close());
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  t.after(() => client.destroy());
   client.on('error', () => undefined);
   const [socket] = (await once(server, 'connection')) as [Socket];
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -161,5 +162,4 @@ test('a connection that is ended is closed after five seconds, whatever its clie
   assert.equal(socket.destroyed, false);
   t.mock.timers.tick(1000);
   assert.equal(socket.destroyed, true);
-  client.destroy();
 });
