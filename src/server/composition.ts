@@ -81,6 +81,7 @@ export async function startService(
     warn(`Other users may read the keys in ${configuration.dataDir}, as --accept-open-modes accepts.`);
   const files = new ServiceFiles(configuration.dataDir);
   let listening: string | null = null;
+  let ownPorts: readonly number[] = [];
   const logOften = rateLimited(log);
   let adminToken: AdminToken | null = null;
   const chooseToken = (): AdminToken => {
@@ -117,7 +118,7 @@ export async function startService(
         warn,
         approvalHoldMs: timeouts.approvalHoldMs,
         node,
-        ownPorts: () => (listening?.startsWith('http') === true ? [portOf(listening)] : []),
+        ownPorts: () => ownPorts,
         consoleUrl: () => configuration.consoleUrl ?? (listening?.startsWith('http') === true ? listening : null),
       });
     } catch (error) {
@@ -157,6 +158,7 @@ export async function startService(
   });
   const address = await listen(server, configuration.listen, configuration.tls !== null);
   listening = address;
+  if (address.startsWith('http')) ownPorts = [portOf(address)];
   try {
     files.publish(address, token, configuration.adminTokenFile);
     await gate.running?.start('service.start');
