@@ -119,8 +119,12 @@ test('a server that stops answering in the middle of the choice does not keep it
   const [last] = await promoted.query('SELECT seq, hmac FROM leasehold.audit_entries ORDER BY seq DESC LIMIT 1');
   const seen = { seq: Number(last?.['seq']), hmac: String(last?.['hmac']) };
   const hosts = urlOf(old, promoted).replace(String(old.port), new URL(proxy.url).port);
-  const choice = chooseHost(parseAddress(hosts), seen, null);
-  while ((await old.query(`${lock} false`)).length === 0);
+  let isChosen = false;
+  const choice = chooseHost(parseAddress(hosts), seen, null).finally(() => {
+    isChosen = true;
+  });
+  // PostgreSQL ends the wait for the lock after three seconds.
+  while (!isChosen && (await old.query(`${lock} false`)).length === 0);
   proxy.swallow();
   await old.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%(600)%' AND pid <> pg_backend_pid()`,
