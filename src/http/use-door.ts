@@ -5,8 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable, Writable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
@@ -195,25 +194,25 @@ async function send(
 }
 
 /**
- * Resolves to true when all of the body is written, and to false when it breaks off or the client has left. WHY not
- * `pipeline`: it makes two exceptions for each response that is complete.
+ * Resolves to true when all of the body is written, and to false when it breaks off or the client has left. The target
+ * is not ended. WHY not `pipeline`: it makes two exceptions for each response that is complete.
  */
-function copy(body: Readable, response: ServerResponse): Promise<boolean> {
+function copy(body: Readable, target: Writable): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   if (body.destroyed) resolve(false);
   body.on('end', () => resolve(true));
-  for (const stream of [body, response]) stream.on('error', ignoreError).on('close', () => resolve(false));
-  body.pipe(response, { end: false });
+  for (const stream of [body, target]) stream.on('error', ignoreError).on('close', () => resolve(false));
+  body.pipe(target, { end: false });
   return promise;
 }
 
 async function switchProtocols(socket: Socket, headers: readonly string[], { body }: OngoingUse): Promise<void> {
   const lines = Array.from({ length: headers.length / 2 }, (_, at) => `${headers[2 * at]}: ${headers[2 * at + 1]}`);
   socket.write(`${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
-  try {
-    await pipeline(body, socket);
-  } catch {
-    body.destroy();
+  if (await copy(body, socket)) {
+    endConnection(socket);
+    return;
   }
-  endConnection(socket);
+  body.destroy();
+  socket.destroy();
 }
