@@ -80,7 +80,7 @@ export const FLAGS = [
   },
   { name: 'log-stream', value: '[NAME=]URL,…', help: 'where to send the audit log: see docs/monitoring.md' },
   { name: 'log-stream-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which webhooks are signed' },
-  { name: 'log-stream-token-file', value: 'FILE', help: 'the bearer token for webhooks and OTLP' },
+  { name: 'log-stream-token-file', value: 'FILE', help: 'the bearer token for webhooks' },
   { name: 'log-stream-ca-file', value: 'FILE', help: 'authorities in PEM for the receivers of log streams' },
   {
     name: 'accept-open-modes',

@@ -47,7 +47,7 @@ export async function startLogStreams(
 ): Promise<readonly LogStream[]> {
   if (logStreams.length === 0) return [];
   const { startStreams } = await import('./streams/start-streams.ts');
-  return startStreams(logStreams, streamFiles, readVersion(), warn, (name) => ({
+  return startStreams(logStreams, streamFiles, warn, (name) => ({
     openLog: () => store.openStreamLog(),
     newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
     now: () => clock.now(),

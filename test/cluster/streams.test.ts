@@ -3,20 +3,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCluster } from '../kit/cluster.ts';
-import { assertComplete, type LogEntry, startHttpReceiver, until } from '../kit/log-receivers.ts';
+import { assertComplete, type LogEntry, startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
 import { seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
 
-const STREAM = { stream: 'otlp' };
+const STREAM = { stream: 'webhook' };
 
 test('one node sends a stream, and after its death another continues without a gap', async (t) => {
   const seqs: number[] = [];
   const port = await startHttpReceiver(t, ({ body }, response) => {
-    const { logRecords } = JSON.parse(body).resourceLogs[0].scopeLogs[0];
-    for (const record of logRecords) seqs.push((JSON.parse(record.body.stringValue) as LogEntry).seq);
+    seqs.push(...JSON.parse(body).data.entries.map(({ seq }: LogEntry) => seq));
     response.end('{}');
   });
-  const flags = ['--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`];
+  const flags = webhookStream(t, `http://127.0.0.1:${port}/`);
   const cluster = await startCluster(t, { nodes: 0 });
   const nodes = [await cluster.start(undefined, flags), await cluster.start(undefined, flags)];
   const senders = async (): Promise<number[]> => {

@@ -11,6 +11,7 @@ import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { randomResponse } from '../kit/hostile-bytes.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
+import { webhookStream } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { scaled } from '../kit/scale.ts';
 import { AUTH, openBrowser } from '../kit/sign-in.ts';
@@ -36,7 +37,7 @@ function metadataOf(url: string): Readonly<Record<string, string>> {
 let tokensAsked = 0;
 
 const BODIES: Readonly<Record<Job['kind'], Body>> = {
-  receiver: (_request, _url, dice) => oddJson(dice, { partialSuccess: { rejectedLogRecords: '0' } }),
+  receiver: (_request, _url, dice) => oddJson(dice, { status: 'ok' }),
   kms: (_request, _url, dice) =>
     oddJson(dice, { Plaintext: SECRET, KeyId: 'a', __type: 'com.amazonaws.kms#NotFoundException' }),
   transit: (_request, _url, dice) => oddJson(dice, { data: { plaintext: SECRET }, errors: [] }),
@@ -89,7 +90,8 @@ test(`the same server serves, with hostile peers of every kind (SEED=${seed})`, 
   writeFileSync(tokenFile, 'token', { mode: 0o600 });
   const dataDir = join(temporaryDirectory(t), 'data');
   const flags = [
-    ...['--log-level', 'silent', '--log-stream', `otlp+${urlOf('receiver')}/v1/logs`],
+    ...['--log-level', 'silent'],
+    ...webhookStream(t, `${urlOf('receiver')}/`),
     ...['--oidc-issuer', urlOf('oidc'), '--oidc-client-id', 'leasehold'],
     ...['--transit-address', urlOf('transit'), '--transit-token-file', tokenFile, '--aws-kms-endpoint', urlOf('kms')],
   ];

@@ -17,7 +17,7 @@ import { ROOT } from '../conventions/source.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { startHttpReceiver, until } from '../kit/log-receivers.ts';
+import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
 import { startProvider } from '../kit/oidc-provider.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -172,7 +172,7 @@ test('the server reaches an identity provider and receivers on this machine dire
     response.end();
   });
   connections = 0;
-  const flags = [...provider.flags, '--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`];
+  const flags = [...provider.flags, ...webhookStream(t, `http://127.0.0.1:${port}/`)];
   const { address } = await startProcess(t, join(temporaryDirectory(t), 'data'), flags, { environment: PROXIES });
   const begun = await openBrowser({ address }).post(`${AUTH}/oidc/options`, {});
   assert.equal(begun.status, 200, begun.text);

@@ -1,9 +1,8 @@
-/** Receivers of log streams on real sockets: syslog over TCP or TLS, and HTTP. */
-import { readFileSync } from 'node:fs';
-import { createServer as createHttpServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import { createServer as createPlainServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
-import type { Scope } from './directory.ts';
+/** Receivers of log streams on real sockets, and of other requests of the service. */
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { type Scope, temporaryDirectory } from './directory.ts';
 
 export interface LogEntry {
   readonly seq: number;
@@ -11,71 +10,6 @@ export interface LogEntry {
   readonly event_type: string;
   readonly timestamp: string;
   readonly result: string;
-}
-
-export interface SyslogReceiver {
-  readonly port: number;
-  /** The messages in the order of arrival, without their lengths. */
-  readonly messages: readonly string[];
-  /** Cuts all connections without reading the rest. */
-  cut(): void;
-  /** While true, connections are accepted and nothing is read. */
-  hangs: boolean;
-  /** The next connections are accepted, and cut a moment later without having been read. */
-  losing: number;
-}
-
-/** Long enough for entries to arrive in the system of the receiver. */
-const LOSING_MS = 200;
-
-/** Frames with octet counts. SOURCE: RFC 6587, section 3.4.1. */
-export async function startSyslogReceiver(
-  scope: Scope,
-  tls: { readonly certFile: string; readonly keyFile: string } | null = null,
-): Promise<SyslogReceiver> {
-  const messages: string[] = [];
-  const sockets = new Set<Socket>();
-  const accept = (socket: Socket): void => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-    if (receiver.losing > 0) {
-      receiver.losing -= 1;
-      setTimeout(() => socket.destroy(), LOSING_MS);
-      return;
-    }
-    if (receiver.hangs) {
-      socket.pause();
-      return;
-    }
-    let rest = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      rest += chunk;
-      for (;;) {
-        const [head = '', digits = ''] = /^([1-9]\d{0,6}) /.exec(rest) ?? [];
-        const end = head.length + Number(digits);
-        if (head === '' && rest.length > 8) throw new Error(`no length in front: ${rest.slice(0, 20)}`);
-        if (head === '' || rest.length < end) return;
-        messages.push(rest.slice(head.length, end));
-        rest = rest.slice(end);
-      }
-    });
-  };
-  const server =
-    tls === null
-      ? createPlainServer(accept)
-      : createTlsServer({ cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, accept);
-  const receiver = {
-    port: await listen(scope, server, () => cut()),
-    messages,
-    hangs: false,
-    losing: 0,
-    cut: () => cut(),
-  };
-  function cut(): void {
-    for (const socket of sockets) socket.destroy();
-  }
-  return receiver;
 }
 
 export interface HttpCall {
@@ -89,7 +23,7 @@ export async function startHttpReceiver(
   scope: Scope,
   respond: (call: HttpCall, response: ServerResponse) => void,
 ): Promise<number> {
-  const server = createHttpServer((request, response) => {
+  const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => undefined);
@@ -109,6 +43,15 @@ async function listen(scope: Scope, server: Server, cut: () => void): Promise<nu
   });
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+export const WEBHOOK_KEY = Buffer.alloc(32, 7);
+
+/** The flags for a webhook. */
+export function webhookStream(scope: Scope, url: string): string[] {
+  const file = join(temporaryDirectory(scope), 'secret');
+  writeFileSync(file, `whsec_${WEBHOOK_KEY.toString('base64')}\n`, { mode: 0o600 });
+  return ['--log-stream', `webhook+${url}`, '--log-stream-secret-file', file];
 }
 
 /** Waits until the condition holds; only a hang reaches two minutes. */

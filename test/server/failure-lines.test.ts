@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { startCheckpointing } from '../../src/server/checkpoint-timer.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { startHttpReceiver, until } from '../kit/log-receivers.ts';
+import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { openVault, put } from '../vault/fixture.ts';
 
@@ -46,9 +46,9 @@ test('a file of checkpoints that cannot be written', async (t) => {
 
 test('a log stream that fails', async (t) => {
   const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
-  const flags = ['--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`];
-  const { msg, stack } = await lineOf(t, 'log stream otlp', flags);
-  assert.deepEqual([msg, stack], ['log stream otlp: the receiver returned HTTP 503', undefined]);
+  const flags = webhookStream(t, `http://127.0.0.1:${port}/`);
+  const { msg, stack } = await lineOf(t, 'log stream webhook', flags);
+  assert.deepEqual([msg, stack], ['log stream webhook: the receiver returned HTTP 503', undefined]);
 });
 
 test('a checkpoint that contradicts the log', async (t) => {

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
-import { startHttpReceiver, until } from '../kit/log-receivers.ts';
+import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { openBrowser } from '../kit/sign-in.ts';
@@ -21,7 +21,7 @@ test('a receiver that answers with __proto__ as header and trailer receives the 
     return { pieces: [Buffer.from(answer)], end: 'stay' };
   });
   const dataDir = join(temporaryDirectory(t), 'data');
-  const process = await startProcess(t, dataDir, ['--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`]);
+  const process = await startProcess(t, dataDir, webhookStream(t, `http://127.0.0.1:${port}/`));
   const admin = createClient(process.address, process.adminToken);
   await until(() => pages > 0);
   const before = pages;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { until } from '../kit/log-receivers.ts';
+import { until, webhookStream } from '../kit/log-receivers.ts';
 import { seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
 import { startTestService } from '../kit/service.ts';
@@ -28,9 +28,9 @@ async function startSwitching(t: TestContext): Promise<{ port: number; calls: ()
 
 test('a stream whose receiver switches protocols fails and retries, and the service stops', async (t) => {
   const { port } = await startSwitching(t);
-  const service = await startTestService(t, ['--log-stream', `otlp+http://127.0.0.1:${port}/v1/logs`]);
+  const service = await startTestService(t, webhookStream(t, `http://127.0.0.1:${port}/`));
   const failures = async (): Promise<number> =>
-    seriesValue(await scrape(service.address), 'leasehold_stream_failures_total', { stream: 'otlp' });
+    seriesValue(await scrape(service.address), 'leasehold_stream_failures_total', { stream: 'webhook' });
   await until(async () => (await failures()) >= 2);
   await service.stop();
 });

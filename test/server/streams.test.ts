@@ -5,22 +5,21 @@ import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import {
   assertComplete,
   type HttpCall,
   type LogEntry,
   startHttpReceiver,
-  startSyslogReceiver,
   until,
+  WEBHOOK_KEY,
+  webhookStream,
 } from '../kit/log-receivers.ts';
 import { seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const SECRET_BYTES = Buffer.alloc(32, 7);
 const WEBHOOK = { stream: 'webhook' };
 /** The complete lines; none if the file is missing. */
 const readLines = (file: string): LogEntry[] =>
@@ -34,8 +33,8 @@ const exported = async ({ admin }: TestService): Promise<LogEntry[]> =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-function secretFile(t: TestContext, text: string): string {
-  const file = join(temporaryDirectory(t), 'secret');
+function tokenFile(t: TestContext, text: string): string {
+  const file = join(temporaryDirectory(t), 'token');
   writeFileSync(file, text, { mode: 0o600 });
   return file;
 }
@@ -83,68 +82,12 @@ test('a restarted service continues where the stream was, and an unfinished line
   );
 });
 
-const MESSAGE = /^<(\d{1,3})>1 (\S+) ([!-~]{1,255}) (leasehold) (\d+) ([!-~]{1,32}) - (\{[ -~]*\})$/;
-
-for (const isTls of [false, true]) {
-  test(`syslog over ${isTls ? 'TLS' : 'TCP'}: messages of RFC 5424 with octet counts, sent again after a cut`, async (t) => {
-    const certificate = isTls ? makeCertificate(t) : null;
-    const receiver = await startSyslogReceiver(t, certificate);
-    const flags = [
-      ...['--log-stream', `syslog+${isTls ? 'tls' : 'tcp'}://localhost:${receiver.port}`],
-      ...(certificate === null ? [] : ['--log-stream-ca-file', certificate.certFile]),
-    ];
-    const service = await startTestService(t, flags);
-    await fill(service, 20);
-    await until(() => receiver.messages.length >= 22);
-    receiver.cut();
-    await fill(service, 20);
-    await service.admin.get(`${CREDENTIALS}/none`);
-    const entries = await exported(service);
-    const parsed = () =>
-      receiver.messages.map((message) => {
-        const [, priority, timestamp, , , , id, json = ''] = MESSAGE.exec(message) ?? assert.fail(message);
-        return { priority: Number(priority), timestamp, id, entry: JSON.parse(json) as LogEntry };
-      });
-    await until(() => parsed().at(-1)?.entry.seq === entries.length);
-    assertComplete(
-      parsed().map(({ entry }) => entry.seq),
-      entries.length,
-    );
-    for (const { priority, timestamp, id, entry } of parsed()) {
-      assert.deepEqual(entry, entries[entry.seq - 1]);
-      assert.deepEqual([id, timestamp], [entry.event_type, entry.timestamp]);
-      assert.equal(priority, 13 * 8 + ({ allowed: 6, not_found: 5, denied: 4 }[entry.result] ?? 3));
-    }
-  });
-}
-
-test('what a syslog receiver took and did not read before its connection broke is sent again', async (t) => {
-  const receiver = await startSyslogReceiver(t);
-  receiver.losing = 2;
-  const service = await startTestService(t, ['--log-stream', `syslog+tcp://127.0.0.1:${receiver.port}`]);
-  await fill(service, 20);
-  const total = (await exported(service)).length;
-  const seqs = () => receiver.messages.map((message) => JSON.parse(message.slice(message.indexOf('{'))).seq);
-  await until(() => seqs().at(-1) === total);
-  assertComplete(seqs(), total);
-  assert.equal(receiver.losing, 0);
-});
-
-test('an untrusted certificate of a syslog receiver gets nothing', async (t) => {
-  const receiver = await startSyslogReceiver(t, makeCertificate(t));
-  const { address } = await startTestService(t, ['--log-stream', `syslog+tls://localhost:${receiver.port}`]);
-  await until(
-    async () => seriesValue(await scrape(address), 'leasehold_stream_failures_total', { stream: 'syslog' }) > 0,
-  );
-  assert.deepEqual(receiver.messages, []);
-});
-
 test('a webhook is signed as Standard Webhooks says, and repeated until it succeeds', async (t) => {
   const entries: LogEntry[] = [];
   let [calls, failures] = [0, 0];
   const verify = ({ headers, body }: HttpCall): void => {
     const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
-    const expected = createHmac('sha256', SECRET_BYTES).update(signed).digest('base64');
+    const expected = createHmac('sha256', WEBHOOK_KEY).update(signed).digest('base64');
     assert.equal(headers['webhook-signature'], `v1,${expected}`);
     assert.ok(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000) < 60);
     assert.equal(headers['authorization'], 'Bearer a-token');
@@ -165,9 +108,8 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
     response.end('{}');
   });
   const service = await startTestService(t, [
-    ...['--log-stream', `webhook+http://127.0.0.1:${port}/hook`],
-    ...['--log-stream-secret-file', secretFile(t, `whsec_${SECRET_BYTES.toString('base64')}\n`)],
-    ...['--log-stream-token-file', secretFile(t, 'a-token\n')],
+    ...webhookStream(t, `http://127.0.0.1:${port}/hook`),
+    ...['--log-stream-token-file', tokenFile(t, 'a-token\n')],
   ]);
   await fill(service, 10);
   await until(() => entries.length === 12);
@@ -185,21 +127,15 @@ test('an idle connection to a receiver is closed by the service', async (t) => {
     response.socket?.once('end', () => endings++);
     response.end('{}');
   });
-  await startTestService(t, [
-    ...['--log-stream', `webhook+http://127.0.0.1:${port}/hook`],
-    ...['--log-stream-secret-file', secretFile(t, `whsec_${SECRET_BYTES.toString('base64')}\n`)],
-  ]);
+  await startTestService(t, webhookStream(t, `http://127.0.0.1:${port}/hook`));
   await until(() => endings > 0);
 });
 
 test('a receiver that hangs delays no caller, and its lag is shown', async (t) => {
   const port = await startHttpReceiver(t, () => undefined);
-  const syslog = await startSyslogReceiver(t);
-  syslog.hangs = true;
   const file = join(temporaryDirectory(t), 'log.ndjson');
-  const streams = [`webhook+http://127.0.0.1:${port}/`, `syslog+tcp://127.0.0.1:${syslog.port}`, `file:${file}`];
-  const secret = secretFile(t, SECRET_BYTES.toString('base64'));
-  const service = await startTestService(t, ['--log-stream', streams.join(), '--log-stream-secret-file', secret]);
+  const [flag = '', webhook = '', ...others] = webhookStream(t, `http://127.0.0.1:${port}/`);
+  const service = await startTestService(t, [flag, `${webhook},file:${file}`, ...others]);
   await fill(service, 200);
   await until(() => readLines(file).length === 202);
   const read = async (name: string, labels: Record<string, string>) =>

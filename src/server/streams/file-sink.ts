@@ -19,10 +19,6 @@ export class FileSink implements Sink {
     }
   }
 
-  async confirm(sentSeq: number): Promise<number> {
-    return sentSeq;
-  }
-
   close(): Promise<void> {
     return this.#file.close();
   }

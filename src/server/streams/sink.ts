@@ -3,17 +3,11 @@ import type { AuditEntry } from '../../core/audit.ts';
 
 export interface Sink {
   /**
-   * Sends the entries, which follow those of the previous call. Resolves when the sink has taken them; see `confirm`.
-   * @throws SinkError, or the signal's reason
+   * Sends the entries, which follow those of the previous call. Resolves when the receiver has them: then the position
+   * may be saved. @throws SinkError, or the signal's reason
    */
   send(entries: readonly AuditEntry[], signal: AbortSignal): Promise<void>;
-  /**
-   * Resolves to the last entry that the receiver has: then the position may be saved. `sentSeq` is the last one that
-   * `send` took. @throws SinkError if entries that were sent may be lost, so that they must be sent again; the signal's
-   * reason
-   */
-  confirm(sentSeq: number, signal: AbortSignal): Promise<number>;
-  /** Resolves when everything that was sent is confirmed or lost. Never rejects. */
+  /** Never rejects. */
   close(): Promise<void>;
 }
 

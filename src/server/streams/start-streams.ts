@@ -4,11 +4,9 @@ import { StartupError } from '../../platform/errors.ts';
 import { warnIfReadableByOthers } from '../../platform/private-files.ts';
 import { readBearerToken, readTrimmed } from '../receiver-secrets.ts';
 import { FileSink } from './file-sink.ts';
-import { OtlpSink } from './otlp-sink.ts';
 import type { Sink } from './sink.ts';
 import { LogStream, type StreamParts } from './stream.ts';
 import type { StreamFiles, StreamOption } from './stream-options.ts';
-import { SyslogSink } from './syslog-sink.ts';
 import { WebhookSink } from './webhook-sink.ts';
 
 /** The contents of the files. */
@@ -22,27 +20,22 @@ interface Secrets {
 export function startStreams(
   options: readonly StreamOption[],
   files: StreamFiles,
-  version: string,
   warn: (line: string) => void,
   partsOf: (name: string) => Omit<StreamParts, 'name' | 'openSink'>,
 ): readonly LogStream[] {
   const secrets = readSecrets(files, warn);
   return options.map(({ name, sink }) => {
-    return new LogStream({ ...partsOf(name), name, openSink: () => openSink(sink, secrets, version) });
+    return new LogStream({ ...partsOf(name), name, openSink: () => openSink(sink, secrets) });
   });
 }
 
-function openSink(sink: StreamOption['sink'], { key, token, ca }: Secrets, version: string): Sink {
+function openSink(sink: StreamOption['sink'], { key, token, ca }: Secrets): Sink {
   switch (sink.kind) {
     case 'file':
       return new FileSink(sink.path);
-    case 'syslog':
-      return new SyslogSink({ host: sink.host, port: sink.port, tls: sink.isTls ? { ca } : null });
     case 'webhook':
       if (key === null) throw new Error('a webhook has no secret');
       return new WebhookSink({ url: sink.url, token, ca, key });
-    case 'otlp':
-      return new OtlpSink({ url: sink.url, token, ca, version });
   }
 }
 

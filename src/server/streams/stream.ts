@@ -1,7 +1,7 @@
 /**
  * Sends the log to one sink: reads pages of durable entries behind the head over a separate connection, sends each and
  * then saves the position. A sink that fails or hangs delays only its own stream. INVARIANT: the saved position is not
- * past an entry that the sink has not confirmed, so every entry arrives at least once, in the order of the log.
+ * past an entry that the receiver does not have, so every entry arrives at least once, in the order of the log.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../../core/audit.ts';
@@ -134,7 +134,7 @@ export class LogStream {
         await this.#follow(log, sink);
       } finally {
         await sink.close();
-        await this.#save(log, sink).catch(() => undefined);
+        await this.#save(log).catch(() => undefined);
       }
     } finally {
       this.#isSending = false;
@@ -166,7 +166,7 @@ export class LogStream {
         if (page.length < PAGE_ENTRIES) await this.#sleep(BATCH_DELAY_MS);
       } else if (this.#stopping.signal.aborted) return;
       else await this.#sleep(POLL_INTERVAL_MS);
-      if (performance.now() - this.#savedAt >= SAVE_INTERVAL_MS) await this.#save(log, sink);
+      if (performance.now() - this.#savedAt >= SAVE_INTERVAL_MS) await this.#save(log);
     }
   }
 
@@ -183,8 +183,8 @@ export class LogStream {
     return page;
   }
 
-  async #save(log: StreamLog, sink: Sink): Promise<void> {
-    const seq = await sink.confirm(this.#sentSeq, this.#aborted.signal);
+  async #save(log: StreamLog): Promise<void> {
+    const seq = this.#sentSeq;
     this.#savedAt = performance.now();
     if (seq <= this.#savedSeq) return;
     await log.savePosition(this.#parts.name, seq);

@@ -39,10 +39,6 @@ export class WebhookSink implements Sink {
     await this.#poster.post(body, headers, signal);
   }
 
-  async confirm(sentSeq: number): Promise<number> {
-    return sentSeq;
-  }
-
   async close(): Promise<void> {
     this.#poster.close();
   }
