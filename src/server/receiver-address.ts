@@ -25,7 +25,7 @@ export function parseFilePath({ name }: AddressFlag, rest: string): string {
 }
 
 /** @throws UsageError */
-export function parseUrl({ name, forms }: AddressFlag, text: string): URL {
+function parseUrl({ name, forms }: AddressFlag, text: string): URL {
   const url = URL.parse(text);
   if (url === null) throw new UsageError(`${name} must be ${forms}.`);
   return url;

@@ -1,6 +1,8 @@
 /** Receivers of log streams on real sockets, and of other requests of the service. */
-import { writeFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { type Scope, temporaryDirectory } from './directory.ts';
 
@@ -22,15 +24,20 @@ export interface HttpCall {
 export async function startHttpReceiver(
   scope: Scope,
   respond: (call: HttpCall, response: ServerResponse) => void,
+  tls: { readonly certFile: string; readonly keyFile: string } | null = null,
 ): Promise<number> {
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => undefined);
     request.on('end', () => {
       respond({ headers: request.headers, url: request.url ?? '', body: Buffer.concat(chunks).toString() }, response);
     });
-  });
+  };
+  const server =
+    tls === null
+      ? createServer(listener)
+      : createTlsServer({ cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, listener);
   server.keepAliveTimeout = 0;
   return listen(scope, server, () => server.closeAllConnections());
 }

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import {
   assertComplete,
@@ -119,6 +121,21 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
   await until(async () => (await lag()) === 0);
   const families = await scrape(service.address);
   assert.equal(seriesValue(families, 'leasehold_stream_failures_total', WEBHOOK), failures);
+});
+
+test('a receiver with TLS gets entries from those who trust its authority, and nothing from others', async (t) => {
+  const certificate = makeCertificate(t);
+  let received = 0;
+  const count = ({ body }: HttpCall, response: ServerResponse): void => {
+    received += JSON.parse(body).data.entries.length;
+    response.end();
+  };
+  const stream = webhookStream(t, `https://localhost:${await startHttpReceiver(t, count, certificate)}/`);
+  const { address } = await startTestService(t, stream);
+  await until(async () => seriesValue(await scrape(address), 'leasehold_stream_failures_total', WEBHOOK) > 0);
+  assert.equal(received, 0);
+  await startTestService(t, [...stream, '--log-stream-ca-file', certificate.certFile]);
+  await until(() => received > 0);
 });
 
 test('an idle connection to a receiver is closed by the service', async (t) => {
