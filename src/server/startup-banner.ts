@@ -1,19 +1,17 @@
-/** The output at start: address, data directory, token, and the first commands to try. */
+/** The output at startup: address, data directory, token, and the next commands. */
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { quoteForShell } from '../platform/shell-quoting.ts';
+import { ownCommand } from '../platform/own-command.ts';
+import { quoteForShell, quoteWord } from '../platform/shell-quoting.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
 
-/** npx finds the command of a checkout; the shell finds an installed one. */
-const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx --no-install leasehold' : 'leasehold';
-
 const STEPS = [
-  ['put demo/api-key', 'asks for a value and stores it'],
-  ['list', 'lists the credentials, without values'],
-  ['--help', 'shows all commands'],
+  ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],
+  ['agent add coder', 'registers an agent, and prints how it uses the key'],
+  ['--help', 'lists all commands'],
 ] as const;
 
 const STEPS_AFTER_A_LOSS = [
@@ -37,10 +35,13 @@ export function startupBanner(service: Service, configuration: Configuration): s
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
   const steps = isRolledBack ? STEPS_AFTER_A_LOSS : STEPS;
-  const width = Math.max(20, ...steps.map(([words]) => words.length));
+  const command = quoteWord(ownCommand(process.env));
+  const width = Math.max(...steps.map(([words]) => words.length));
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
-    isRolledBack ? 'Leasehold serves only what shows the log.' : 'Leasehold is ready.',
+    isRolledBack
+      ? 'Leasehold is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log.'
+      : 'Leasehold is ready.',
     '',
     `  address         ${address}`,
     ...consoleAddress(address, configuration).map((url) => `  console         ${url}`),
@@ -48,12 +49,12 @@ export function startupBanner(service: Service, configuration: Configuration): s
     ...(database === null ? [] : [`  vault           ${describeAddress(database.address)}`]),
     `  admin token     ${token}`,
     '',
-    'Try, in another terminal:',
+    'Next, in another terminal:',
     '',
     ...variables.map((line) => `  ${line}`),
-    ...steps.map(([words, help]) => `  ${COMMAND} ${words.padEnd(width)} ${help}`),
+    ...steps.map(([words, help]) => `  ${command} ${words.padEnd(width)}  ${help}`),
     '',
-    'The README continues from here. Ctrl-C stops the service.',
+    'Ctrl-C stops the server.',
     '',
   ].join('\n');
 }

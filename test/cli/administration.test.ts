@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Cancelled } from '../../src/cli/errors.ts';
+import { ROOT } from '../conventions/source.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
@@ -45,11 +46,33 @@ test('agent add keeps the private key on this machine, and the agent can log in 
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
 });
 
-test('agent add --new-key prints how to use the key', async (t) => {
-  const { home } = await scene(t);
+test('agent add prints the next command and two clients’ configurations, which work from any directory', async (t) => {
+  const { home, service } = await scene(t);
+  const [file, command] = [join(home.path, 'bot.pem'), join(ROOT, 'scripts/leasehold')];
   const { stderr } = await home.leasehold(['agent', 'add', 'bot', '--new-key', 'bot.pem']);
-  const file = join(home.path, 'bot.pem');
-  assert.equal(stderr, `The private key is in ${file}. Use it with: leasehold --agent bot --key-file ${file}\n`);
+  const mcp = ['mcp', '--agent', 'bot', '--key-file', file, '--address', service.address];
+  assert.equal(
+    stderr,
+    [
+      `The private key is in ${file}. Use it with: leasehold --agent bot --key-file ${file}`,
+      '',
+      'Next: let it use a credential, such as openai/key:',
+      `  ${command} policy put bot --principal agent:bot --resource openai/key --action use`,
+      'Claude Code:',
+      `  claude mcp add leasehold -- ${[command, ...mcp].join(' ')}`,
+      'Codex, in ~/.codex/config.toml:',
+      '  [mcp_servers.leasehold]',
+      `  command = "${command}"`,
+      `  args = [${mcp.map((word) => `"${word}"`).join(', ')}]`,
+      '',
+    ].join('\n'),
+  );
+  const bin = join(home.path, 'bin');
+  mkdirSync(bin);
+  symlinkSync(command, join(bin, 'leasehold'));
+  const environment = { PATH: `${join(ROOT, 'node_modules/.bin')}:${bin}:${process.env['PATH']}` };
+  const installed = await home.leasehold(['agent', 'add', 'other'], { environment });
+  assert.match(installed.stderr, /^ {2}claude mcp add leasehold -- leasehold mcp --agent other --address /m);
 });
 
 test('audit tail as a table prints the headings first', async (t) => {

@@ -59,6 +59,7 @@ export async function openPage(t: TestContext, variables: Readonly<Record<string
   const tidy = (printed: string): string =>
     printed
       .replaceAll(home, '~')
+      .replaceAll(ROOT, '~/leasehold')
       .replaceAll(address, '127.0.0.1:7700')
       .replaceAll(address.replace('127.0.0.1', 'localhost'), 'localhost:7700')
       .replaceAll(JOB_CONTROL, '');

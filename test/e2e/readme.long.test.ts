@@ -71,7 +71,7 @@ async function openScene(t: TestContext) {
       if (commands === TEST) continue;
       const printed =
         commands === START
-          ? (startupBanner.split('\n\nTry, ')[0] ?? '')
+          ? (startupBanner.split('\n\nNext, ')[0] ?? '')
           : tidy(await shell.run(toRun(commands, apiPort)));
       assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
       ran.push({ heading, commands, output: printed });

@@ -18,7 +18,7 @@ import { startTestService } from '../kit/service.ts';
 import { databaseUrlOf } from '../kit/stores.ts';
 import { copyVault, photograph, photographRunning } from './vaults.ts';
 
-test('at startup the server prints a few lines with the token and commands to try, and logs nothing', async (t) => {
+test('at startup the server prints a few lines with the token and the next commands, and logs nothing', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startProcess(t, dataDir);
   const said = service.output();
@@ -29,7 +29,12 @@ test('at startup the server prints a few lines with the token and commands to tr
     true,
     said,
   );
-  for (const part of [service.address, dataDir, service.adminToken, 'npx --no-install leasehold put'])
+  for (const part of [
+    service.address,
+    dataDir,
+    service.adminToken,
+    `${ROOT}/scripts/leasehold put openai/key --service openai`,
+  ])
     assert.equal(said.split(part).length > 1, true, part);
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);

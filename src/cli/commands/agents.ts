@@ -5,14 +5,16 @@ import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { ownCommand } from '../../platform/own-command.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
-import { type Command, defineCommand } from '../command.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { CONFIRMATION_FLAGS, parseDuration, parsed, text, toggle } from '../flags.ts';
 import { makeKeyFile, readPublicKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
+import type { Precedence, Settings } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the agent', count: 'one', completes: 'agent' } as const;
@@ -69,11 +71,47 @@ const add = defineCommand({
         );
       throw error;
     }
-    if (made === null) return;
-    const keyFlag = made.file === usualFile ? '' : ` --key-file ${quoteWord(made.file)}`;
-    printNotice(terminal, `The private key is in ${made.file}. Use it with: leasehold --agent ${name}${keyFlag}`);
+    const keyFlags = made === null || made.file === usualFile ? [] : ['--key-file', made.file];
+    if (made !== null) {
+      const use = ['leasehold', '--agent', name, ...keyFlags].map(quoteWord).join(' ');
+      printNotice(terminal, `The private key is in ${made.file}. Use it with: ${use}`);
+    }
+    // WHY not for a given key: another machine has the private one, and its client is configured there.
+    if (invocation.output.isForPeople && from === null) printNextSteps(invocation, name, keyFlags);
   },
 });
+
+/** Prints the command that grants access, and the configuration of two clients, ready to paste. */
+function printNextSteps({ terminal, settings }: Invocation, name: string, keyFlags: readonly string[]): void {
+  const command = ownCommand(terminal.environment);
+  const mcp = ['mcp', '--agent', name, ...keyFlags, ...connectionFlags(settings)];
+  const grant = ['policy', 'put', name, '--principal', `agent:${name}`, '--resource', 'openai/key', '--action', 'use'];
+  const toLine = (words: readonly string[]): string => `  ${words.map(quoteWord).join(' ')}`;
+  const lines = [
+    '',
+    'Next: let it use a credential, such as openai/key:',
+    toLine([command, ...grant]),
+    'Claude Code:',
+    toLine(['claude', 'mcp', 'add', 'leasehold', '--', command, ...mcp]),
+    'Codex, in ~/.codex/config.toml:',
+    '  [mcp_servers.leasehold]',
+    `  command = ${JSON.stringify(command)}`,
+    `  args = [${mcp.map((word) => JSON.stringify(word)).join(', ')}]`,
+  ];
+  for (const line of lines) printNotice(terminal, line);
+}
+
+/** The flags with which a client in another directory and environment reaches the server of these settings. */
+function connectionFlags({ address, dataDir, ownService, caFile, allowsInsecureHttp }: Settings): string[] {
+  const isHere = ({ level }: { readonly level: Precedence }): boolean =>
+    level === 'flag' || level === 'environment' || level === 'project file';
+  return [
+    ...(isHere(address) ? ['--address', address.value] : []),
+    ...(ownService !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
+    ...(caFile !== null && isHere(caFile) ? ['--ca-file', caFile.value] : []),
+    ...(allowsInsecureHttp ? ['--insecure-http'] : []),
+  ];
+}
 
 const list = defineCommand({
   name: 'agent list',

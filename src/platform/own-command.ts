@@ -1,0 +1,29 @@
+/**
+ * The CLI as a shell can call it. A printed command works from any directory: it is the name where PATH leads to this
+ * installation, and its path elsewhere.
+ */
+import { realpathSync } from 'node:fs';
+import { delimiter, isAbsolute, join, resolve } from 'node:path';
+
+const FILE = resolve(import.meta.dirname, '../../scripts/leasehold');
+
+export function ownCommand(environment: Readonly<Record<string, string | undefined>>): string {
+  // WHY not the directories that npm and npx put in front: they are gone in the next shell.
+  const isLasting = (directory: string): boolean => isAbsolute(directory) && !directory.endsWith('node_modules/.bin');
+  const first = (environment['PATH'] ?? '')
+    .split(delimiter)
+    .filter(isLasting)
+    .map((directory) => realPathOrNull(join(directory, 'leasehold')))
+    .find((found) => found !== null);
+  const own = realPathOrNull(FILE);
+  // The image of a node contains no CLI: it runs on another machine.
+  return own === null || first === own ? 'leasehold' : FILE;
+}
+
+function realPathOrNull(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
