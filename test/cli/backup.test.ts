@@ -1,16 +1,12 @@
-/** `leasehold backup`: its file, its keys, verification, retention and the schedule. */
+/** `leasehold backup`: its file, its keys, and verification. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
-import { listBackups } from '../../src/cli/backup/retention.ts';
-import { runSchedule } from '../../src/cli/backup/schedule.ts';
 import { newHome } from '../kit/command.ts';
-import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -21,11 +17,6 @@ const directory = temporaryDirectory(scope);
 const at = (name: string): string => join(directory, name);
 const identity = await generateX25519Identity();
 const recipient = await identityToRecipient(identity);
-async function listenOn(to: Scope, server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  to.after(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 const requested = async (): Promise<number> =>
   (await service.admin.get('/api/v1/audit?event_type=service.backup&limit=1')).body.meta.total;
 writeFileSync(at('identity'), `# public key: ${recipient}\n${identity}\n`, { mode: 0o600 });
@@ -115,9 +106,6 @@ test('wrong flags are told before anything is requested', async () => {
     [[at('x.age'), '--recipient', 'ssh-ed25519 AAAA'], /--recipient: each line must be an age recipient/],
     [[at('x.age'), '--recipient', 'age1nonsense'], /A recipient is malformed/],
     [[at('x.age'), '--recipient', recipient, '--passphrase-file', at('passphrase')], /not both/],
-    [[at('x.age'), '--recipient', recipient, '--keep', '7'], /--schedule and --keep need a directory/],
-    [[directory, '--recipient', recipient, '--keep', 'some'], /must be a number of backups, such as 28, or an age/],
-    [[directory, '--recipient', recipient, '--schedule', '5'], /must be a duration from 1m to 14d/],
     [[at('x.age'), '--identity-file', at('identity')], /--identity-file is for --verify/],
     [[at('x.age')], /cannot prompt without a terminal/],
   ];
@@ -159,83 +147,10 @@ test('an agent is denied, and nothing is written', async (t) => {
   );
 });
 
-test('in a directory the names say what they are, and only older backups of this vault are deleted', async (t) => {
+test('in a directory the name says what the backup is', async (t) => {
   const dir = temporaryDirectory(t);
-  const take = async () => {
-    const words = ['backup', dir, '--recipient', recipient, '--keep', '1', '-o', 'json'];
-    const { code, stdout, stderr } = await home.leasehold(words);
-    assert.equal(code, 0, stderr);
-    return JSON.parse(stdout);
-  };
-  const first = await take();
-  const name = first.file.slice(dir.length + 1);
-  assert.match(name, new RegExp(`^leasehold-${first.vault_id}-\\d{8}T\\d{6}Z-${first.through_entry}\\.age$`));
-  const foreign = name.replace(first.vault_id, '0123456789abcdef_-0123');
-  const empty = name.replace(/-\d+\.age$/, '-1.age');
-  for (const other of ['notes.txt', `${name}.old`]) writeFileSync(join(dir, other), 'x');
-  writeFileSync(join(dir, foreign), readFileSync(first.file));
-  writeFileSync(join(dir, empty), '');
-  const [killed, current] = [1, 2].map((digit) => `.${crypto.randomUUID().slice(0, -1)}${digit}.new`);
-  for (const unfinished of [killed ?? '', current ?? '']) writeFileSync(join(dir, unfinished), 'x');
-  const twoDaysAgo = new Date(Date.now() - 2 * 86_400_000);
-  utimesSync(join(dir, killed ?? ''), twoDaysAgo, twoDaysAgo);
-  const second = await take();
-  const left = [current, second.file.slice(dir.length + 1), foreign, empty, 'notes.txt', `${name}.old`];
-  assert.deepEqual(readdirSync(dir).sort(), left.sort());
-});
-
-test('a schedule counts from the newest backup, and tries again after a failure', async () => {
-  const stop = new AbortController();
-  const events: string[] = [];
-  let takenAt = performance.now(); // which no step of the clock changes
-  let taken: number | null = Date.now();
-  await runSchedule(
-    {
-      intervalMs: 300,
-      firstRetryMs: 20,
-      lastTakenAt: async () => taken,
-      async take() {
-        events.push(performance.now() - takenAt >= 297 ? 'due' : 'early');
-        if (events.length === 2) throw new Error('the service is away');
-        takenAt = performance.now();
-        taken = Date.now();
-        if (events.length === 5) stop.abort();
-      },
-      onFailure: (error, retryMs) => events.push(`${(error as Error).message}, ${retryMs}`),
-    },
-    stop.signal,
-  );
-  assert.deepEqual(events, ['due', 'due', 'the service is away, 20', 'due', 'due']);
-});
-
-test('a scheduled backup that fails is reported with the time of the next try, and the command goes on', async (t) => {
-  const stop = new AbortController();
-  const away = createServer((_request, response) => {
-    response.writeHead(503, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'The disk is full.' } }));
-  });
-  const address = await listenOn(t, away);
-  const other = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: service.adminToken });
-  const words = ['backup', temporaryDirectory(t), '--recipient', recipient, '--schedule', '6h'];
-  const { code, stdout, stderr } = await other.leasehold(words, {
-    signal: stop.signal,
-    onStderr: (text) => text.includes('No backup was taken') && stop.abort(),
-  });
-  assert.deepEqual([code, stdout], [0, '']);
-  assert.match(
-    stderr,
-    /^leasehold: The disk is full.*\n(?:.*\n)*\d{4}-\S+Z {2}No backup was taken\. The next try is in 60 s\.\n$/,
-  );
-});
-
-test('a scheduled command takes the first backup immediately, and ends on a signal', async (t) => {
-  const dir = temporaryDirectory(t);
-  const stop = new AbortController();
-  const { code, stdout } = await home.leasehold(['backup', dir, '--recipient', recipient, '--schedule', '1h'], {
-    signal: stop.signal,
-    onStdout: () => stop.abort(),
-  });
-  assert.equal(code, 0);
-  assert.match(stdout, /^\d{4}-\S+Z {2}\S+\.age {2}\d+ bytes, through entry \d+\n$/);
-  assert.equal(listBackups(dir).length, 1);
+  const { code, stdout, stderr } = await home.leasehold(['backup', dir, '--recipient', recipient, '-o', 'json']);
+  assert.equal(code, 0, stderr);
+  const { file, vault_id, through_entry } = JSON.parse(stdout);
+  assert.match(file.slice(dir.length + 1), new RegExp(`^leasehold-${vault_id}-\\d{8}T\\d{6}Z-${through_entry}\\.age$`));
 });

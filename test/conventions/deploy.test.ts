@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
@@ -285,4 +285,24 @@ test('the files that the image copies exist in the checkout and are not ignored 
   const { copied } = readContainerfile();
   assert.deepEqual([...new Set(copied.map(({ from }) => from))].sort(), letThrough.sort());
   for (const { from } of copied) assert.ok(existsSync(path.join(ROOT, from)), from);
+});
+
+test('the backup unit keeps the newest 28 backups and what else is in the directory', (t) => {
+  const directory = temporaryDirectory(t);
+  const names = Array.from(
+    { length: 40 },
+    (_, index) => `leasehold-${'a'.repeat(22)}-20260101T0000${index + 10}Z-7.age`,
+  );
+  for (const [index, name] of [...names, 'notes.txt', '.killed.new', '.running.new'].entries()) {
+    writeFileSync(path.join(directory, name), '');
+    // The names do not count: the first one is the newest.
+    const writtenAt = index < names.length ? 2_000_000_000 - index : name === '.killed.new' ? 0 : 2_000_000_000;
+    utimesSync(path.join(directory, name), writtenAt, writtenAt);
+  }
+  const commands = [...read('leasehold-backup.service').matchAll(/^ExecStartPost=(.*)$/gm)].map(
+    ([, line = '']) => line,
+  );
+  assert.equal(commands.length, 2);
+  for (const command of commands) execFileSync('sh', ['-c', command], { cwd: directory });
+  assert.deepEqual(readdirSync(directory).sort(), [...names.slice(0, 28), 'notes.txt', '.running.new'].sort());
 });

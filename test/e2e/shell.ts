@@ -19,8 +19,6 @@ interface Place {
 interface Answers {
   /** The lines to type when programs ask, in order. After the last one only Enter is pressed. */
   readonly answers?: readonly string[];
-  /** Ctrl-C is typed when the output matches. */
-  readonly interruptAt?: RegExp;
 }
 
 const BASH = ['bash', '--noprofile', '--norc', '--noediting'];
@@ -56,25 +54,19 @@ export class Shell {
   }
 
   /** Resolves to the output after the line. */
-  async #type(line: string, { answers = [], interruptAt }: Answers): Promise<string> {
+  async #type(line: string, { answers = [] }: Answers): Promise<string> {
     const number = ++this.#blocks;
     // In two pieces, so that it is not found in what was typed.
-    const sayEnd = `printf '%s of block ${number}\\n' end`;
-    this.#terminal.type(`${line}; ${sayEnd}\n`);
+    this.#terminal.type(`${line}; printf '%s of block ${number}\\n' end\n`);
     const rest = `^(?:[\\s\\S]{${this.#seen}})([\\s\\S]*)`;
     const end = new RegExp(`${rest}end of block ${number}\r\n`);
     const left = [...answers];
-    let [answeredAt, isInterrupted] = [this.#seen, false];
+    let answeredAt = this.#seen;
     const look = (screen: string): boolean => {
       if (end.test(screen)) return true;
       if (screen.length > answeredAt && PROMPT.test(screen.slice(answeredAt))) {
         answeredAt = screen.length;
         this.#terminal.type(`${left.shift() ?? ''}\r`);
-      }
-      if (interruptAt?.test(screen.slice(this.#seen)) && !isInterrupted) {
-        isInterrupted = true;
-        // The interrupt ends the line, so its end is typed again.
-        this.#terminal.type(`\x03${sayEnd}\n`);
       }
       return false;
     };

@@ -29,11 +29,6 @@ const READS =
   /^leasehold (?:status|doctor|exposure|audit (?:list|verify)|(?:agent|policy|lease|key slot) list)\b[^>&\n]*$/;
 /** WHY: npx, which the function of the page calls, takes longer than the command. */
 const WITHOUT_NPX = 'unset -f leasehold';
-/** A block that runs until Ctrl-C, and what it prints first. */
-const UNTIL_INTERRUPTED = /through entry \d+|No backup was taken/;
-/** WHY: with a new backup in the directory, the schedule waits for hours and prints nothing. */
-const IN_EMPTY_DIRECTORY = 'KEPT="$BACKUPS"; [ -z "$KEPT" ] || BACKUPS="$(mktemp -d "$KEPT/schedule.XXXXXX")"';
-
 export interface PageBlock extends Block {
   readonly page: string;
 }
@@ -236,12 +231,9 @@ export async function openPasteSandbox(t: TestContext) {
     }
   };
 
-  /** Pastes the block; questions are answered with Enter, and a block that does not end with Ctrl-C. */
+  /** Pastes the block; questions are answered with Enter. */
   const paste = async (shell: Shell, { heading, text }: PageBlock): Promise<string> => {
-    const isEndless = text.includes('--schedule');
-    if (isEndless) await shell.run(IN_EMPTY_DIRECTORY);
-    const printed = await shell.run(text, isEndless ? { interruptAt: UNTIL_INTERRUPTED } : {});
-    if (isEndless) await shell.run('BACKUPS="$KEPT"');
+    const printed = await shell.run(text);
     if (heading === 'Names') await shell.run(WITHOUT_NPX);
     return printed;
   };

@@ -14,7 +14,6 @@ const FORBIDDEN: readonly (readonly [string, RegExp])[] = [
   ['replaces a file', /(?:^|[\s;|&(])mv (?!-n )/m],
   ['copies onto a name that may exist', /^\s*cp (?!.*\.new\/?")/m],
   ['answers the question of a command that destroys', /\s(?:--yes|-y)\b/],
-  ['deletes previous backups', /\s--keep\b/],
   ['reads a file that may be incomplete, NAME.new', /\bls "\$[A-Z]+"\/\S*\*(?=[\s)])/m],
 ];
 

@@ -1,34 +1,21 @@
-/** `leasehold backup`: writes an encrypted backup of a vault in use, verifies one, or writes them at an interval. */
+/** `leasehold backup`: writes an encrypted backup of a vault in use, or verifies one. */
 import { statSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
-import type { Lock } from '../../backup/encryption.ts';
+import { dirname, resolve } from 'node:path';
+import { checkRecipients, type Lock, type Opener } from '../../backup/encryption.ts';
 import { BackupError } from '../../backup/errors.ts';
 import { assertAbsent, type BackupSummary, verifyBackup, type WrittenBackup, writeBackup } from '../../backup/file.ts';
-import { LeaseholdError } from '../../client/errors.ts';
-import type { Leasehold } from '../../client/leasehold.ts';
+import { parseIdentities, parseRecipients } from '../../backup/keys.ts';
+import type { BackupHeader } from '../../backup/records.ts';
 import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { readLock, readOpener } from '../backup/keys.ts';
-import {
-  backupName,
-  deleteOld,
-  deleteUnfinished,
-  listBackups,
-  parseRetention,
-  type Retention,
-} from '../backup/retention.ts';
-import { runSchedule } from '../backup/schedule.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { list, parseDuration, parsed, text, toggle } from '../flags.ts';
+import { list, text, toggle } from '../flags.ts';
+import { inputName, readTextInput } from '../input.ts';
+import { readNewPassphrase, readPassphrase, readSecretFile } from '../passphrase.ts';
 import { startProgress } from '../progress.ts';
-import { reportError } from '../report-error.ts';
+import type { Question } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
-
-const MIN_INTERVAL_S = 60;
-const MAX_INTERVAL_S = 14 * 86_400;
-/** The origin of checkpoints has the id of the vault. SOURCE: docs/formats.md, "Checkpoints". */
-const ORIGIN = /^leasehold\/([A-Za-z0-9_-]{22})(?:\/|$)/;
 
 const FLAGS = {
   recipient: list('AGE1…', 'encrypt to this age recipient'),
@@ -37,12 +24,6 @@ const FLAGS = {
     'FILE',
     'encrypt with, or open with, the passphrase in this file; - for standard input',
     'file',
-  ),
-  schedule: parsed('INTERVAL', 'take a backup at this interval, such as 6h, until interrupted', toIntervalMs),
-  keep: parsed(
-    'N|AGE',
-    'afterwards delete older backups of this vault from the directory: beyond N, or beyond AGE, such as 7d',
-    parseRetention,
   ),
   verify: toggle('read an existing backup completely instead, and report what it has'),
   'identity-file': text('FILE', 'with --verify: open with the age identities in this file', 'file'),
@@ -59,116 +40,51 @@ export const backup: Command = defineCommand({
   flags: FLAGS,
   examples: [
     { line: 'leasehold backup vault.age --recipient age1…', does: 'encrypt to the holder of a key' },
-    {
-      line: 'leasehold backup /backups --recipients-file ops.txt --schedule 6h --keep 28',
-      does: 'every six hours; keep a week',
-    },
+    { line: 'leasehold backup /backups --recipients-file ops.txt', does: 'write a file that is named by its time' },
     { line: 'leasehold backup vault.age --verify --identity-file key.txt', does: 'read a backup again' },
   ],
   async run(invocation, flags, given) {
-    const { terminal, output } = invocation;
-    const path = resolve(terminal.workingDirectory, given);
+    const path = resolve(invocation.terminal.workingDirectory, given);
     if (flags.verify) return verify(invocation, path, flags);
     if (flags['identity-file'] !== null) throw new UsageError('--identity-file is for --verify');
     const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-    const { schedule, keep } = flags;
-    if (!isDirectory) {
-      if (schedule !== null || keep !== null) throw new UsageError('--schedule and --keep need a directory');
-      // ORDER: before a passphrase is asked for, and before any request.
-      assertAbsent(path);
-    }
+    // ORDER: before a passphrase is asked for, and before any request.
+    if (!isDirectory) assertAbsent(path);
     const lock = await readLock(invocation, flags);
-    const target: Target = isDirectory
-      ? { dir: path, file: null, keep }
-      : { dir: dirname(path), file: path, keep: null };
-    if (schedule === null) {
-      const written = await take(invocation, invocation.connect(), target, lock);
-      await output.record(toRecord(written));
-      return deleteOlder(invocation, target, written);
-    }
-    let vaultId: string | null = null;
-    await runSchedule(
-      {
-        intervalMs: schedule,
-        async lastTakenAt() {
-          const backups = listBackups(path);
-          if (backups.length > 0) vaultId ??= await readVaultId(await invocation.reconnect(), invocation.signal);
-          return backups.find((each) => each.vaultId === vaultId)?.takenAt ?? null;
-        },
-        async take() {
-          const written = await take(invocation, await invocation.reconnect(), target, lock);
-          vaultId = written.header.vault_id;
-          const { file, size_bytes, through_entry, created_at } = toRecord(written);
-          if (output.isForPeople)
-            output.text(`${created_at}  ${file}  ${size_bytes} bytes, through entry ${through_entry}`);
-          else output.jsonLine(toRecord(written));
-          deleteOlder(invocation, target, written);
-        },
-        onFailure(error, retryMs) {
-          reportError({ terminal, noun: 'backup' }, error, invocation.settings);
-          printNotice(
-            terminal,
-            `${new Date().toISOString()}  No backup was taken. The next try is in ${Math.round(retryMs / 1000)} s.`,
-          );
-        },
-      },
-      invocation.signal,
-    );
+    const written = isDirectory
+      ? await take(invocation, path, (header) => childPath(path, backupName(header)), lock)
+      : await take(invocation, dirname(path), () => path, lock);
+    await invocation.output.record(toRecord(written));
     return EXIT.OK;
   },
 });
 
-interface Target {
-  readonly dir: string;
-  /** Null for a name that is made from the backup. */
-  readonly file: string | null;
-  readonly keep: Retention | null;
+/** The vault's id, the time in UTC, and the last entry. */
+function backupName({ vault_id, created_at, log_end }: BackupHeader): string {
+  const time = created_at.replace(/\.\d+Z$/, 'Z').replaceAll(/[-:]/g, '');
+  return `leasehold-${vault_id}-${time}-${log_end?.seq ?? 0}.age`;
 }
 
 /** @throws LeaseholdError, BackupError, the signal's reason */
 async function take(
-  { terminal, signal }: Invocation,
-  vault: Leasehold,
-  { dir, file }: Target,
+  invocation: Invocation,
+  dir: string,
+  nameOf: (header: BackupHeader) => string,
   lock: Lock,
 ): Promise<WrittenBackup> {
+  const { terminal, signal } = invocation;
   const progress = startProgress(terminal, 'Bytes');
   const request = new AbortController();
   try {
-    const stream = await vault.backup({ signal: AbortSignal.any([signal, request.signal]) });
+    const stream = await invocation.connect().backup({ signal: AbortSignal.any([signal, request.signal]) });
     const records = counted(stream, (bytes) => progress.show(bytes, null));
-    return await writeBackup(dir, (header) => file ?? childPath(dir, backupName(header)), records, lock, signal);
+    return await writeBackup(dir, nameOf, records, lock, signal);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
-    // A stream that was not read to its end would go on at the service, which takes one backup at a time.
+    // A stream that was not read to its end would continue at the server, which takes one backup at a time.
     request.abort();
     progress.end();
-  }
-}
-
-/** Returns the exit code. A failure is reported here, because the backup was taken. */
-function deleteOlder({ terminal, settings }: Invocation, { dir, keep }: Target, { file }: WrittenBackup): number {
-  if (keep === null) return EXIT.OK;
-  try {
-    deleteUnfinished(dir, Date.now());
-    for (const name of deleteOld(dir, basename(file), keep, Date.now())) printNotice(terminal, `Deleted ${name}.`);
-    return EXIT.OK;
-  } catch (error) {
-    const code = reportError({ terminal, noun: 'backup' }, error, settings);
-    printNotice(terminal, `The backup ${file} was taken, but not all older files could be deleted.`);
-    return code;
-  }
-}
-
-/** Null if the log contradicts its checkpoints: then a backup is due, which has the id. @throws LeaseholdError */
-async function readVaultId(vault: Leasehold, signal: AbortSignal): Promise<string | null> {
-  try {
-    const { origin } = await vault.audit.readCheckpoint({ signal });
-    return ORIGIN.exec(origin)?.[1] ?? null;
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'INTEGRITY_FAILURE') return null;
-    throw error;
   }
 }
 
@@ -184,7 +100,7 @@ async function* counted(
   }
 }
 
-async function verify(invocation: Invocation, file: string, flags: Parameters<typeof readOpener>[1]): Promise<number> {
+async function verify(invocation: Invocation, file: string, flags: OpenerFlags): Promise<number> {
   const { terminal, output } = invocation;
   try {
     const summary = await verifyBackup(file, await readOpener(invocation, flags));
@@ -215,9 +131,43 @@ function toRecord({ file, sizeBytes, header, totals }: BackupSummary & Pick<Writ
   };
 }
 
-/** @throws UsageError */
-function toIntervalMs(given: string, field: string): number {
-  const seconds = /[smhdw]$/.test(given) ? parseDuration(given) : null;
-  if (seconds !== null && seconds >= MIN_INTERVAL_S && seconds <= MAX_INTERVAL_S) return seconds * 1000;
-  throw new UsageError(`${field}: must be a duration from 1m to 14d, such as 6h`);
+interface LockFlags {
+  readonly recipient: readonly string[];
+  readonly 'recipients-file': string | null;
+  readonly 'passphrase-file': string | null;
+}
+
+/** Asks for a passphrase if the flags name nothing. @throws UsageError, BackupError, Cancelled */
+async function readLock(question: Question, flags: LockFlags): Promise<Lock> {
+  const { recipient, 'recipients-file': recipientsFile, 'passphrase-file': passphraseFile } = flags;
+  const given = recipient.flatMap((each) => parseRecipients(each, '--recipient'));
+  const inFile =
+    recipientsFile === null
+      ? []
+      : parseRecipients(await readTextInput(question, recipientsFile), inputName(recipientsFile));
+  const recipients = [...given, ...inFile];
+  if (recipients.length > 0) {
+    if (passphraseFile !== null) throw new UsageError('give recipients or --passphrase-file, not both');
+    await checkRecipients(recipients);
+    return { kind: 'recipients', recipients };
+  }
+  const passphrase = await readNewPassphrase(question, passphraseFile, 'Passphrase for the backup');
+  return { kind: 'passphrase', passphrase };
+}
+
+interface OpenerFlags {
+  readonly 'identity-file': string | null;
+  readonly 'passphrase-file': string | null;
+}
+
+/** Asks for the passphrase if the flags name nothing. @throws UsageError, Cancelled */
+async function readOpener(question: Question, flags: OpenerFlags): Promise<Opener> {
+  const { 'identity-file': identityFile, 'passphrase-file': passphraseFile } = flags;
+  if (identityFile !== null) {
+    if (passphraseFile !== null) throw new UsageError('give --identity-file or --passphrase-file, not both');
+    const identities = parseIdentities(await readSecretFile(question, identityFile), inputName(identityFile));
+    return { kind: 'identities', identities };
+  }
+  const passphrase = await readPassphrase(question, passphraseFile, 'Passphrase of the backup');
+  return { kind: 'passphrase', passphrase };
 }

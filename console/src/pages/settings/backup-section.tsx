@@ -39,11 +39,11 @@ export function BackupSection() {
       </section>
       <section className="setting" aria-label="Schedule">
         <h2>On a schedule</h2>
-        <p>The command encrypts each backup, reads it again, and deletes old ones:</p>
-        <Copyable
-          text="leasehold backup /backups --recipients-file operators.txt --schedule 6h --keep 28"
-          what="the command"
-        />
+        <p>
+          The command encrypts a backup and reads it again. A systemd timer runs it every six hours and deletes old
+          ones: deploy/leasehold-backup.timer.
+        </p>
+        <Copyable text="leasehold backup /backups --recipients-file operators.txt" what="the command" />
       </section>
       <section className="setting" aria-label="Drill">
         <h2>Drill</h2>
