@@ -2,7 +2,8 @@
  * The schemas of single fields. The grammars of strings are the regular expressions and limits of `core`, whose parsers
  * apply them, because they name the violated rule.
  */
-import type { TObjectOptions, TProperties, TSchema, TSchemaOptions, TStringOptions } from 'typebox';
+
+import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions, Type } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
 import {
   APPROVAL_EXTENTS,
@@ -24,120 +25,163 @@ import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/poli
 import { MAX_LIMIT } from '../core/policy-limits.ts';
 import { MAX_TARGETS, METHOD } from '../core/target.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
-import { Type } from './schema.ts';
 
-/** An object that rejects other fields. */
-export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
+/** An object that rejects unknown fields. */
+export const StrictObject = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options });
 
-/**
- * The field or null, as one schema with two types, which serialisers and generated clients handle better than a union.
- */
-export const nullable = <T>(schema: TSchema & { readonly type: string }) =>
+/** One schema with two types, which serialisers and generated clients handle better than a union with null. */
+export const Nullable = <T>(schema: TSchema & { readonly type: string }) =>
   Type.Unsafe<T | null>({ ...schema, type: [schema.type, 'null'] });
 
-/** An enum of words. */
-export const word = <Words extends string[]>(words: readonly [...Words], options: TSchemaOptions = {}) =>
-  Type.Enum(words, { type: 'string', ...options });
+export const StringEnum = <Values extends string[]>(values: readonly [...Values], options: TSchemaOptions = {}) =>
+  Type.Enum(values, { type: 'string', ...options });
 
 /** An integer of at most 15 digits is exact in JavaScript and JSON. */
-const MAX_WHOLE = 999_999_999_999_999;
-
-/** An integer of at least `least`. */
-export const whole = (least: number, options: TSchemaOptions = {}) =>
-  Type.Integer({ minimum: least, maximum: MAX_WHOLE, ...options });
+const MAX_INTEGER = 999_999_999_999_999;
+export const NonNegativeInteger = Type.Integer({ minimum: 0, maximum: MAX_INTEGER });
+export const PositiveInteger = Type.Integer({ minimum: 1, maximum: MAX_INTEGER });
 
 /** The query parameters of a page. */
 export const paging = {
-  limit: Type.Optional(whole(1, { description: 'The maximum number of entries; values over 1000 count as 1000.' })),
-  offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
+  limit: Type.Optional(
+    Type.Integer({ ...PositiveInteger, description: 'The maximum number of entries; values over 1000 count as 1000.' }),
+  ),
+  offset: Type.Optional(Type.Integer({ ...NonNegativeInteger, description: 'The number of entries to skip.' })),
 };
-
-const text = (grammar: RegExp | string, minLength: number, maxLength: number, options: TStringOptions = {}) =>
-  Type.String({
-    minLength,
-    maxLength,
-    pattern: typeof grammar === 'string' ? grammar : grammar.source,
-    ...options,
-  });
 
 export const Text = Type.String();
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC with milliseconds.' });
-export const NullableTimestamp = nullable<string>(Timestamp);
-export const SecondsLeft = whole(0, { description: 'Time until `expires_at`, in whole seconds.' });
-export const NullableText = nullable<string>(Text);
-export const NullableCount = nullable<number>(whole(0));
+export const NullableTimestamp = Nullable<string>(Timestamp);
+export const SecondsLeft = Type.Integer({
+  ...NonNegativeInteger,
+  description: 'Time until `expires_at`, in whole seconds.',
+});
+export const NullableText = Nullable<string>(Text);
+export const NullableCount = Nullable<number>(NonNegativeInteger);
+
+interface PageLimits {
+  readonly most: number;
+  readonly byDefault: number;
+}
+
+export const MATRIX_LIMITS: { readonly agents: PageLimits; readonly paths: PageLimits } = {
+  agents: { most: 50, byDefault: 20 },
+  paths: { most: 100, byDefault: 50 },
+};
+export const TREE_LIMITS: PageLimits = { most: 1000, byDefault: 100 };
+export const SEARCH_LIMITS: PageLimits = { most: 50, byDefault: 20 };
+export const MAX_SEARCH_LENGTH = 128;
+export const MAX_AGENT_PREFIX_LENGTH = 63;
+export const MAX_BUCKETS = 500;
 
 const PATH_RULE =
   '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.';
-export const Path = text(`^${PATH_PART}$`, 1, MAX_PATH_LENGTH, { description: PATH_RULE });
+export const Path = Type.String({
+  minLength: 1,
+  maxLength: MAX_PATH_LENGTH,
+  pattern: `^${PATH_PART}$`,
+  description: PATH_RULE,
+});
 /** A path that a base URL can have: `-` or `-n` as a segment would end it. */
-export const BaseUrlPath = text(String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`, 1, MAX_PATH_LENGTH, {
+export const BaseUrlPath = Type.String({
+  minLength: 1,
+  maxLength: MAX_PATH_LENGTH,
+  pattern: String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`,
   description: `${PATH_RULE} No segment is \`-\` or \`-\` and digits.`,
 });
-const Resource = text(
-  String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`,
-  1,
-  MAX_PATH_LENGTH + 2,
-  {
-    title: 'Pattern',
-    description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
-  },
-);
-export const AgentName = text(AGENT_NAME, 1, 63, { description: 'Not `admin`, `service` or `anonymous`.' });
-export const OperatorName = text(AGENT_NAME, 1, 63, {
+const Resource = Type.String({
+  minLength: 1,
+  maxLength: MAX_PATH_LENGTH + 2,
+  pattern: String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`,
+  title: 'Pattern',
+  description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
+});
+export const AgentName = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  pattern: AGENT_NAME.source,
+  description: 'Not `admin`, `service` or `anonymous`.',
+});
+export const OperatorName = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  pattern: AGENT_NAME.source,
   description: 'Without the prefix `operator:`, which the log and logins add.',
 });
-/** Who logs in. */
-export const PrincipalName = text(PRINCIPAL_NAME, 1, 72, {
+/** An agent or operator that logs in. */
+export const PrincipalName = Type.String({
+  minLength: 1,
+  maxLength: 72,
+  pattern: PRINCIPAL_NAME.source,
   description: 'An agent’s name, or `operator:<name>`.',
 });
 /** An agent's name, an operator's with the prefix `operator:`, or a reserved one. */
-export const ActorName = text(ACTOR_NAME, 1, 72);
-export const Role = word(ROLES, { title: 'Role' });
+export const ActorName = Type.String({ minLength: 1, maxLength: 72, pattern: ACTOR_NAME.source });
+export const Role = StringEnum(ROLES, { title: 'Role' });
 export const Roles = Type.Array(Role, { minItems: 1, maxItems: ROLES.length });
-export const PasskeyId = text(PASSKEY_ID, 1, 1364, { description: 'Base64url, as the authenticator made it.' });
-export const PasskeyLabel = text(LABEL, 1, MAX_LABEL_LENGTH, { description: 'Without control characters.' });
-/** Of a code or a state. */
-export const SignInCode = text(SIGN_IN_CODE, 1, 4096);
-/** Base64url of bytes that the browser or the service made. */
-export const Base64url = text('^[A-Za-z0-9_-]*$', 0, 32_768);
-export const PolicyName = text(POLICY_NAME, 1, 128);
-export const Principal = text(PRINCIPAL, 7, 73, {
+export const PasskeyId = Type.String({
+  minLength: 1,
+  maxLength: 1364,
+  pattern: PASSKEY_ID.source,
+  description: 'Base64url, as the authenticator made it.',
+});
+export const PasskeyLabel = Type.String({
+  minLength: 1,
+  maxLength: MAX_LABEL_LENGTH,
+  pattern: LABEL,
+  description: 'Without control characters.',
+});
+/** A sign-in code or a state. */
+export const SignInCode = Type.String({ minLength: 1, maxLength: 4096, pattern: SIGN_IN_CODE.source });
+export const Base64url = Type.String({ minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
+export const PolicyName = Type.String({ minLength: 1, maxLength: 128, pattern: POLICY_NAME.source });
+export const Principal = Type.String({
+  minLength: 7,
+  maxLength: 73,
+  pattern: PRINCIPAL.source,
   description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
 });
-export const CredentialType = text(CREDENTIAL_TYPE, 1, 64);
-export const SlotName = text(SLOT_NAME, 1, 63);
-export const SlotKind = word(SLOT_KINDS);
+export const CredentialType = Type.String({ minLength: 1, maxLength: 64, pattern: CREDENTIAL_TYPE.source });
+export const SlotName = Type.String({ minLength: 1, maxLength: 63, pattern: SLOT_NAME.source });
+export const SlotKind = StringEnum(SLOT_KINDS);
 /** Base64 of 32 bytes. */
 export const SlotPublicKey = Type.String({
   minLength: 44,
   maxLength: 44,
   description: 'Base64 of an X25519 public key.',
 });
-export const Id = text(UUID, 36, 36, { format: 'uuid' });
+export const Id = Type.String({ minLength: 36, maxLength: 36, pattern: UUID.source, format: 'uuid' });
 export const Value = Type.String({
   minLength: 1,
   maxLength: MAX_VALUE_BYTES,
   description: `1 to ${MAX_VALUE_BYTES} bytes of UTF-8.`,
 });
-export const Description = text(String.raw`^[^\u0000]*$`, 0, MAX_DESCRIPTION_LENGTH);
+export const Description = Type.String({
+  minLength: 0,
+  maxLength: MAX_DESCRIPTION_LENGTH,
+  pattern: String.raw`^[^\u0000]*$`,
+});
 /** Canonical base64: the unused bits of the last character are zero. */
-export const PublicKey = text('^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$', 44, 44, {
+export const PublicKey = Type.String({
+  minLength: 44,
+  maxLength: 44,
+  pattern: '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$',
   contentEncoding: 'base64',
   description: 'Base64 of the 32 raw bytes of an Ed25519 key.',
 });
-export const Signature = text(
-  '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$',
-  4,
-  4096,
-  { contentEncoding: 'base64', description: 'Base64 of the Ed25519 signature over the decoded nonce.' },
-);
-export const Action = word(ACTIONS, { title: 'Action' });
-export const LeaseStatus = word(LEASE_STATUSES);
+export const Signature = Type.String({
+  minLength: 4,
+  maxLength: 4096,
+  pattern: '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$',
+  contentEncoding: 'base64',
+  description: 'Base64 of the Ed25519 signature over the decoded nonce.',
+});
+export const Action = StringEnum(ACTIONS, { title: 'Action' });
+export const LeaseStatus = StringEnum(LEASE_STATUSES);
 export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
 export const Actions = Type.Array(Action, { minItems: 1 });
-export const Limits = object(
+export const Limits = StrictObject(
   {
     uses_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
     bytes_per_hour: Type.Optional(
@@ -148,11 +192,14 @@ export const Limits = object(
   { minProperties: 1, title: 'Limits', description: 'On the uses of each agent.' },
 );
 const approval = {
-  for: word(APPROVED_ACTIONS, { description: "One of the policy's actions." }),
-  each: word(APPROVAL_EXTENTS, {
+  for: StringEnum(APPROVED_ACTIONS, { description: "One of the policy's actions." }),
+  each: StringEnum(APPROVAL_EXTENTS, {
     description: 'What one approval covers: `request` by default; only that for `retrieve`.',
   }),
-  scope: text(APPROVAL_SCOPE, 4, 16, {
+  scope: Type.String({
+    minLength: 4,
+    maxLength: 16,
+    pattern: APPROVAL_SCOPE.source,
     description: '`once` by default, `session`, `<n> uses` or `<n> seconds`; only `once` for `retrieve`.',
   }),
   quorum: Type.Integer({
@@ -166,9 +213,12 @@ const approval = {
     description: 'For how many seconds a request waits for an answer; 300 by default.',
   }),
 };
-export const PolicyApproval = object(approval, { title: 'Approval', description: 'People must approve the action.' });
+export const PolicyApproval = StrictObject(approval, {
+  title: 'Approval',
+  description: 'People must approve the action.',
+});
 /** As a request writes it: all but the action may be left out. */
-export const ApprovalFields = object(
+export const ApprovalFields = StrictObject(
   {
     for: approval.for,
     each: Type.Optional(approval.each),
@@ -180,34 +230,33 @@ export const ApprovalFields = object(
 );
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 
-/** An object whose keys the caller or an upstream chooses. */
-export const map = <T extends TSchema>(key: RegExp | null, values: T, options: TObjectOptions = {}) =>
-  Type.Record(Type.String(key === null ? {} : { pattern: key.source }), values, {
-    additionalProperties: false,
-    ...options,
-  });
-export const SlotParameters = map(
-  /^[a-z_]{1,32}$/,
+export const SlotParameters = Type.Record(
+  Type.String({ pattern: '^[a-z_]{1,32}$' }),
   Type.Union([Type.String({ maxLength: 8192 }), Type.Integer({ minimum: 1, maximum: 999_999_999 })]),
   {
+    additionalProperties: false,
     title: 'SlotParameters',
     description: 'What a slot needs to get its secret again, such as a salt.',
   },
 );
-const list = <T extends TSchema>(items: T, minItems: number, maxItems: number, options: TSchemaOptions = {}) =>
-  Type.Array(items, { minItems, maxItems, ...options });
 const target = {
   origin: Type.String({
     maxLength: 300,
     description: '`https://host`, `https://*.host` for one label, or with a port.',
   }),
-  paths: list(Type.String({ maxLength: MAX_PATH_LENGTH + 3, title: 'Pattern' }), 1, 64, {
+  paths: Type.Array(Type.String({ maxLength: MAX_PATH_LENGTH + 3, title: 'Pattern' }), {
+    minItems: 1,
+    maxItems: 64,
     description: '`/*` by default.',
   }),
-  methods: list(Type.String({ maxLength: 16, title: 'Method' }), 1, 32, {
+  methods: Type.Array(Type.String({ maxLength: 16, title: 'Method' }), {
+    minItems: 1,
+    maxItems: 32,
     description: 'GET, HEAD, POST, PUT, PATCH and DELETE by default.',
   }),
-  allow_networks: list(Type.String({ maxLength: 49, title: 'Network' }), 0, 32, {
+  allow_networks: Type.Array(Type.String({ maxLength: 49, title: 'Network' }), {
+    minItems: 0,
+    maxItems: 32,
     description: 'Networks that would be refused otherwise.',
   }),
   ca_pem: Type.Unsafe<string | null>({
@@ -216,9 +265,9 @@ const target = {
     description: 'The certificate authorities of this target, in place of the public ones.',
   }),
 };
-export const Target = object(target, { title: 'Target' });
+export const Target = StrictObject(target, { title: 'Target' });
 /** As a request writes it: all but the origin may be left out. */
-export const TargetFields = object(
+export const TargetFields = StrictObject(
   {
     origin: target.origin,
     paths: Type.Optional(target.paths),
@@ -228,23 +277,34 @@ export const TargetFields = object(
   },
   { title: 'Target' },
 );
-export const Targets = list(Target, 1, MAX_TARGETS);
-export const Placement = object(
+export const Targets = Type.Array(Target, { minItems: 1, maxItems: MAX_TARGETS });
+export const Placement = StrictObject(
   {
-    kind: word(['bearer', 'header', 'basic', 'query']),
+    kind: StringEnum(['bearer', 'header', 'basic', 'query']),
     name: Type.Optional(Type.String({ maxLength: 64, description: 'Of the header or the query parameter.' })),
     template: Type.Optional(Type.String({ maxLength: 256, description: 'Contains `{value}` once.' })),
     username: Type.Optional(Type.String({ maxLength: 128, description: 'Without it the value is `user:password`.' })),
   },
   { title: 'Placement' },
 );
-export const Service = word(
+export const Service = StringEnum(
   SERVICES.map(({ name }) => name),
   { title: 'Service', description: 'A row of the catalogue.' },
 );
-export const HttpMethod = text(METHOD, 1, 16, { description: 'An HTTP method in capitals, not CONNECT or TRACE.' });
-export const RequestHeaders = map(HEADER_NAME, text(HEADER_VALUE, 0, 16_384), {
-  title: 'Headers',
-  description: 'Headers that could carry authority are removed.',
+export const HttpMethod = Type.String({
+  minLength: 1,
+  maxLength: 16,
+  pattern: METHOD.source,
+  description: 'An HTTP method in capitals, not CONNECT or TRACE.',
 });
-export const Purpose = text(PURPOSE, 1, MAX_PURPOSE_LENGTH, { description: 'A remark for the log.' });
+export const RequestHeaders = Type.Record(
+  Type.String({ pattern: HEADER_NAME.source }),
+  Type.String({ minLength: 0, maxLength: 16_384, pattern: HEADER_VALUE.source }),
+  { additionalProperties: false, title: 'Headers', description: 'Headers that could carry authority are removed.' },
+);
+export const Purpose = Type.String({
+  minLength: 1,
+  maxLength: MAX_PURPOSE_LENGTH,
+  pattern: PURPOSE.source,
+  description: 'A remark for the log.',
+});

@@ -1,35 +1,30 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../core/approval.ts';
 import { MAX_GRACE_SECONDS } from '../core/operations/agents.ts';
 import { MAX_TARGETS } from '../core/target.ts';
 import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
 import * as fields from './fields.ts';
-import { Type } from './schema.ts';
 
-export * from './audit-requests.ts';
-export { ApprovalFields, Placement, RequestHeaders, TargetFields } from './fields.ts';
-export * from './overview-requests.ts';
+const { PositiveInteger, StrictObject, StringEnum, paging, Text, LeaseStatus } = fields;
 
-const { object, paging, whole, word } = fields;
-
-export const PageQuery = object(paging);
-export const ListCredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
-export const RetrieveQuery = object({
-  version: Type.Optional(whole(1, { description: 'The version; the newest by default.' })),
+export const PageQuery = StrictObject(paging);
+export const ListCredentialsQuery = StrictObject({ type: Type.Optional(fields.CredentialType), ...paging });
+export const RetrieveQuery = StrictObject({
+  version: Type.Optional(Type.Integer({ ...PositiveInteger, description: 'The version; the newest by default.' })),
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   view: Type.Optional(
-    word(['metadata'], { description: 'No value and no lease; needs `list`. Not with `version` or `ttl`.' }),
+    StringEnum(['metadata'], { description: 'No value and no lease; needs `list`. Not with `version` or `ttl`.' }),
   ),
 });
-export const LeasesQuery = object({
+export const LeasesQuery = StrictObject({
   agent: Type.Optional(fields.ActorName),
   path: Type.Optional(fields.Path),
-  status: Type.Optional(fields.LeaseStatus),
+  status: Type.Optional(LeaseStatus),
   ...paging,
 });
-export const StoreRequest = object({
+export const StoreRequest = StrictObject({
   path: fields.Path,
   value: fields.Value,
   type: Type.Optional(fields.CredentialType),
@@ -43,13 +38,13 @@ const policy = {
   limits: Type.Optional(fields.Limits),
   approval: Type.Optional(fields.ApprovalFields),
 };
-export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
-export const PolicyReplacement = object({
+export const PolicyRequest = StrictObject({ name: fields.PolicyName, ...policy });
+export const PolicyReplacement = StrictObject({
   name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
   ...policy,
 });
-export const ApprovalsQuery = object({
-  status: Type.Optional(word(APPROVAL_STATUSES)),
+export const ApprovalsQuery = StrictObject({
+  status: Type.Optional(StringEnum(APPROVAL_STATUSES)),
   agent: Type.Optional(fields.ActorName),
   ...paging,
 });
@@ -58,17 +53,17 @@ const nonce = Type.String({
   maxLength: MAX_NONCE_LENGTH,
   description: 'That of the approval that was read.',
 });
-export const ApproveRequest = object({ nonce });
-export const DenyRequest = object({
+export const ApproveRequest = StrictObject({ nonce });
+export const DenyRequest = StrictObject({
   nonce,
   reason: Type.Optional(Type.String({ ...fields.Purpose, description: 'For the agent, and for the log.' })),
 });
-export const TargetsRequest = object({
+export const TargetsRequest = StrictObject({
   service: Type.Optional(fields.Service),
   targets: Type.Optional(Type.Array(fields.TargetFields, { minItems: 1, maxItems: MAX_TARGETS })),
   placement: Type.Optional(fields.Placement),
 });
-export const UseRequest = object({
+export const UseRequest = StrictObject({
   path: fields.Path,
   method: fields.HttpMethod,
   url: Type.String({
@@ -78,33 +73,33 @@ export const UseRequest = object({
   }),
   headers: Type.Optional(fields.RequestHeaders),
   body: Type.Optional(Type.String({ maxLength: 2 * 1024 * 1024 })),
-  body_encoding: Type.Optional(word(['utf8', 'base64'], { description: '`utf8` by default.' })),
+  body_encoding: Type.Optional(StringEnum(['utf8', 'base64'], { description: '`utf8` by default.' })),
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   purpose: Type.Optional(fields.Purpose),
 });
-export const UseLeaseRequest = object({
+export const UseLeaseRequest = StrictObject({
   path: fields.BaseUrlPath,
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   purpose: Type.Optional(fields.Purpose),
 });
-export const SimulatedRequest = object(
+export const SimulatedRequest = StrictObject(
   { method: fields.HttpMethod, url: Type.String({ maxLength: MAX_URL_LENGTH, description: 'An absolute URL.' }) },
   { description: 'Only with the action `use`: decides by the targets of the credential too.' },
 );
-export const SimulateRequest = object({
+export const SimulateRequest = StrictObject({
   agent: fields.PrincipalName,
   resource: fields.Path,
-  action: fields.Text,
+  action: Text,
   request: Type.Optional(SimulatedRequest),
 });
-export const AgentRequest = object({
+export const AgentRequest = StrictObject({
   name: fields.AgentName,
   description: Type.Optional(fields.Description),
   public_key: Type.Optional(
     Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
   ),
 });
-export const AgentRotation = object({
+export const AgentRotation = StrictObject({
   public_key: Type.Optional(
     Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
   ),
@@ -127,8 +122,8 @@ const identity = {
     }),
   ),
 };
-export const Identity = object(identity, { description: 'Either `subject` or `email`.' });
-export const OperatorRequest = object({
+export const Identity = StrictObject(identity, { description: 'Either `subject` or `email`.' });
+export const OperatorRequest = StrictObject({
   name: fields.OperatorName,
   public_key: Type.Optional(
     Type.String({ ...fields.PublicKey, description: 'Left out for an operator that logs in otherwise.' }),
@@ -136,7 +131,7 @@ export const OperatorRequest = object({
   identity: Type.Optional(Identity),
   ...operator,
 });
-export const OperatorReplacement = object({
+export const OperatorReplacement = StrictObject({
   ...operator,
   identity: Type.Optional(
     Type.Unsafe<Static<typeof Identity> | null>({
@@ -146,22 +141,22 @@ export const OperatorReplacement = object({
     }),
   ),
 });
-export const OperatorRotation = object({ public_key: fields.PublicKey });
-export const ChallengeRequest = object({ agent_name: fields.PrincipalName });
-export const VerifyRequest = object({
+export const OperatorRotation = StrictObject({ public_key: fields.PublicKey });
+export const ChallengeRequest = StrictObject({ agent_name: fields.PrincipalName });
+export const VerifyRequest = StrictObject({
   challenge_id: fields.Id,
   agent_name: fields.PrincipalName,
   signature: fields.Signature,
 });
-export const RevokeRequest = object(
+export const RevokeRequest = StrictObject(
   { agent: Type.Optional(fields.ActorName), path: Type.Optional(fields.Path) },
   { minProperties: 1 },
 );
-export const ExposureQuery = object({ agent: fields.ActorName, ...paging });
-export const PanicRequest = object({
+export const ExposureQuery = StrictObject({ agent: fields.ActorName, ...paging });
+export const PanicRequest = StrictObject({
   agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
 });
-export const KeySlotRequest = object({
+export const KeySlotRequest = StrictObject({
   name: fields.SlotName,
   kind: fields.SlotKind,
   public_key: Type.Optional(fields.SlotPublicKey),
@@ -170,13 +165,11 @@ export const KeySlotRequest = object({
     Type.String({ minLength: 1, maxLength: 2048, description: 'The name of a key or a credential, for its kind.' }),
   ),
 });
-export const KeySlotTestRequest = object({ public_key: Type.Optional(fields.SlotPublicKey) });
-export const RotateKeyRequest = object({
-  key: Type.Optional(word(['data', 'root', 'audit'], { description: '`data` by default.' })),
+export const KeySlotTestRequest = StrictObject({ public_key: Type.Optional(fields.SlotPublicKey) });
+export const RotateKeyRequest = StrictObject({
+  key: Type.Optional(StringEnum(['data', 'root', 'audit'], { description: '`data` by default.' })),
 });
-export const UnlockRequest = object({
+export const UnlockRequest = StrictObject({
   secret: Type.String({ minLength: 1, maxLength: 256, description: 'Base64 of the secret of a slot, or a share.' }),
 });
-export const Nothing = object({});
-
-export { Limits } from './fields.ts';
+export const Nothing = StrictObject({});

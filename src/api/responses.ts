@@ -1,43 +1,53 @@
 /** The schemas of responses. SOURCE: docs/api.md. */
 
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { APPROVAL_STATUSES } from '../core/approval.ts';
+import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../core/approval-rule.ts';
 import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
-import { Type } from './schema.ts';
 
-export * from './approval-responses.ts';
-export * from './audit-responses.ts';
-export { Action, LeaseStatus, PolicyApproval, SlotParameters, Target } from './fields.ts';
-export * from './overview-responses.ts';
+const {
+  StrictObject,
+  StringEnum,
+  Nullable,
+  NonNegativeInteger,
+  PositiveInteger,
+  NullableText,
+  NullableTimestamp,
+  NullableCount,
+  Text,
+  Timestamp,
+  LeaseStatus,
+} = fields;
 
-const { map, object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
-
-export const RetrieveResponse = object({
+export const RetrieveResponse = StrictObject({
   path: fields.Path,
   value: fields.Value,
   lease_id: fields.Id,
   expires_at: Timestamp,
 });
-export const StoredCredential = object({ path: fields.Path, type: fields.CredentialType, created_at: Timestamp });
+export const StoredCredential = StrictObject({ path: fields.Path, type: fields.CredentialType, created_at: Timestamp });
 const listed = {
   path: fields.Path,
   type: fields.CredentialType,
   description: fields.Description,
   created_at: Timestamp,
   updated_at: Timestamp,
-  access_count: whole(0),
+  access_count: NonNegativeInteger,
 };
-export const ListedCredential = object(listed);
-export const CredentialVersion = object({ version: whole(1), created_at: Timestamp });
-export const CredentialMetadata = object({ ...listed, versions: Type.Array(CredentialVersion) });
-export const ServiceVariable = object({
+export const ListedCredential = StrictObject(listed);
+export const CredentialVersion = StrictObject({ version: PositiveInteger, created_at: Timestamp });
+export const CredentialMetadata = StrictObject({ ...listed, versions: Type.Array(CredentialVersion) });
+export const ServiceVariable = StrictObject({
   name: Text,
-  holds: word(['base-url', 'key', 'fixed']),
+  holds: StringEnum(['base-url', 'key', 'fixed']),
   suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
   value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
-  read_by: word(['sdk', 'example'], { description: '`example` if only the documentation of the service uses it.' }),
+  read_by: StringEnum(['sdk', 'example'], {
+    description: '`example` if only the documentation of the service uses it.',
+  }),
 });
-export const Policy = object({
+export const Policy = StrictObject({
   name: fields.PolicyName,
   principal: fields.Principal,
   resources: fields.Resources,
@@ -48,20 +58,21 @@ export const Policy = object({
   approval: Type.Optional(fields.PolicyApproval),
   created_at: Timestamp,
 });
-export const CredentialTargets = object({
+export const CredentialTargets = StrictObject({
   path: fields.Path,
   service: NullableText,
   targets: fields.Targets,
   placement: fields.Placement,
   updated_at: Timestamp,
 });
-export const ResponseHeaders = map(null, Type.Union([Text, Type.Array(Text)]), {
+export const ResponseHeaders = Type.Record(Type.String(), Type.Union([Text, Type.Array(Text)]), {
+  additionalProperties: false,
   description: 'By lower-case name; a repeated one has an array.',
 });
-export const CatalogueService = object({
+export const CatalogueService = StrictObject({
   name: fields.Service,
   title: Text,
-  unsupported: fields.nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
+  unsupported: Nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
   needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
   targets: Type.Array(fields.Target),
   placement: fields.Placement,
@@ -72,62 +83,65 @@ export const CatalogueService = object({
   }),
   notes: Type.Array(Text),
 });
-export const UseResponse = object({
+export const UseResponse = StrictObject({
   lease_id: fields.Id,
-  status: whole(100),
+  status: Type.Integer({ ...PositiveInteger, minimum: 100 }),
   headers: ResponseHeaders,
   body: Type.String({ description: 'At most 2 MiB.' }),
-  body_encoding: word(['utf8', 'base64'], { description: '`utf8` where the body is text.' }),
-  redactions: whole(0),
+  body_encoding: StringEnum(['utf8', 'base64'], { description: '`utf8` where the body is text.' }),
+  redactions: NonNegativeInteger,
   truncated: Type.Boolean(),
 });
-export const SdkVariables = map(null, Text, { description: 'Variables of the service, for its SDKs.' });
-export const UseLease = object({
+export const SdkVariables = Type.Record(Type.String(), Text, {
+  additionalProperties: false,
+  description: 'Variables of the service, for its SDKs.',
+});
+export const UseLease = StrictObject({
   lease_id: fields.Id,
   token: Type.String({ description: 'Good for uses of this credential only.' }),
   base_url: Text,
   expires_at: Timestamp,
   env: SdkVariables,
 });
-export const Simulation = object({
+export const Simulation = StrictObject({
   allowed: Type.Boolean(),
   policy_name: NullableText,
-  lease_ttl: fields.nullable<number>(fields.Ttl),
+  lease_ttl: Nullable<number>(fields.Ttl),
   reason: Text,
 });
-export const RegisteredAgent = object({
+export const RegisteredAgent = StrictObject({
   name: fields.AgentName,
   public_key: fields.PublicKey,
   registered_at: Timestamp,
 });
-export const Agent = object({
+export const Agent = StrictObject({
   name: fields.AgentName,
   description: fields.Description,
   public_key: fields.PublicKey,
   registered_at: Timestamp,
 });
-export const Passkey = object({
+export const Passkey = StrictObject({
   id: fields.PasskeyId,
   label: fields.PasskeyLabel,
   synced: Type.Boolean({ description: 'Whether the authenticator copies it to other devices.' }),
   added_at: Timestamp,
 });
-export const OperatorIdentity = object({ issuer: Text, subject: NullableText, email: NullableText });
-export const Operator = object({
+export const OperatorIdentity = StrictObject({ issuer: Text, subject: NullableText, email: NullableText });
+export const Operator = StrictObject({
   name: fields.OperatorName,
   description: fields.Description,
   roles: Type.Array(fields.Role),
-  public_key: fields.nullable<string>(fields.PublicKey),
+  public_key: Nullable<string>(fields.PublicKey),
   passkeys: Type.Array(Passkey),
-  identity: fields.nullable<Static<typeof OperatorIdentity>>(OperatorIdentity),
+  identity: Nullable<Static<typeof OperatorIdentity>>(OperatorIdentity),
   added_at: Timestamp,
 });
-export const RotatedAgent = object({
+export const RotatedAgent = StrictObject({
   name: fields.AgentName,
   public_key: fields.PublicKey,
   former_key_until: NullableTimestamp,
 });
-export const Challenge = object({
+export const Challenge = StrictObject({
   challenge_id: fields.Id,
   nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
   expires_at: Timestamp,
@@ -141,82 +155,134 @@ const session = {
     Type.String({ ...Timestamp, description: 'Of an operator: renewals extend the session up to this time.' }),
   ),
 };
-export const Session = object({
+export const Session = StrictObject({
   session_id: Type.String({ description: 'The bearer token of the session.' }),
   ...session,
 });
 /** Of the caller. */
-export const CurrentSession = object({
+export const CurrentSession = StrictObject({
   session_id: Type.Optional(
     Type.String({ description: 'The bearer token of the session; left out for a browser’s, which has it in parts.' }),
   ),
   ...session,
 });
-export const Lease = object({
+export const Lease = StrictObject({
   lease_id: fields.Id,
   agent_name: fields.ActorName,
   path: fields.Path,
-  version: whole(1),
+  version: PositiveInteger,
   policy_name: Text,
   issued_at: Timestamp,
   expires_at: Timestamp,
   revoked_at: NullableTimestamp,
   status: LeaseStatus,
 });
-export const AgentExposure = object({
+export const AgentExposure = StrictObject({
   agent_name: fields.ActorName,
   first_at: Timestamp,
   last_at: Timestamp,
-  times: whole(1),
+  times: PositiveInteger,
   live: Type.Boolean({ description: 'Whether it still has an active lease for it.' }),
 });
-export const VersionExposure = object({
-  version: whole(1),
+export const VersionExposure = StrictObject({
+  version: PositiveInteger,
   deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
   seen_by: Type.Array(AgentExposure),
   used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
 });
-export const CredentialExposure = object({ path: fields.Path, versions: Type.Array(VersionExposure) });
-export const ExposedVersion = object({
+export const CredentialExposure = StrictObject({ path: fields.Path, versions: Type.Array(VersionExposure) });
+export const ExposedVersion = StrictObject({
   path: fields.Path,
-  version: whole(1),
+  version: PositiveInteger,
   current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
 });
-export const Held = object({
-  leases: whole(0),
-  sessions: whole(0),
-  streams: whole(0, { description: 'Running uses on this node.' }),
+export const Held = StrictObject({
+  leases: NonNegativeInteger,
+  sessions: NonNegativeInteger,
+  streams: Type.Integer({ ...NonNegativeInteger, description: 'Running uses on this node.' }),
 });
-export const Panicked = object({
-  leases: whole(0),
-  sessions: whole(0),
-  streams: whole(0, { description: 'Running uses that were cut.' }),
+export const Panicked = StrictObject({
+  leases: NonNegativeInteger,
+  sessions: NonNegativeInteger,
+  streams: Type.Integer({ ...NonNegativeInteger, description: 'Running uses that were cut.' }),
   rotate: Type.Array(ExposedVersion, { description: 'Versions that were seen.' }),
   used_only: Type.Array(ExposedVersion, { description: 'Versions that were used and never seen.' }),
 });
-export const RevokeResponse = object({ revoked: whole(0) });
-export const ServiceStatus = word(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);
-export const KeySlot = object({
+export const RevokeResponse = StrictObject({ revoked: NonNegativeInteger });
+export const ServiceStatus = StringEnum(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);
+export const KeySlot = StrictObject({
   name: fields.SlotName,
   kind: fields.SlotKind,
   parameters: fields.SlotParameters,
   created_at: Timestamp,
 });
-export const KeySlotTest = object({ opens: Type.Boolean(), problem: NullableText });
-export const RotatedKey = object({ key: word(['data', 'root', 'audit']) });
-export const AttendedSlot = object({ name: fields.SlotName, kind: fields.SlotKind, parameters: fields.SlotParameters });
-export const UnlockProgress = object({
-  status: ServiceStatus,
-  shares_given: fields.NullableCount,
-  shares_needed: fields.NullableCount,
+export const KeySlotTest = StrictObject({ opens: Type.Boolean(), problem: NullableText });
+export const RotatedKey = StrictObject({ key: StringEnum(['data', 'root', 'audit']) });
+export const AttendedSlot = StrictObject({
+  name: fields.SlotName,
+  kind: fields.SlotKind,
+  parameters: fields.SlotParameters,
 });
-export const Health = object({ status: ServiceStatus });
-export const Rollback = object({ loss: NullableText });
-export const Meta = object({ total: whole(0), limit: whole(1), offset: whole(0) });
-export const ErrorCode = word(API_ERROR_CODES);
-export const ErrorInfo = object({
+export const UnlockProgress = StrictObject({
+  status: ServiceStatus,
+  shares_given: NullableCount,
+  shares_needed: NullableCount,
+});
+export const Health = StrictObject({ status: ServiceStatus });
+export const Rollback = StrictObject({ loss: NullableText });
+export const Meta = StrictObject({ total: NonNegativeInteger, limit: PositiveInteger, offset: NonNegativeInteger });
+export const ErrorCode = StringEnum(API_ERROR_CODES);
+export const ErrorInfo = StrictObject({
   code: ErrorCode,
   message: Text,
   approval_id: Type.Optional(Type.String({ ...fields.Id, description: 'Of an error about an approval.' })),
 });
-export const ErrorBody = object({ error: ErrorInfo });
+export const ErrorBody = StrictObject({ error: ErrorInfo });
+export const Approver = StrictObject({ operator: fields.ActorName, at: Timestamp });
+const listedApproval = {
+  approval_id: fields.Id,
+  nonce: Text,
+  status: StringEnum(APPROVAL_STATUSES),
+  agent_name: fields.ActorName,
+  action: StringEnum(APPROVED_ACTIONS),
+  path: fields.Path,
+  policy_names: Type.Array(fields.PolicyName),
+  covers: Type.String({ description: 'What an approval allows, as a sentence.' }),
+  each: StringEnum(APPROVAL_EXTENTS),
+  uses: Nullable<number>(Type.Integer({ ...PositiveInteger, description: 'How often; null for any number of times.' })),
+  seconds: Type.Integer({ ...PositiveInteger, description: 'For how long after the approval.' }),
+  for_session: Type.Boolean({ description: 'Whether only for the session that asked.' }),
+  quorum: PositiveInteger,
+  approvals: Type.Array(Approver),
+  method: NullableText,
+  host: NullableText,
+  target_path: NullableText,
+  purpose: NullableText,
+  requested_at: Timestamp,
+  expires_at: Type.String({ ...Timestamp, description: 'When a request without an answer times out.' }),
+  answered_at: NullableTimestamp,
+  answered_by: Nullable<string>(fields.ActorName),
+  reason: NullableText,
+  uses_left: Nullable<number>(NonNegativeInteger),
+  grant_ends_at: NullableTimestamp,
+};
+export const ListedApproval = StrictObject(listedApproval);
+export const ShownHeader = StrictObject({ name: Text, value: Text });
+export const HeldCall = StrictObject({
+  method: fields.HttpMethod,
+  url: Text,
+  headers: Type.Array(ShownHeader, { description: 'Those that are sent and bound, by name.' }),
+  opens_websocket: Type.Boolean({ description: 'What is sent over it afterwards is not shown.' }),
+  content_type: NullableText,
+  body: Type.String({ description: 'At most its first 16 KiB.' }),
+  body_encoding: StringEnum(['utf8', 'base64']),
+  body_bytes: NonNegativeInteger,
+  body_sha256: Text,
+  truncated: Type.Boolean(),
+});
+export const Approval = StrictObject({
+  ...listedApproval,
+  request: Type.Union([HeldCall, Type.Null()], {
+    description: 'Null for a retrieval, or if it is not readable any more.',
+  }),
+});

@@ -2,11 +2,11 @@
  * The schemas of sign-ins in a browser. What the browser's WebAuthn functions make may have more fields than these, in
  * browsers to come. SOURCE: WebAuthn, level 3, section 5.1; docs/api.md, "Signing in to the console".
  */
-import type { TProperties } from 'typebox';
-import * as fields from './fields.ts';
-import { Type } from './schema.ts';
 
-const { Base64url, object } = fields;
+import { type TProperties, Type } from 'typebox';
+import * as fields from './fields.ts';
+
+const { StrictObject, Nullable, NullableTimestamp, Text, Timestamp, Base64url } = fields;
 
 /** An object of the browser, with fields that are not read. */
 const ofBrowser = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: true });
@@ -37,31 +37,31 @@ export const AssertionResponse = ofBrowser({ ...credential, response: AssertionD
 const code = Type.Optional(
   Type.String({ ...fields.SignInCode, description: 'Of an enrolment, in place of a session.' }),
 );
-export const RegistrationOptionsRequest = object({ code });
-export const RegistrationRequest = object({
+export const RegistrationOptionsRequest = StrictObject({ code });
+export const RegistrationRequest = StrictObject({
   challenge_id: fields.Id,
   response: RegistrationResponse,
   label: fields.PasskeyLabel,
   code,
 });
-export const AssertionRequest = object({ challenge_id: fields.Id, response: AssertionResponse });
-export const OidcRequest = object({ code: fields.SignInCode, state: fields.SignInCode });
-export const HandoffRequest = object({ code: fields.SignInCode });
+export const AssertionRequest = StrictObject({ challenge_id: fields.Id, response: AssertionResponse });
+export const OidcRequest = StrictObject({ code: fields.SignInCode, state: fields.SignInCode });
+export const HandoffRequest = StrictObject({ code: fields.SignInCode });
 
-export const RelyingParty = object({ id: fields.Text, name: fields.Text });
-export const UserEntity = object({ id: Base64url, name: fields.Text, displayName: fields.Text });
-export const CredentialParameters = object({ type: Type.Literal('public-key'), alg: Type.Integer() });
-export const CredentialDescriptor = object({
+export const RelyingParty = StrictObject({ id: Text, name: Text });
+export const UserEntity = StrictObject({ id: Base64url, name: Text, displayName: Text });
+export const CredentialParameters = StrictObject({ type: Type.Literal('public-key'), alg: Type.Integer() });
+export const CredentialDescriptor = StrictObject({
   type: Type.Literal('public-key'),
   id: fields.PasskeyId,
-  transports: Type.Array(fields.Text),
+  transports: Type.Array(Text),
 });
-export const AuthenticatorSelection = object({
+export const AuthenticatorSelection = StrictObject({
   residentKey: Type.Literal('required'),
   requireResidentKey: Type.Boolean(),
   userVerification: Type.Literal('required'),
 });
-export const CreationOptions = object(
+export const CreationOptions = StrictObject(
   {
     rp: RelyingParty,
     user: UserEntity,
@@ -74,27 +74,27 @@ export const CreationOptions = object(
   },
   { description: 'For `PublicKeyCredential.parseCreationOptionsFromJSON`.' },
 );
-export const RegistrationOptions = object({ challenge_id: fields.Id, options: CreationOptions });
-export const RequestOptions = object(
-  { challenge: Base64url, rpId: fields.Text, timeout: Type.Integer(), userVerification: Type.Literal('required') },
+export const RegistrationOptions = StrictObject({ challenge_id: fields.Id, options: CreationOptions });
+export const RequestOptions = StrictObject(
+  { challenge: Base64url, rpId: Text, timeout: Type.Integer(), userVerification: Type.Literal('required') },
   { description: 'For `PublicKeyCredential.parseRequestOptionsFromJSON`.' },
 );
-export const AssertionOptions = object({ challenge_id: fields.Id, options: RequestOptions });
-export const OidcOptions = object({
+export const AssertionOptions = StrictObject({ challenge_id: fields.Id, options: RequestOptions });
+export const OidcOptions = StrictObject({
   url: Type.String({ description: 'Where the browser goes to sign in.' }),
   state: Type.String({ description: 'As the provider returns it to `/console/callback`.' }),
 });
-export const SignInMethods = object({
+export const SignInMethods = StrictObject({
   passkey: Type.Boolean({
     description: 'Whether passkeys work at this address of the service. Only there can `oidc` be set.',
   }),
-  oidc: fields.nullable<{ label: string }>(object({ label: fields.Text })),
+  oidc: Nullable<{ label: string }>(StrictObject({ label: Text })),
   setup: Type.Boolean({ description: 'Whether no operator exists yet.' }),
 });
-export const BrowserSession = object({
+export const BrowserSession = StrictObject({
   agent_name: fields.ActorName,
-  expires_at: fields.NullableTimestamp,
-  expires_in: fields.nullable<number>(fields.SecondsLeft),
+  expires_at: NullableTimestamp,
+  expires_in: Nullable<number>(fields.SecondsLeft),
   session_part: Type.String({ description: 'Half of the token; the cookie that this response sets has the other.' }),
 });
-export const OneTimeCode = object({ code: Type.String(), expires_at: fields.Timestamp });
+export const OneTimeCode = StrictObject({ code: Type.String(), expires_at: Timestamp });

@@ -1,5 +1,5 @@
 /** Parses the filters of the audit log, which several lists share. */
-import { MAX_FILTER_LENGTH } from '../api/requests.ts';
+import { MAX_FILTER_LENGTH } from '../api/audit.ts';
 import { invalidRequest } from '../core/errors.ts';
 import { parseActorName } from '../core/names.ts';
 import { parseTimestamp } from '../core/timestamp.ts';

@@ -1,6 +1,6 @@
 /** Reads the header Idempotency-Key and fingerprints the request. SOURCE: docs/decisions.md, "Idempotency". */
 import type { IncomingMessage } from 'node:http';
-import { Type } from '../api/schema.ts';
+import { Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
 import type { RequestTexts } from '../vault/idempotency.ts';

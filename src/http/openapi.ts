@@ -1,9 +1,23 @@
 /** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
 
 import type { TSchema } from 'typebox';
+import { Type } from 'typebox';
+import * as audit from '../api/audit.ts';
+import {
+  Action,
+  ApprovalFields,
+  LeaseStatus,
+  Limits,
+  Placement,
+  PolicyApproval,
+  RequestHeaders,
+  SlotParameters,
+  Target,
+  TargetFields,
+} from '../api/fields.ts';
+import * as overview from '../api/overview.ts';
 import * as requests from '../api/requests.ts';
 import * as responses from '../api/responses.ts';
-import { Type } from '../api/schema.ts';
 import * as signIn from '../api/sign-in.ts';
 import { readVersion } from '../platform/version.ts';
 import type { Route, RouteGroup } from './route.ts';
@@ -15,9 +29,9 @@ const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 
 /** The schemas that the document names. The parameters of a query are listed individually. */
 const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
-  ...Object.entries(requests),
-  ...Object.entries(responses),
-  ...Object.entries(signIn),
+  ...Object.entries({ Action, ApprovalFields, LeaseStatus, Limits, Placement }),
+  ...Object.entries({ PolicyApproval, RequestHeaders, SlotParameters, Target, TargetFields }),
+  ...Object.entries({ ...audit, ...overview, ...requests, ...responses, ...signIn }),
 ].filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
 const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]));
 

@@ -1,6 +1,6 @@
 /** The headers If-Match and If-None-Match. SOURCE: RFC 9110, section 13; docs/decisions.md, "Conditional requests". */
 import type { IncomingMessage } from 'node:http';
-import { Type } from '../api/schema.ts';
+import { Type } from 'typebox';
 import type { Preconditions } from '../core/preconditions.ts';
 import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
 

@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
+import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
-import { Type } from '../api/schema.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Context } from '../core/operation.ts';
 import { entityTag } from '../vault/entity-tag.ts';

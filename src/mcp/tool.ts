@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import type { Static, TObject, TProperties } from 'typebox';
-import { Type } from '../api/schema.ts';
+import { Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errno.ts';

@@ -27,7 +27,6 @@ test('the start loads the service', () => {
 });
 
 for (const [name, part] of [
-  ['the schema library, whose types alone are used', '/node_modules/typebox/'],
   ['the driver of PostgreSQL', '/node_modules/postgres/'],
   ['the client of metrics', '/node_modules/prom-client/'],
   ['the signatures of AWS', '/node_modules/@smithy/'],

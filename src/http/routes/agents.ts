@@ -1,9 +1,9 @@
 /** Rows of the route table: agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 
+import { Type } from 'typebox';
 import { AgentName } from '../../api/fields.ts';
 import { AgentRequest, AgentRotation, PageQuery } from '../../api/requests.ts';
 import { Agent, RegisteredAgent, RotatedAgent } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { listAgents, readAgent } from '../../core/operations/agents.ts';

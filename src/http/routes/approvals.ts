@@ -1,8 +1,9 @@
 /** Rows of the route table: approvals. SOURCE: docs/approvals.md. */
+
+import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';
 import { Approval, ListedApproval } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { type ApprovalId, parseApprovalId, parseNonce } from '../../core/approval.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parsePurpose } from '../../core/use-text.ts';

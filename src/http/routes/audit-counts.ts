@@ -1,7 +1,7 @@
 /** Rows of the route table: counts of log entries. SOURCE: docs/api.md, "Counting entries". */
-import { MAX_BUCKETS } from '../../api/list-limits.ts';
-import { AuditCountsQuery, AuditFacetsQuery } from '../../api/requests.ts';
-import { AuditCounts, AuditFacets } from '../../api/responses.ts';
+
+import { AuditCounts, AuditCountsQuery, AuditFacets, AuditFacetsQuery } from '../../api/audit.ts';
+import { MAX_BUCKETS } from '../../api/fields.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { countFacets, countOverTime } from '../../vault/audit-counts.ts';

@@ -1,18 +1,19 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 
-import { whole } from '../../api/fields.ts';
-import { AuditQuery, ConsistencyQuery, VerifyQuery } from '../../api/requests.ts';
+import { Type } from 'typebox';
 import {
   AuditEntry,
+  AuditQuery,
   Checkpoint,
   ConsistencyProof,
+  ConsistencyQuery,
   EntryProof,
-  Health,
-  Rollback,
   Verification,
   VerificationProgress,
-} from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
+  VerifyQuery,
+} from '../../api/audit.ts';
+import { PositiveInteger } from '../../api/fields.ts';
+import { Health, Rollback } from '../../api/responses.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { headWords } from '../../core/head-record.ts';
 import { verifyAudit } from '../../core/operations/audit.ts';
@@ -104,7 +105,7 @@ export const auditRoutes: readonly Route[] = [
     summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
     who: 'admin',
     adminEvent: 'audit.proof',
-    params: { seq: whole(1) },
+    params: { seq: PositiveInteger },
     data: EntryProof,
     async handle({ vault, context, params }) {
       const { seq, hmac, size, proof, receipt, verifierKey } = await proveEntry(

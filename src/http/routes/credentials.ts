@@ -1,9 +1,9 @@
 /** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 
-import { Path, word } from '../../api/fields.ts';
+import { Type } from 'typebox';
+import { Path, StringEnum } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
 import { invalidRequest } from '../../core/errors.ts';
@@ -69,7 +69,7 @@ export const credentialRoutes: readonly Route[] = [
     who: 'authenticated',
     status: 201,
     body: StoreRequest,
-    headers: { 'If-None-Match': word(['*'], { description: 'Rejects a path that exists with 409.' }) },
+    headers: { 'If-None-Match': StringEnum(['*'], { description: 'Rejects a path that exists with 409.' }) },
     data: StoredCredential,
     acceptsIdempotencyKey: true,
     async handle({ vault, context, body, ifNoneMatch }) {

@@ -1,9 +1,9 @@
 /** Rows of the route table: who has seen or used values, and the panic. SOURCE: docs/decisions.md, "Exposure". */
 
+import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
 import { CredentialExposure, Held, Panicked } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure.ts';

@@ -1,9 +1,9 @@
 /** Rows of the route table: key slots, rotation, and the locked vault. SOURCE: docs/keys.md. */
 
+import { Type } from 'typebox';
 import { SlotName } from '../../api/fields.ts';
 import { KeySlotRequest, KeySlotTestRequest, RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
 import { AttendedSlot, Health, KeySlot, KeySlotTest, RotatedKey, UnlockProgress } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseSlotName } from '../../core/keyset.ts';
 import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';

@@ -1,9 +1,9 @@
 /** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
 
+import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
 import { Lease, RevokeResponse, UseLease } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { baseUrlOf } from '../../core/base-url.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';

@@ -1,8 +1,9 @@
 /** Rows of the route table: operators. SOURCE: docs/operators.md. */
+
+import { Type } from 'typebox';
 import { OperatorName, PasskeyId } from '../../api/fields.ts';
 import { OperatorReplacement, OperatorRequest, OperatorRotation, PageQuery } from '../../api/requests.ts';
 import { Operator } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { OneTimeCode } from '../../api/sign-in.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { type OperatorName as Name, parseOperatorName } from '../../core/names.ts';

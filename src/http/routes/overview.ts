@@ -1,14 +1,24 @@
 /** Rows of the route table: the overview. SOURCE: docs/api.md, "Overview". */
+
+import { Type } from 'typebox';
 import {
   MATRIX_LIMITS,
   MAX_AGENT_PREFIX_LENGTH,
   MAX_SEARCH_LENGTH,
   SEARCH_LIMITS,
   TREE_LIMITS,
-} from '../../api/list-limits.ts';
-import { MatrixQuery, SearchQuery, TreeQuery } from '../../api/requests.ts';
-import { Attention, Latency, Matrix, Node, SearchResults, Tree } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
+} from '../../api/fields.ts';
+import {
+  Attention,
+  Latency,
+  Matrix,
+  MatrixQuery,
+  Node,
+  SearchQuery,
+  SearchResults,
+  Tree,
+  TreeQuery,
+} from '../../api/overview.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { readMatrix } from '../../vault/matrix.ts';

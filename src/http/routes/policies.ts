@@ -1,9 +1,9 @@
 /** Rows of the route table: policies and simulation. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 
+import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
 import type { ApprovalFields } from '../../core/approval-rule.ts';
 import { invalidRequest } from '../../core/errors.ts';

@@ -1,9 +1,9 @@
 /** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
 
+import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';
 import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
-import { Type } from '../../api/schema.ts';
 import { completeUsage, SERVICES } from '../../core/catalogue/catalogue.ts';
 import { deleteTargets, putTargets, readCatalogue, readTargets } from '../../core/operations/targets.ts';
 import { parsePath } from '../../core/path.ts';

@@ -1,5 +1,5 @@
 /** `explain_access`: whether the policies allow an action to this agent, and what an operator would change. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { ACTIONS } from '../../core/policy.ts';
 import type { ActingAgent } from '../agent.ts';

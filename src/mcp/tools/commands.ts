@@ -1,5 +1,5 @@
 /** `run_with_credential`: a command that the operator allowed, with values in its environment and its output masked. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import type { CredentialPath } from '../../core/path.ts';
 import { matches, type Pattern } from '../../core/pattern.ts';
 import type { Secret } from '../../core/secret.ts';

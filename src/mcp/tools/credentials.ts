@@ -1,5 +1,5 @@
 /** `list_credentials`: the credentials that the agent may list, without values. Descriptions were written by others. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialsFilter, ListedCredential } from '../../client/types.ts';
 import { NEXT_OFFSET, nextOffset, ONLY_READS, PAGE, strict, type Tool } from '../tool.ts';

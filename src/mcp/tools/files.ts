@@ -1,5 +1,5 @@
 /** `write_credential_to_file` and `remove_file`: a program reads the value from a file; the model gets its path. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import { FILE_NAME } from '../file-directory.ts';
 import type { LeasedFiles } from '../leased-files.ts';
 import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';

@@ -1,7 +1,7 @@
 /** `http_request`: a request that the service makes with a credential. Neither this server nor the model sees it. */
 
+import { Type } from 'typebox';
 import { Purpose } from '../../api/fields.ts';
-import { Type } from '../../api/schema.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { MAX_URL_LENGTH } from '../../core/upstream-url.ts';
 import type { ActingAgent } from '../agent.ts';

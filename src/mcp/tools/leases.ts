@@ -1,5 +1,5 @@
 /** `list_leases` and `describe_lease`: the agent's own leases, without their values. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { Lease } from '../../client/types.ts';
 import { NEXT_OFFSET, nextOffset, ONLY_READS, oneOf, PAGE, strict, type Tool } from '../tool.ts';

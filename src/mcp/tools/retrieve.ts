@@ -1,5 +1,5 @@
 /** `retrieve_credential`: returns the value to the model. Offered only if the operator turned it on. */
-import { Type } from '../../api/schema.ts';
+import { Type } from 'typebox';
 import type { HeldLeases } from '../leases.ts';
 import { LEASE_REQUEST, readPath, strict, type Tool } from '../tool.ts';
 

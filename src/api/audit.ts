@@ -1,0 +1,192 @@
+/** The schemas of queries of the audit log and of their responses. SOURCE: docs/api.md, "The audit log". */
+import { type TSchemaOptions, Type } from 'typebox';
+import { RESULTS } from '../core/audit.ts';
+import { TIMESTAMP } from '../core/timestamp.ts';
+import * as fields from './fields.ts';
+
+const {
+  paging,
+  StrictObject,
+  StringEnum,
+  NonNegativeInteger,
+  PositiveInteger,
+  NullableText,
+  NullableTimestamp,
+  NullableCount,
+  Text,
+  Timestamp,
+  MAX_BUCKETS,
+} = fields;
+
+/** Longer than any recorded resource, action or event. */
+export const MAX_FILTER_LENGTH = 640;
+/** A year in seconds. */
+const MAX_STEP = 366 * 24 * 3600;
+
+const filter = (options: TSchemaOptions = {}) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
+const instant = { pattern: TIMESTAMP.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' };
+
+const filters = {
+  agent: Type.Optional(fields.ActorName),
+  resource: filter({ description: 'A glob: `*` matches any characters, `?` matches one.' }),
+  action: filter(),
+  event_type: filter(),
+  result: filter(),
+};
+const range = {
+  since: Type.Optional(Type.String(instant)),
+  until: Type.Optional(Type.String(instant)),
+  after: Type.Optional(
+    Type.Integer({ ...NonNegativeInteger, description: 'Only entries with a higher number than this.' }),
+  ),
+  before: Type.Optional(
+    Type.Integer({ ...PositiveInteger, description: 'Only entries with a lower number than this.' }),
+  ),
+};
+
+export const AuditQuery = StrictObject({
+  ...filters,
+  ...range,
+  order: Type.Optional(StringEnum(['asc', 'desc'], { description: 'Newest first by default.' })),
+  ...paging,
+});
+export const AuditFacetsQuery = StrictObject({ ...filters, ...range });
+export const AuditCountsQuery = StrictObject({
+  ...filters,
+  since: Type.String(instant),
+  until: Type.Optional(Type.String({ ...instant, description: 'ISO 8601, inclusive; now by default.' })),
+  step: Type.Integer({
+    minimum: 1,
+    maximum: MAX_STEP,
+    description: `Seconds; since, until and step must give at most ${MAX_BUCKETS} buckets.`,
+  }),
+});
+
+export const VerifyQuery = StrictObject({
+  state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the log.' })),
+  values: Type.Optional(
+    StringEnum(['true', 'false'], { description: 'Also open every sealed value; implies `state`.' }),
+  ),
+});
+
+export const ConsistencyQuery = StrictObject({
+  from: Type.Integer({ ...NonNegativeInteger, description: 'The size of the earlier tree.' }),
+  to: Type.Optional(
+    Type.Integer({
+      ...NonNegativeInteger,
+      description: 'The size of the later tree; by default that of the newest checkpoint.',
+    }),
+  ),
+});
+
+/**
+ * An entry as it is stored, without the state of a row, which only the export has. WHY no enums: an altered entry can
+ * still be listed, and `verify` reports the alteration.
+ */
+export const AuditEntry = StrictObject({
+  seq: Type.Integer({ description: '1, 2, 3 …' }),
+  id: Text,
+  timestamp: Timestamp,
+  event_type: Type.String({ description: 'Such as `credential.retrieve`.' }),
+  agent_name: Type.String({ description: 'An agent, `admin` or `service`.' }),
+  resource: Type.String({ description: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.' }),
+  action: Text,
+  result: Type.String({ description: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.` }),
+  policy_name: NullableText,
+  lease_id: NullableText,
+  reason: NullableText,
+  request_id: NullableText,
+  remote_addr: NullableText,
+  hmac: Text,
+  // Only in entries about the use of a credential.
+  method: Type.Optional(NullableText),
+  host: Type.Optional(NullableText),
+  target_path: Type.Optional(NullableText),
+  status: Type.Optional(NullableCount),
+  bytes_in: Type.Optional(NullableCount),
+  bytes_out: Type.Optional(NullableCount),
+  redactions: Type.Optional(NullableCount),
+  ended: Type.Optional(NullableText),
+});
+export const StateProblem = StrictObject({ subject: Text, problem: Text });
+/** Only if it was asked for. */
+export const StateCheck = StrictObject({
+  checked: NonNegativeInteger,
+  problem_count: NonNegativeInteger,
+  problems: Type.Array(StateProblem, { description: 'The first 100.' }),
+});
+export const Checkpoint = StrictObject({
+  origin: Type.String({ description: 'The name of the log.' }),
+  size: NonNegativeInteger,
+  root: Type.String({
+    description: 'Base64 of the root of the Merkle tree over the MACs of the first `size` entries.',
+  }),
+  note: Type.String({ description: 'The signed note, in the form of C2SP `tlog-checkpoint`.' }),
+  verifier_key: Type.String({ description: 'The public key of the note: `name+key id+base64`.' }),
+  signed_at: Timestamp,
+});
+export const EntryProof = StrictObject({
+  seq: PositiveInteger,
+  hmac: Text,
+  size: Type.Integer({ description: 'The size of the tree of the checkpoint.' }),
+  proof: Type.Array(Text, { description: 'Base64 of the hashes, from the sibling of the leaf up.' }),
+  receipt: Type.String({ description: 'Proof and checkpoint as one text, in the form of C2SP `tlog-proof`.' }),
+  verifier_key: Text,
+});
+export const ConsistencyProof = StrictObject({
+  from: NonNegativeInteger,
+  to: NonNegativeInteger,
+  from_root: Text,
+  to_root: Text,
+  proof: Type.Array(Text, { description: 'Base64 of the hashes, as in RFC 6962, section 2.1.2.' }),
+});
+export const IntactChain = StrictObject({
+  valid: Type.Literal(true),
+  entries: NonNegativeInteger,
+  first_entry: NullableTimestamp,
+  last_entry: NullableTimestamp,
+  state: Type.Optional(StateCheck),
+});
+export const BrokenChain = StrictObject({
+  valid: Type.Literal(false),
+  break_at_entry: Type.Integer(),
+  break_at_timestamp: NullableText,
+  message: Text,
+  state: Type.Optional(StateCheck),
+});
+export const Verification = Type.Union([IntactChain, BrokenChain]);
+export const VerificationProgress = StrictObject({
+  running: Type.Boolean(),
+  entries_checked: NullableCount,
+  entries_total: NullableCount,
+  // Only while the state is checked.
+  rows_checked: Type.Optional(NullableCount),
+  started_at: NullableTimestamp,
+});
+
+export const FacetCount = StrictObject({ value: Text, count: PositiveInteger });
+const facet = Type.Array(FacetCount, { description: 'Most frequent first, at most 50.' });
+export const AuditFacets = StrictObject({
+  counted: NonNegativeInteger,
+  complete: Type.Boolean({ description: 'Whether all matching entries were counted, and not only the newest.' }),
+  event_type: facet,
+  result: facet,
+  agent_name: facet,
+});
+export const CountBucket = StrictObject({
+  at: Type.String({ ...Timestamp, description: 'The beginning of the bucket.' }),
+  retrievals: NonNegativeInteger,
+  uses: NonNegativeInteger,
+  denials: NonNegativeInteger,
+  errors: NonNegativeInteger,
+  entries: Type.Integer({ ...NonNegativeInteger, description: 'All matching entries.' }),
+});
+export const AuditCounts = StrictObject({
+  since: Timestamp,
+  until: Timestamp,
+  step: PositiveInteger,
+  complete: Type.Boolean({ description: 'Whether all matching entries were counted, and not only the newest.' }),
+  counted_from: Type.String({ ...Timestamp, description: 'From this time on all matching entries were counted.' }),
+  buckets: Type.Array(CountBucket),
+});
