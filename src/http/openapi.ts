@@ -31,7 +31,11 @@ const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
   ...Object.entries({ Action, ApprovalFields, LeaseStatus, Limits, Placement }),
   ...Object.entries({ PolicyApproval, RequestHeaders, SlotParameters, Target, TargetFields }),
-  ...Object.entries({ ...audit, ...overview, ...requests, ...responses, ...signIn }),
+  ...Object.entries(audit),
+  ...Object.entries(overview),
+  ...Object.entries(requests),
+  ...Object.entries(responses),
+  ...Object.entries(signIn),
 ].filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
 const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]));
 

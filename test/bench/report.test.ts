@@ -46,8 +46,8 @@ test('numbers have three significant digits, and all digits before the point', (
 
 test('a threshold holds at its limit, except one that says below', () => {
   const describe = (name: string, value: number): string => describeThreshold({ name, value });
-  assert.equal(describe('Memory at rest', 119), '< 120, met');
-  assert.equal(describe('Memory at rest', 120), '< 120, missed');
+  assert.equal(describe('Memory at rest', 139), '< 140, met');
+  assert.equal(describe('Memory at rest', 140), '< 140, missed');
   assert.equal(describe('Logins, rate', 4000), '≥ 4,000, met');
   assert.equal(describe('Logins, rate', 3999), '≥ 4,000, missed');
   assert.equal(describe('Decision among 10,000 policies', 2), '≤ 2, met');
@@ -102,7 +102,7 @@ test('a terminal shows each figure next to the committed one of that name', () =
   );
   assert.match(text, /^full run of 2026-01-31 at 0123456789ab; load from wrk; 2 × something$/m);
   assert.match(text, /^figure +now +committed 2026-01-31 +threshold$/m);
-  assert.match(text, /^Memory at rest {2}100 MiB \(90\.0 to 1,250\) {2}110 +< 120, met$/m);
+  assert.match(text, /^Memory at rest {2}100 MiB \(90\.0 to 1,250\) {2}110 +< 140, met$/m);
   assert.match(text, /^Another +0\.500$/m);
 });
 
