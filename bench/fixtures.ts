@@ -20,9 +20,10 @@ import { toStoredNodes } from '../src/ledger/tree-state.ts';
 import { type ChainTip, readVaultState } from '../src/ledger/vault-state.ts';
 import { openKeys } from '../src/server/open-keys.ts';
 import { readRootKey } from '../src/server/root-key.ts';
-import type { Store } from '../src/store/sql-store.ts';
+import type { Store } from '../src/store/port.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { StoredChange, StoredTreeNode } from '../src/store/store.ts';
+import { readStoredKeys } from '../src/store/vault-metadata.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
 
 export interface Sizes {
@@ -58,7 +59,7 @@ export async function fillSqlite(dataDir: string, sizes: Sizes): Promise<void> {
 /** Closes the store. */
 export async function fillStore(store: Store, rootKeyFile: string, sizes: Sizes): Promise<void> {
   const rootKey = readRootKey({ dataDir: '', rootKeyFile }, false, () => undefined);
-  const { keys } = openKeys(await store.readStoredKeys(), rootKey);
+  const { keys } = openKeys(await store.run(readStoredKeys()), rootKey);
   try {
     const { tip, digest } = await readVaultState(store, keys);
     const vault: Vault = { store, keys, tip, digest };

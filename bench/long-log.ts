@@ -10,7 +10,9 @@ import { CompactRange, type TreeNode } from '../src/crypto/tree.ts';
 import { toStoredNodes } from '../src/ledger/tree-state.ts';
 import { openKeys } from '../src/server/open-keys.ts';
 import { readRootKey } from '../src/server/root-key.ts';
-import type { Store } from '../src/store/sql-store.ts';
+import { readEntries, readHead } from '../src/store/audit-log.ts';
+import type { Store } from '../src/store/port.ts';
+import { readStoredKeys } from '../src/store/vault-metadata.ts';
 
 const macOf = (seq: number): string => hash('sha256', String(seq), 'base64');
 
@@ -58,12 +60,12 @@ export async function lengthenLog(
   insert: InsertEntries,
 ): Promise<void> {
   const { keys } = openKeys(
-    await store.readStoredKeys(),
+    await store.run(readStoredKeys()),
     readRootKey({ dataDir: '', rootKeyFile }, false, () => {}),
   );
-  const { head } = await store.readHead();
+  const { head } = await store.run(readHead());
   const tree = head?.tree == null ? null : CompactRange.parse(head.tree, head.seq);
-  const [model] = head === null ? [] : await store.readEntries(head.seq, head.seq, 1);
+  const [model] = head === null ? [] : await store.run(readEntries(head.seq, head.seq, 1));
   if (head === null || tree === null || model === undefined) throw new Error('the vault has no log');
   for (let from = head.seq + 1; from < length; from += ENTRIES_A_STEP) {
     await insert(from, Math.min(from + ENTRIES_A_STEP, length) - 1, model.timestamp);

@@ -3,11 +3,13 @@
  * entry, and a row without one has no effect. The digest of agents and policies in the head record shows that it was
  * done. A start that was interrupted continues: it records the rows that have no entry yet.
  */
+
 import { adoptRows } from '../core/operations/lifecycle.ts';
-import type { RecordedState, SubjectKind } from '../core/state.ts';
-import { SUBJECT } from '../core/state.ts';
+import { type RecordedState, SUBJECT, type SubjectKind } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
+import { scanRows } from '../store/state-scan.ts';
+import type { ResultOf } from '../store/statement.ts';
 import { isRowAuthentic } from './authenticated-rows.ts';
 import type { BatchRunner } from './batch-runner.ts';
 
@@ -35,7 +37,7 @@ async function commit(runner: BatchRunner, states: readonly RecordedState[], isL
 async function* unrecorded(store: Store, keys: VaultKeys, kind: SubjectKind): AsyncGenerator<RecordedState[]> {
   let after: string | null = null;
   do {
-    const { rows, next }: Awaited<ReturnType<Store['scanRows']>> = await store.scanRows(kind, after, STEP_ROWS);
+    const { rows, next }: ResultOf<typeof scanRows> = await store.run(scanRows(kind, after, STEP_ROWS));
     yield rows.flatMap(({ row, state }) =>
       state === null && isRowAuthentic(kind, keys.row, row)
         ? [{ subject: SUBJECT[kind](row as never), state: row.mac }]

@@ -9,8 +9,9 @@ import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/random.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { ControlChanges, StoredChange, StoreTransaction } from '../store/store.ts';
+import { readEpoch } from '../store/vault-metadata.ts';
 import type { Clock } from './clock.ts';
 import { applyRemoteChanges, refreshKeys } from './cluster-sync.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -56,7 +57,7 @@ export class BatchRunner {
     this.#measures = measures;
     this.#memory = parts.memory;
     parts.store.see(parts.memory.lastSeenEntry);
-    this.#epochs = new SingleFlight(() => parts.store.readEpoch());
+    this.#epochs = new SingleFlight(() => parts.store.run(readEpoch(), 'urgent'));
   }
 
   get memory(): VaultState {

@@ -2,13 +2,15 @@
  * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
  * node's last batch. The store has checked that the log has the last entry that the node has seen.
  */
+
 import { REMOVED, SUBJECT } from '../core/state.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { ClusterView, ControlChanges, Head, LastEntry } from '../store/store.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
@@ -73,7 +75,7 @@ async function reloadControl(memory: VaultState, store: Store, keys: VaultKeys):
 
 /** Takes over the keyset as it is stored. @throws StoreError if this node cannot open it */
 export async function refreshKeys(store: Store, keys: VaultKeys): Promise<void> {
-  if (keys.refresh(await store.readStoredKeys())) return;
+  if (keys.refresh(await store.run(readStoredKeys(), 'urgent'))) return;
   throw new StoreError(
     'unavailable',
     'the keyset in the database cannot be opened: it was altered or set back, or the key slot with which this node started was removed. Restart the node with a slot that exists',

@@ -3,11 +3,14 @@
  * digest in the head record, which also shows that no entry about a row was removed. SOURCE: docs/formats.md, "State in
  * the log".
  */
+
 import { ControlState } from '../core/control.ts';
 import { KEYSET_SUBJECT, SUBJECT } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/set-digest.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
+import { readControlStates } from '../store/recorded-states.ts';
+import { readAgents, readOperators, readPolicies } from '../store/vault-metadata.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 
 /** The digest in the head record. */
@@ -30,15 +33,15 @@ export interface ControlReading {
 
 /** Must not run while another node commits. Adds a line to `warnings` for rows that do not answer to the log. */
 export async function readControl(
-  store: Pick<Store, 'readAgents' | 'readOperators' | 'readPolicies' | 'readControlStates'>,
+  store: Pick<Store, 'run'>,
   keys: VaultKeys,
   recorded: RecordedDigest,
   warnings: string[],
 ): Promise<ControlReading> {
   const { row: key } = keys;
-  const [agents, operators] = [await store.readAgents(), await store.readOperators()];
-  const policies = await store.readPolicies();
-  const states = await store.readControlStates();
+  const [agents, operators] = [await store.run(readAgents()), await store.run(readOperators())];
+  const policies = await store.run(readPolicies());
+  const states = await store.run(readControlStates());
   const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(key, agent));
   const goodOperators = operators.filter((operator) => AUTHENTICATED_ROWS.operator.isAuthentic(key, operator));
   const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(key, policy));

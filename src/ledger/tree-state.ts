@@ -2,10 +2,12 @@
  * The Merkle tree of a log at its start: restored from the head record, and computed from the entries where the record
  * has none, as after an upgrade or a damage.
  */
+
 import { GENESIS_MAC } from '../core/audit.ts';
 import { CompactRange, encodeHash, type TreeNode } from '../crypto/tree.ts';
+import { readMacs } from '../store/audit-log.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { StoredTreeNode } from '../store/store.ts';
 
 export interface TreeState {
@@ -25,11 +27,7 @@ const STEP_ENTRIES = 10_000;
 const MAX_GAP = 1_000_000;
 
 /** The tree with a leaf for each sequence number up to `seq`. A number without an entry has a leaf of zero bytes. */
-export async function readTree(
-  store: Pick<Store, 'readMacs'>,
-  recorded: RecordedTree,
-  seq: number,
-): Promise<TreeState> {
+export async function readTree(store: Pick<Store, 'run'>, recorded: RecordedTree, seq: number): Promise<TreeState> {
   const restored = recorded.text === null ? null : CompactRange.parse(recorded.text, recorded.size);
   const completed: TreeNode[] = [];
   const tree = restored ?? (await computeTree(store, seq, completed));
@@ -47,10 +45,10 @@ function assertGap(end: number, seq: number): void {
   );
 }
 
-async function computeTree(store: Pick<Store, 'readMacs'>, seq: number, completed: TreeNode[]): Promise<CompactRange> {
+async function computeTree(store: Pick<Store, 'run'>, seq: number, completed: TreeNode[]): Promise<CompactRange> {
   const tree = CompactRange.empty();
   while (tree.size < seq) {
-    const macs = await store.readMacs(tree.size + 1, seq, STEP_ENTRIES);
+    const macs = await store.run(readMacs(tree.size + 1, seq, STEP_ENTRIES));
     if (macs.length === 0) break;
     for (const entry of macs) {
       assertGap(tree.size, entry.seq);

@@ -2,6 +2,7 @@
  * The ledger's state in memory: the control state, the head of the log, and a cache of sessions.
  * It is read from the store at start, and again after a failed commit.
  */
+
 import type { Session } from '../core/agent.ts';
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { ControlState } from '../core/control.ts';
@@ -12,8 +13,11 @@ import { CHAIN_START, entryMac, isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/set-digest.ts';
 import type { CompactRange } from '../crypto/tree.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readEntries, readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
+import { lacksStates, readNewestState } from '../store/recorded-states.ts';
 import type { Head, LastEntry, StoredTreeNode } from '../store/store.ts';
+import { readSession } from '../store/vault-metadata.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { type RecordedDigest, readControl } from './read-control.ts';
@@ -91,10 +95,10 @@ export async function readVaultState(store: Store, keys: VaultKeys, acceptsContr
 }
 
 async function readUnderLock(store: Store, keys: VaultKeys, acceptsControl: boolean, warnings: string[]) {
-  const { head, last, highestSeq } = await store.readHead();
+  const { head, last, highestSeq } = await store.run(readHead());
   const end = findEnd(head, last, highestSeq, keys, warnings);
   // The operator accepts a vault of an earlier version whatever its head record is.
-  const isEarlier = acceptsControl && (await store.lacksStates());
+  const isEarlier = acceptsControl && (await store.run(lacksStates()));
   const recorded = isEarlier ? NOT_YET_RECORDED : recordedDigest(head, last, end.isProven);
   const found: string[] = [];
   let reading = await readControl(store, keys, recorded, found);
@@ -128,7 +132,7 @@ export async function findLastTime(
   warnings: string[],
 ): Promise<number> {
   const firstSeq = Math.max(1, lastSeq - MAX_ENTRIES_CHECKED);
-  const entries = await store.readEntries(firstSeq, lastSeq, MAX_ENTRIES_CHECKED + 1);
+  const entries = await store.run(readEntries(firstSeq, lastSeq, MAX_ENTRIES_CHECKED + 1));
   for (const [index, entry] of [...entries.entries()].reverse()) {
     const previous = entry.seq === 1 ? CHAIN_START : entries[index - 1];
     // A damaged page can hold null in a column that is never null.
@@ -194,9 +198,10 @@ export async function findSession(
   // WHY twice: a renewal between the two reads replaces the row and its recorded state. There is one in a minute.
   for (let tries = 0; tries < 2; tries++) {
     const { invalidations } = memory.sessions;
-    const session = await store.readSession(tokenHash);
+    const session = await store.run(readSession(tokenHash), 'urgent');
     if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
-    if ((await store.readNewestState(SUBJECT.session(session))) !== session.mac) continue;
+    const recorded = await store.run(readNewestState(SUBJECT.session(session)), 'urgent');
+    if (recorded !== session.mac) continue;
     // The session may have ended since it was read.
     if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
     return session;

@@ -1,15 +1,17 @@
 /** Detects a log that does not extend the newest checkpoint that is kept outside the database. */
+
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
 import { isConsistent, type TreeHead } from '../crypto/tree-proof.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import type { Head } from '../store/store.ts';
 import { IncompleteTreeError, LogTree } from '../vault/log-tree.ts';
 import type { CheckpointFile } from './checkpoint-file.ts';
 import { type Loss, withoutAnchor } from './loss.ts';
 
-export type CheckpointedLog = Pick<Store, 'readHead' | 'readMacs' | 'readTreeNodes'>;
+export type CheckpointedLog = Pick<Store, 'run'>;
 
 /** Null if the log extends the newest checkpoint of each file. @throws StartupError, StoreError */
 export async function findCheckpointLoss(
@@ -17,7 +19,7 @@ export async function findCheckpointLoss(
   log: CheckpointedLog,
   keys: VaultKeys,
 ): Promise<Loss | null> {
-  const { head: stored, last } = await log.readHead();
+  const { head: stored, last } = await log.run(readHead());
   const head = stored !== null && isHeadInForce(keys, stored) ? stored : null;
   for (const file of files) {
     const contents = file.read(keys);

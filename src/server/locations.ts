@@ -4,11 +4,12 @@ import { renameSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { lstatOrNull, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
+import { readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { pinHost } from '../store/postgres/hosts.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
-import type { Store } from '../store/sql-store.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
 import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
@@ -58,12 +59,12 @@ async function openDatabaseSource(address: PostgresAddress, resources: AsyncDisp
   const pinned = await pinHost(address);
   if (!(await hasSchema(pinned))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
   const store = resources.adopt(await PostgresStore.open(pinned, false), (each) => each.close());
-  const seen = JSON.stringify(await store.readHead());
+  const seen = JSON.stringify(await store.run(readHead()));
   return {
     store,
     openReader: () => PostgresSource.open(pinned),
     async assertUnchanged() {
-      if (JSON.stringify(await store.readHead()) === seen) return;
+      if (JSON.stringify(await store.run(readHead())) === seen) return;
       throw new StartupError(
         `A node still writes to ${describeAddress(address)}. Stop all nodes and run this command again.`,
       );

@@ -2,16 +2,16 @@
  * What a log lacks of what its anchors, its checkpoints and its own entries show. The service then serves only what
  * shows the log, until the operator accepts the loss, which the log records.
  */
+
 import { KEYSET_SUBJECT } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readNewestState } from '../store/recorded-states.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { AnchorFile } from './anchor-file.ts';
-import { type CheckpointedLog, findCheckpointLoss } from './checkpoint-check.ts';
+import { findCheckpointLoss } from './checkpoint-check.ts';
 import type { CheckpointFile } from './checkpoint-file.ts';
 import type { Loss } from './loss.ts';
 import { type AnchoredLog, findRollback } from './rollback-check.ts';
-
-type CheckedLog = AnchoredLog & CheckpointedLog & Pick<Store, 'readNewestState' | 'readStoredKeys'>;
 
 /** Between two tries another node can change the keyset again. */
 const MAX_TRIES = 20;
@@ -23,7 +23,7 @@ interface Anchors {
 
 /** Null if nothing is known to be lost. @throws StartupError, StoreError */
 export async function findLogLoss(
-  log: CheckedLog,
+  log: AnchoredLog,
   { anchor, checkpointFiles }: Anchors,
   keys: VaultKeys,
 ): Promise<Loss | null> {
@@ -35,12 +35,12 @@ export async function findLogLoss(
 }
 
 /** The log records each change of the keyset, so that an earlier one that was put back is found. */
-async function findFormerKeyset(log: CheckedLog, keys: VaultKeys): Promise<Loss | null> {
+async function findFormerKeyset(log: AnchoredLog, keys: VaultKeys): Promise<Loss | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const recorded = await log.readNewestState(KEYSET_SUBJECT);
+    const recorded = await log.run(readNewestState(KEYSET_SUBJECT));
     if (recorded === null || recorded === keys.state) return null;
     // Another node may have changed the keyset since it was read.
-    if (!keys.refresh(await log.readStoredKeys())) break;
+    if (!keys.refresh(await log.run(readStoredKeys()))) break;
   }
   return {
     what: 'The keyset in the database is not the one that the log records, so key slots and keys that were removed may be in force again.',

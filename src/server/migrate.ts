@@ -10,11 +10,13 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Store } from '../store/sql-store.ts';
 import type { Row } from '../store/statement.ts';
 import type { Table } from '../store/table.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
+import { isEmpty, readStoredKeys } from '../store/vault-metadata.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { AnchorFile } from './anchor-file.ts';
 import {
@@ -68,7 +70,7 @@ export async function migrate(request: MigrationRequest, reporter: ProgressRepor
   const copy = await target.commit();
   reporter.say('Verifying the copied chain.');
   const verification = await verify(copy, keys, reporter);
-  const [sent, arrived] = [await source.store.readHead(), await copy.readHead()];
+  const [sent, arrived] = [await source.store.run(readHead()), await copy.run(readHead())];
   if (!isDeepStrictEqual(before, verification) || !isDeepStrictEqual(sent, arrived)) {
     const what = verification.isValid
       ? 'the heads differ'
@@ -120,9 +122,11 @@ const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('bas
 
 /** @throws StartupError unless the source has a vault that one of its slots opens */
 async function openSourceKeys(store: Store, request: MigrationRequest, { say }: ProgressReporter): Promise<VaultKeys> {
-  const stored = await store.readStoredKeys();
+  const stored = await store.run(readStoredKeys());
   if (stored.keyCheck !== null) return openOffline(stored, request, 'the vault', say);
-  const what = (await store.isEmpty()) ? 'contains no vault' : "contains rows of a vault, but not the vault's record";
+  const what = (await store.run(isEmpty()))
+    ? 'contains no vault'
+    : "contains rows of a vault, but not the vault's record";
   throw new StartupError(`${describeLocation(request.from)} ${what}: there is nothing to migrate.`);
 }
 
@@ -163,13 +167,13 @@ async function anchorTarget(source: Store, keys: VaultKeys, request: MigrationRe
   if (request.to.kind === 'database') return;
   const anchor = new AnchorFile(dataDirPaths(request.to.dir).anchorFile, keys);
   acceptLoss(await findRollback(anchor, source, keys), request.acceptsBrokenChain);
-  const { last } = await source.readHead();
+  const { last } = await source.run(readHead());
   await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
   await anchor.close();
 }
 
 async function readSourceMetadata(source: Source, reader: TransferSource): Promise<VaultMetadata> {
-  const { highestSeq } = await source.store.readHead();
+  const { highestSeq } = await source.store.run(readHead());
   const metadata = await reader.run(readMetadata(highestSeq));
   // The reader's snapshot is the state that was verified.
   await source.assertUnchanged();

@@ -5,13 +5,14 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../platform/private-files.ts';
+import type { Store } from '../store/port.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
-import type { Store } from '../store/sql-store.ts';
 import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import { isEmpty, readHighWaterTime, readRootKeyCheck, readStoredKeys } from '../store/vault-metadata.ts';
 import type { SlotSecrets } from '../vault/slot-secrets.ts';
 import { AnchorFile } from './anchor-file.ts';
 import { checkpointFiles as filesOfCheckpoints } from './anchors.ts';
@@ -66,7 +67,7 @@ export async function openStore(
 
 /** The vault's clock continues from this time, so it must be a valid timestamp. @throws StartupError */
 async function assertTimeInRange(store: Store): Promise<void> {
-  const seenAt = await store.readHighWaterTime();
+  const seenAt = await store.run(readHighWaterTime());
   if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
   throw new StartupError(
     "The vault's record of the latest time is out of range: the database was altered outside. Restore a backup.",
@@ -88,7 +89,7 @@ async function openEmbedded(
   if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
   const rootKeyFile = readRootKey(configuration, !vaultExists, warn);
-  const stored = vaultExists ? await readAtRest(databaseFile, (log) => log.readStoredKeys()) : null;
+  const stored = vaultExists ? await readAtRest(databaseFile, (log) => log.run(readStoredKeys())) : null;
   // WHY before it is opened: that would discard a write-ahead log with the vault that is damaged.
   if (isUsed && stored?.keyCheck == null && hasWriteAheadLog(databaseFile)) throw databaseUnreadable(databaseFile);
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
@@ -136,7 +137,7 @@ async function openShared(
   }
   const rootKeyFile = readRootKey(configuration, isVaultNew, warn);
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
-  const opened = await open(await store.readStoredKeys(), rootKeyFile, slotSecrets, given);
+  const opened = await open(await store.run(readStoredKeys()), rootKeyFile, slotSecrets, given);
   if ('slots' in opened) return opened;
   const anchor = openAnchor(dataDir, opened.keys, resources);
   const checkpointFiles = filesOfCheckpoints(configuration);
@@ -178,5 +179,5 @@ function openAnchor(dataDir: string, keys: VaultKeys, resources: AsyncDisposable
 
 /** Whether the store holds neither a vault nor rows of one. */
 async function isNew(store: Store): Promise<boolean> {
-  return (await store.readRootKeyCheck()) === null && (await store.isEmpty());
+  return (await store.run(readRootKeyCheck())) === null && (await store.run(isEmpty()));
 }

@@ -17,8 +17,15 @@ import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import {
+  isDeregistered,
+  isEmpty,
+  readHighWaterTime,
+  readRootKeyCheck,
+  readStoredKeys,
+} from '../store/vault-metadata.ts';
 import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
@@ -72,7 +79,7 @@ export async function openVault(
   }
   if (unsaved !== null && !(await saveKeys(store, keys, unsaved, isVaultNew))) {
     // Another node has created or converted the vault meanwhile.
-    keys.adopt(openKeys(await store.readStoredKeys(), rootKeyFile).keys);
+    keys.adopt(openKeys(await store.run(readStoredKeys()), rootKeyFile).keys);
   }
   markVault(dataDir);
   warnOfDamage(anchor, warn);
@@ -84,7 +91,7 @@ export async function openVault(
   else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
   if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
-  await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
+  await keyStore.recover(memory.control.agents(), (id) => store.run(isDeregistered(id)));
   return { ...parts, memory, clock };
 }
 
@@ -97,10 +104,10 @@ function behindUnanswered({ what }: Loss, hosts: readonly string[]): StartupErro
 
 /** @throws StartupError if the database has rows, but no record of a vault */
 async function hasVault(store: Store): Promise<boolean> {
-  if ((await store.readRootKeyCheck()) !== null) return true;
-  if (await store.isEmpty()) return false;
+  if ((await store.run(readRootKeyCheck())) !== null) return true;
+  if (await store.run(isEmpty())) return false;
   // Another node may have created the vault between the two reads.
-  if ((await store.readRootKeyCheck()) !== null) return true;
+  if ((await store.run(readRootKeyCheck())) !== null) return true;
   throw new StartupError(
     "The vault's record is missing from the database, which was altered outside. Restore a backup.",
   );
@@ -149,7 +156,7 @@ async function saveKeys(store: Store, keys: VaultKeys, unsaved: InitialKeys, isV
     await store.initialise(keys.checkValue, initialHead(keys), (await store.readTime()) ?? Date.now(), unsaved);
     return true;
   } catch (error) {
-    if ((await store.readRootKeyCheck()) === null) throw error;
+    if ((await store.run(readRootKeyCheck())) === null) throw error;
     return false;
   }
 }
@@ -168,7 +175,7 @@ async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean
       `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it to the correct time, or start with --accept-clock if the log's time is wrong.`,
     );
   }
-  const notBefore = Math.max(lastEntryAt, await store.readHighWaterTime());
+  const notBefore = Math.max(lastEntryAt, await store.run(readHighWaterTime()));
   return shared === null ? startClock(notBefore) : new DatabaseClock(shared, notBefore);
 }
 

@@ -8,6 +8,7 @@ import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import { hasWriteAheadLog, readAtRest } from './at-rest.ts';
 import type { Configuration } from './configuration.ts';
 import { openUnattended } from './open-keys.ts';
@@ -34,14 +35,14 @@ export async function readAuditKeys(location: Configuration): Promise<string> {
 async function readStored({ dataDir, database }: Configuration): Promise<StoredKeys | null> {
   if (database !== null) {
     const store = await PostgresStore.open(database.address, false);
-    return store.readStoredKeys().finally(() => store.close());
+    return store.run(readStoredKeys()).finally(() => store.close());
   }
   const { databaseFile, lockFile } = dataDirPaths(dataDir);
   if (!existsSync(databaseFile)) return null;
   const lock = existsSync(lockFile) ? DatabaseLock.takeShared(lockFile) : null;
   try {
     const isImmutable = lock !== null && !hasWriteAheadLog(databaseFile);
-    return await readAtRest(databaseFile, (log) => log.readStoredKeys(), isImmutable);
+    return await readAtRest(databaseFile, (log) => log.run(readStoredKeys()), isImmutable);
   } finally {
     lock?.release();
   }

@@ -1,11 +1,13 @@
 /** Checks the committed copy of a restore before it is published: what opens its keys, and its state. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { damaged } from '../backup/errors.ts';
 import type { BackupHeader } from '../backup/records.ts';
 import { encodeStoredKeys } from '../backup/stored-keys.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import { StateChecker } from '../vault/verification/state-checker.ts';
 
 /** How many of them a message names. */
@@ -22,7 +24,7 @@ interface CommittedCopy {
 
 /** What does not verify, one sentence each. @throws BackupError if the copy could not be opened, StoreError */
 export async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
-  const stored = encodeStoredKeys(await copy.readStoredKeys());
+  const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
   const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
   if (!isDeepStrictEqual([keyset, slots], [header.keys.keyset, header.keys.slots])) {
     throw damaged('its keyset or its key slots differ from those in its header');

@@ -2,6 +2,7 @@
  * The end of a restore, on the committed copy: the restore becomes an entry, the chain is read again, and the copy is
  * published with the keys of agents and the anchor.
  */
+
 import { rmSync } from 'node:fs';
 import type { SealedAgentKey } from '../backup/records.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
@@ -15,7 +16,8 @@ import { Ledger } from '../ledger/ledger.ts';
 import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import { unsealAgentKey } from '../vault/backup/agent-keys.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
@@ -128,7 +130,7 @@ async function anchorCopy({ copy, keys, request }: Restored, unpublished: AsyncD
   const anchor = new AnchorFile(anchorFile, keys);
   if (anchor.read() !== null) return;
   unpublished.defer(() => rmSync(anchorFile, { force: true }));
-  const { last } = await copy.readHead();
+  const { last } = await copy.run(readHead());
   if (last !== null) await anchor.keep(last);
   await anchor.close();
 }

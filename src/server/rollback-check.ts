@@ -2,17 +2,18 @@
 
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readEntries, readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import type { AnchoredEntry, AnchorFile } from './anchor-file.ts';
 import { type Loss, withoutAnchor } from './loss.ts';
 
 /** A log in the directory of its anchor, or one that several nodes share. */
-export type AnchoredLog = Pick<Store, 'isMultiWriter' | 'readHead' | 'readEntries'>;
+export type AnchoredLog = Pick<Store, 'isMultiWriter' | 'run'>;
 
 /** Null if the log contains the entry of the anchor. */
 export async function findRollback(anchor: AnchorFile, log: AnchoredLog, keys: VaultKeys): Promise<Loss | null> {
   const { isMultiWriter } = log;
-  const { head, last, highestSeq } = await log.readHead();
+  const { head, last, highestSeq } = await log.run(readHead());
   const found = anchor.read();
   if (found === null) {
     // WHY not for a shared log: a new node has no anchor. The embedded database has one before its first entry.
@@ -27,7 +28,7 @@ export async function findRollback(anchor: AnchorFile, log: AnchoredLog, keys: V
   // The head record is written with the state, so entries after it were added outside.
   const end = head !== null && isHeadInForce(keys, head) ? head : null;
   if (end !== null && end.seq < entry.seq) return lost(entry, `and the log ends at ${end.seq}`);
-  const [there] = await log.readEntries(entry.seq, entry.seq, 1);
+  const [there] = await log.run(readEntries(entry.seq, entry.seq, 1));
   if (there?.hmac === entry.hmac) return null;
   // If the head record names the entry, only log rows were deleted, which verification reports. WHY not on a shared
   // log: running nodes check the rows of the log.

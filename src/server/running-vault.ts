@@ -14,7 +14,7 @@ import { cutBackup } from '../vault/backup/backup.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
-import { LogColumns } from '../vault/log-columns.ts';
+import { columnsOf, LogColumns } from '../vault/log-columns.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
 import type { NodeFacts } from '../vault/node-facts.ts';
 import { Resealing } from '../vault/resealing.ts';
@@ -146,7 +146,7 @@ export class RunningVault {
       deliveries: this.#anchors.status(),
       backupAt: inventory.read()?.backupAt,
     });
-    const logColumns = new LogColumns(store);
+    const logColumns = new LogColumns(columnsOf(store));
     this.#background.push(inventory, logColumns);
     const node: NodeFacts = { ...parts.node, lateness };
     const checkpoints = new Checkpoints({

@@ -1,8 +1,9 @@
 /** Deletes rows whose retention has ended, in small steps, so that requests come first. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../ledger/clock.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { ServiceLog } from './log.ts';
 
 const INTERVAL_MS = 10_000;

@@ -2,6 +2,7 @@
  * The vault as the server sees it: locked or open, and read-only if its log has lost entries. A locked vault has no
  * keys and no store; what a request reads of it is rejected with VAULT_LOCKED.
  */
+
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
@@ -11,6 +12,7 @@ import type { Secret } from '../core/secret.ts';
 import { decodeStrictBase64 } from '../crypto/encoding.ts';
 import { combineShares, parseShare } from '../crypto/shares.ts';
 import { StartupError } from '../platform/errors.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { UnlockableSlot, Unlocking, VaultAccess } from '../vault/vault-access.ts';
 import type { GivenSecret, Locked } from './open-keys.ts';
@@ -190,7 +192,7 @@ export class VaultGate implements VaultAccess {
   }
 
   async #close(running: RunningVault): Promise<void> {
-    const read = running.vault.store.readStoredKeys();
+    const read = running.vault.store.run(readStoredKeys());
     this.#running = null;
     try {
       this.#locked = { slots: (await read).slots, problems: [] };

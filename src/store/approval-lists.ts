@@ -13,6 +13,7 @@ const CHUNK_ROWS = 1000;
 /** Read between two checks of the clock. */
 const LIVE_CHUNK_ROWS = 256;
 
+/** Newest first, those before the id; at most `limit` rows, at least 1. */
 export function* listApprovals(
   dialect: Dialect,
   query: ApprovalQuery,
@@ -24,6 +25,7 @@ export function* listApprovals(
   return { rows: approvals, next: rows.length < limit ? null : (approvals.at(-1)?.id ?? null) };
 }
 
+/** Counts those before the id, and stops after `atMost`, which is at least 1. */
 export function* countApprovals(
   dialect: Dialect,
   query: ApprovalQuery,
@@ -115,6 +117,7 @@ export function* findAnswered(dialect: Dialect, ids: readonly ApprovalId[]): Pro
   return rows.map((row) => String(row['id']) as ApprovalId);
 }
 
+/** With the path of its credential; null if it does not exist. */
 export function* findApproval(id: ApprovalId): Procedure<FoundApproval | null> {
   const [row] = yield sql`SELECT id, path FROM approvals WHERE id = ${id}`;
   return row === undefined ? null : toFound(row);

@@ -34,7 +34,10 @@ export const LAST_ENTRY = raw(
   '(SELECT seq AS last_seq, hmac AS last_hmac, timestamp AS last_timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1)',
 );
 
-/** Reads everything in one statement, and so from one snapshot. */
+/**
+ * The head record (null if deleted), the last entry of the log (null if the log is empty), and the highest sequence
+ * number of an entry, a lease or a bulk revocation (0 if none exists): in one statement, and so from one snapshot.
+ */
 export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row] = yield sql`
     SELECT head.seq, head.hmac, head.mac, head.epoch, head.tree, head.control, last_seq, last_hmac, last_timestamp,
@@ -45,6 +48,7 @@ export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | nu
   return { head: toHead(row), last: toLastEntry(row), highestSeq: Math.max(...highest) };
 }
 
+/** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
 export function* readEntries(fromSeq: number, toSeq: number, limit: number): Procedure<AuditEntry[]> {
   const rows = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
     WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq LIMIT ${limit}`;
@@ -79,11 +83,13 @@ function withoutEmpty(entry: AuditEntry): AuditEntry {
   };
 }
 
+/** Whether an entry has a sequence number below 1. The server writes none, and no read of a range shows one. */
 export function* hasEntryBeforeFirst(): Procedure<boolean> {
   const rows = yield sql`SELECT 1 FROM audit_entries WHERE seq < 1 LIMIT 1`;
   return rows.length > 0;
 }
 
+/** A step through the range in that order. */
 export function* matchEntries(
   { chunkEntries, matchesGlob }: Dialect,
   { agentName, resource, action, eventType, result }: AuditFilter,
@@ -92,6 +98,8 @@ export function* matchEntries(
   order: 'asc' | 'desc',
 ): Procedure<Matches> {
   const columns = { agent_name: agentName, action, event_type: eventType, result };
+  // PostgreSQL cannot receive U+0000, and no entry contains it.
+  if ([...Object.values(columns), resource].some((text) => text?.includes('\0'))) return { seqs: [], next: null };
   const conditions = Object.entries(columns).flatMap(([column, value]) =>
     value === null ? [] : [sql`${raw(column)} = ${value}`],
   );
@@ -116,7 +124,10 @@ export function* matchEntries(
   return { seqs, next };
 }
 
-/** Searches by bisection: timestamps never decrease along the log. */
+/**
+ * The sequence number of the first entry at or after the timestamp, or null. Searches by bisection: timestamps never
+ * decrease along the log.
+ */
 export function* findSeqAt(timestamp: string): Procedure<number | null> {
   const [end] = yield sql`SELECT max(seq) AS seq FROM audit_entries`;
   let low = 1;

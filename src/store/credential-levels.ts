@@ -26,6 +26,7 @@ export interface LevelStep {
 /** Credentials that are read in one statement. Further ones of a directory are only counted. */
 const ROWS = 256;
 
+/** The names of one level of the tree of paths, in order. */
 export function* readLevel({ chunkRows }: Dialect, { base, end }: LevelQuery, from: string): Procedure<LevelStep> {
   const entries: { name: string; count: number; credential: LevelEntry['credential'] }[] = [];
   const next = yield* scanUntilDeadline(from, function* (cursor) {
@@ -59,7 +60,7 @@ export function* readLevel({ chunkRows }: Dialect, { base, end }: LevelQuery, fr
   return { entries, next };
 }
 
-/** Their names, each once. */
+/** The programs that are connected to the database with names of Leasehold, each once; none if this is the only one. */
 export function* readConnectedPrograms({ connectedPrograms }: Dialect): Procedure<string[]> {
   if (connectedPrograms === null) return [];
   const rows = yield connectedPrograms;

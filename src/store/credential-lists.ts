@@ -7,6 +7,7 @@ import type { CountStep, CredentialCursor, CredentialListQuery, ListStep } from 
 import { and, type Procedure, type Statement, sql } from './statement.ts';
 import { scanUntilDeadline } from './time-slice.ts';
 
+/** By path, from the cursor on; at most `limit` rows, at least 1. */
 export function* listCredentials(
   dialect: Dialect,
   query: CredentialListQuery,
@@ -26,6 +27,7 @@ export function* listCredentials(
   return { rows, next };
 }
 
+/** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
 export function* countCredentials(
   dialect: Dialect,
   query: CredentialListQuery,

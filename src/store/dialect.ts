@@ -1,6 +1,5 @@
 /** What the procedures that all stores share need from one of them. */
 import type { CountedCredential } from '../core/credential.ts';
-import type { SealedSource } from './reseals.ts';
 import { CREDENTIALS } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 
@@ -12,8 +11,11 @@ export interface LeaseChunk {
 }
 
 export interface Dialect {
-  /** The tables or views with sealed values. */
-  readonly sealedSources: readonly SealedSource[];
+  /**
+   * The tables or views with sealed values: columns `credential_id`, `version`, `type` and `sealed`, and a key that
+   * begins with the first two.
+   */
+  readonly sealedSources: readonly string[];
   /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
   /** Number of log entries to read between two checks of the clock. */

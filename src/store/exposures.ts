@@ -55,7 +55,10 @@ export function addExposure(exposure: Exposure): Statement {
     ON CONFLICT (${KEY}) DO UPDATE SET last_at = excluded.last_at, ${TIMES}`;
 }
 
-/** The entry up to which leases are folded in. */
+/**
+ * The entry up to which leases are folded in. It changes whenever a lease becomes part of the stored exposures, without
+ * which none is deleted.
+ */
 export function* readExposureProgress(): Procedure<number> {
   const [row] = yield THROUGH_SEQ;
   return numberIn(row, 'through_seq');

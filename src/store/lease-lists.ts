@@ -13,6 +13,7 @@ interface Selection {
   readonly where: Statement;
 }
 
+/** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
 export function* listLeases(
   dialect: Dialect,
   query: LeaseQuery,
@@ -36,6 +37,7 @@ export function* listLeases(
   return { rows, next };
 }
 
+/** Counts those before `beforeSeq`, and stops after `atMost`, which is at least 1. */
 export function countLeases(
   dialect: Dialect,
   query: LeaseQuery,
@@ -53,6 +55,7 @@ export interface ActiveLeases {
   readonly next: number | null;
 }
 
+/** Counts the leases active at `now` with `fromSeq` ≤ seq < `beforeSeq`, newest first. */
 export function* countActiveLeases(
   dialect: Dialect,
   now: number,
@@ -119,7 +122,10 @@ export function* readLeaseSigns(
   return { ending, usedCredentials, next };
 }
 
-/** A lease was ended by the revocation if it was active and of its kind, and no earlier revocation applied. */
+/**
+ * Counts the leases that the committed bulk revocation ended: those of its kind that were active and that no earlier
+ * revocation ended. The result never changes.
+ */
 export function countRevokedBy(
   dialect: Dialect,
   { revocation, agentName }: RevokedLeases,

@@ -1,8 +1,9 @@
 /** Opens a log for reading from a thread, next to the store. */
+
 import { readEntries } from './audit-log.ts';
+import type { LogReader } from './port.ts';
 import { Hosts } from './postgres/hosts.ts';
 import { Pool } from './postgres/pool.ts';
-import type { LogReader } from './sql-store.ts';
 import { SqliteLogFile } from './sqlite/log-file.ts';
 import type { LogLocation } from './store.ts';
 

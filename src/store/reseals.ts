@@ -2,6 +2,7 @@
 import type { AssociatedData, Sealed } from '../core/credential.ts';
 import type { CredentialId, CredentialType } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
+import type { Dialect } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 
@@ -19,15 +20,12 @@ export interface SealedCursor {
 
 export const FIRST_SEALED: SealedCursor = { source: 0, credentialId: '', version: 0 };
 
-/** Columns `credential_id`, `version`, `type`, `sealed`, in a table whose key begins with the first two. */
-export type SealedSource = string;
-
 /**
  * Reads `limit` rows after the cursor, and returns those under another key than `keyId`, which is hexadecimal. `next`
  * is null at the end.
  */
 export function* listOldSeals(
-  sources: readonly SealedSource[],
+  { sealedSources: sources }: Dialect,
   keyId: string,
   from: SealedCursor,
   limit: number,

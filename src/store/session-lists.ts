@@ -13,6 +13,7 @@ export interface ListedSession extends SessionCursor {
   readonly issuedAt: number;
 }
 
+/** The sessions that end after the cursor, in that order; at most `limit` rows, at least 1. */
 export function* listSessions(after: SessionCursor, limit: number): Procedure<readonly ListedSession[]> {
   const rows = yield sql`SELECT ${SESSIONS.list} FROM sessions
     WHERE (expires_at, token_hash) > (${after.expiresAt}, ${after.tokenHash})
@@ -20,7 +21,7 @@ export function* listSessions(after: SessionCursor, limit: number): Procedure<re
   return rows.map((row) => SESSIONS.decode(row));
 }
 
-/** `last` is null if no session follows. */
+/** Counts the sessions that end after the cursor, at most `limit`. `last` is null if no session follows. */
 export function* countOpenSessions(
   after: SessionCursor,
   limit: number,

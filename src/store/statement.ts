@@ -14,6 +14,8 @@ export interface Statement {
 }
 
 export type Procedure<Result> = Generator<Statement, Result, readonly Row[]>;
+export type ResultOf<Read extends (...values: never[]) => Procedure<unknown>> =
+  ReturnType<Read> extends Procedure<infer Result> ? Result : never;
 
 /** A statement or a part of one. A `Statement` among the arguments becomes part of its text. */
 export function sql(texts: TemplateStringsArray, ...values: readonly (Value | Statement)[]): Statement {

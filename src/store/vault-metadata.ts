@@ -13,6 +13,7 @@ import { AGENTS, LEASES, OPERATORS, POLICIES, SESSIONS, TABLES, USAGES } from '.
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 
+/** Null for a new vault. */
 export function* readRootKeyCheck(): Procedure<string | null> {
   const [row] = yield sql`SELECT key_check FROM vault`;
   return row === undefined ? null : String(row['key_check']);
@@ -37,6 +38,7 @@ export function* readSeals(): Procedure<ReadonlyMap<string, number>> {
   return new Map(rows.map((row) => DATA_KEY_SEALS.decode(row)).map(({ keyId, seals }) => [keyId, seals]));
 }
 
+/** Whether no table has a row: a database with rows but without a vault record was tampered with. */
 export function* isEmpty(): Procedure<boolean> {
   for (const { name } of TABLES) {
     const rows = yield sql`SELECT 1 FROM ${raw(name)} LIMIT 1`;
@@ -65,6 +67,7 @@ export function* readSession(tokenHash: TokenHash): Procedure<Authenticated<Sess
   return row === undefined ? null : SESSIONS.decode(row);
 }
 
+/** The use lease with the token; null if none has it. */
 export function* readLeaseOfToken(tokenHash: TokenHash): Procedure<Lease | null> {
   const [row] = yield sql`SELECT ${LEASES.list} FROM effective_leases WHERE token_hash = ${tokenHash}`;
   return row === undefined ? null : LEASES.decode(row);
@@ -75,17 +78,20 @@ export function* readUsage(path: CredentialPath): Procedure<Authenticated<Usage>
   return row === undefined ? null : USAGES.decode(row);
 }
 
+/** Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row. */
 export function* isDeregistered(agentId: AgentId): Procedure<boolean> {
   const rows = yield sql`SELECT 1 FROM bulk_revocations WHERE agent_id = ${agentId} AND credential_id = ''
     AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
   return rows.length > 0;
 }
 
+/** Control state of the current epoch is current. */
 export function* readEpoch(): Procedure<number> {
   const [row] = yield sql`SELECT epoch FROM audit_head`;
   return numberIn(row, 'epoch');
 }
 
+/** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is set back. */
 export function* readHighWaterTime(): Procedure<number> {
   const [row] = yield sql`SELECT high_water_time FROM vault`;
   return numberIn(row, 'high_water_time');

@@ -2,12 +2,14 @@
  * Bounds the approvals that one agent adds: how many wait at the same time, and how many rows and bytes they take in an
  * hour. What was added is charged whatever becomes of the request. SOURCE: docs/approvals.md, "Limits".
  */
+
 import { ApiError } from '../core/errors.ts';
 import type { AgentId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import type { Clock } from '../ledger/clock.ts';
+import { countApprovals } from '../store/approval-lists.ts';
+import type { Store } from '../store/port.ts';
 import { NEWEST_APPROVAL } from '../store/queries.ts';
-import type { Store } from '../store/sql-store.ts';
 import { type AgentBudgets, withBudget } from './agent-budgets.ts';
 
 /** Operators could not read more of one agent. */
@@ -61,7 +63,7 @@ export class ApprovalAdmission {
     const { store, clock, budgets } = this.#parts;
     const now = clock.now();
     const query = { agentId, agentName: null, status: 'pending' as const, now };
-    const { count } = await store.countApprovals(query, NEWEST_APPROVAL, MAX_PENDING_OF_AGENT);
+    const { count } = await store.run(countApprovals(store.dialect, query, NEWEST_APPROVAL, MAX_PENDING_OF_AGENT));
     if (count >= MAX_PENDING_OF_AGENT) {
       const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
       throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);

@@ -1,4 +1,5 @@
 /** Lists and reads approvals, and records the answers of operators. SOURCE: docs/approvals.md. */
+
 import type { Approval, ApprovalId, ApprovalStatus } from '../core/approval.ts';
 import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -14,6 +15,12 @@ import type { CredentialPath } from '../core/path.ts';
 import { unsealApprovalRequest } from '../crypto/approval-request.ts';
 import { sha256Base64 } from '../crypto/digest.ts';
 import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
+import {
+  countApprovals,
+  findApproval,
+  listApprovals as readApprovalPage,
+  readApprovalRequest,
+} from '../store/approval-lists.ts';
 import { NEWEST_APPROVAL } from '../store/queries.ts';
 import type { ShownCall } from './held-requests.ts';
 import { type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
@@ -42,10 +49,10 @@ export async function listApprovals(
   const listing = await readListing(page, {
     start: NEWEST_APPROVAL,
     async list(beforeId, limit) {
-      const { rows, next } = await store.listApprovals(query, beforeId, limit);
+      const { rows, next } = await store.run(readApprovalPage(store.dialect, query, beforeId, limit));
       return { rows: rows.filter((row) => isRowAuthentic('approval', keys.row, row)), next };
     },
-    count: (beforeId, atMost) => store.countApprovals(query, beforeId, atMost),
+    count: (beforeId, atMost) => store.run(countApprovals(store.dialect, query, beforeId, atMost)),
   });
   return { ...listing, now };
 }
@@ -60,7 +67,7 @@ export interface ReadApproval {
 export async function readApproval(vault: Vault, context: Context, id: ApprovalId): Promise<ReadApproval> {
   const { store, keys, ledger } = vault;
   const { approval, now } = await ledger.submit(read(context, await findPlace(vault, id)));
-  const sealed = approval.action === 'use' ? await store.readApprovalRequest(id) : null;
+  const sealed = approval.action === 'use' ? await store.run(readApprovalRequest(id)) : null;
   const text = sealed === null ? null : unsealApprovalRequest(keys.row, id, sealed);
   return { approval, request: text === null ? null : (JSON.parse(text) as ShownCall), now };
 }
@@ -83,5 +90,5 @@ export async function withdraw(vault: Vault, context: Context, id: ApprovalId): 
 
 /** An id without a row gets a path without a credential, so that the decision rejects and records it. */
 async function findPlace({ store }: Vault, id: ApprovalId): Promise<ApprovalPlace> {
-  return (await store.findApproval(id)) ?? { id, path: '-' as CredentialPath };
+  return (await store.run(findApproval(id), 'urgent')) ?? { id, path: '-' as CredentialPath };
 }

@@ -3,6 +3,7 @@
  * until it is answered or the hold ends; then its caller is told to send it again. SOURCE: docs/approvals.md.
  * INVARIANT: only a decision of the ledger lets a request pass; a wake-up makes it decide again, and nothing else.
  */
+
 import { type ApprovalId, type ApprovalKey, coveredParts } from '../core/approval.ts';
 import type { ApprovedAction } from '../core/approval-rule.ts';
 import { ApiError } from '../core/errors.ts';
@@ -22,7 +23,8 @@ import { newId, newNonce } from '../crypto/random.ts';
 import { rowMac } from '../crypto/row-mac.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Store } from '../store/sql-store.ts';
+import { findAnswered } from '../store/approval-lists.ts';
+import type { Store } from '../store/port.ts';
 import type { StoredChange } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
@@ -192,7 +194,9 @@ export class ApprovalHolds {
     if (this.#isPolling || this.#waiting.size === 0) return;
     this.#isPolling = true;
     try {
-      for (const id of await this.#parts.store.findAnswered([...this.#waiting.keys()])) this.#wake(id);
+      const { store } = this.#parts;
+      const answered = await store.run(findAnswered(store.dialect, [...this.#waiting.keys()]), 'urgent');
+      for (const id of answered) this.#wake(id);
     } catch (error) {
       this.#parts.onFailure(error);
     } finally {

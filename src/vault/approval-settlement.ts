@@ -2,11 +2,14 @@
  * Records what the time and changes decide about approvals: requests that timed out, and what relied on something that
  * changed. Until then the time and the comparison at each use decide the same. SOURCE: docs/approvals.md.
  */
+
 import { settleApproval } from '../core/operations/settle-approval.ts';
 import { sha256Base64 } from '../crypto/digest.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Store } from '../store/sql-store.ts';
+import { findLiveApprovals, findTimedOut } from '../store/approval-lists.ts';
+import type { Store } from '../store/port.ts';
+import type { ResultOf } from '../store/statement.ts';
 import type { StoredChange } from '../store/store.ts';
 import { yieldToEventLoop } from './paging.ts';
 
@@ -59,7 +62,7 @@ export class ApprovalSettlement {
   /** Records what the time and the latest changes decided about approvals. */
   async #settle(): Promise<void> {
     const { store, clock, ledger } = this.#parts;
-    for (const place of await store.findTimedOut(clock.now(), SETTLE_ROWS)) {
+    for (const place of await store.run(findTimedOut(clock.now(), SETTLE_ROWS))) {
       if (this.#isStopped) return;
       await ledger.submit(settleApproval(place, sha256Base64));
     }
@@ -76,10 +79,8 @@ export class ApprovalSettlement {
     const { store, clock, ledger } = this.#parts;
     for (let after: string | null = ''; after !== null; ) {
       await yieldToEventLoop();
-      const step: Awaited<ReturnType<typeof store.findLiveApprovals>> = await store.findLiveApprovals(
-        clock.now(),
-        after,
-        SETTLE_ROWS,
+      const step: ResultOf<typeof findLiveApprovals> = await store.run(
+        findLiveApprovals(store.dialect, clock.now(), after, SETTLE_ROWS),
       );
       if (this.#isStopped) return;
       await Promise.all(step.rows.map((place) => ledger.submit(settleApproval(place, sha256Base64))));

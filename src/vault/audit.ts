@@ -2,11 +2,13 @@
  * Reads the audit log: the filtered list, and the export. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The
  * audit log".
  */
+
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit } from '../core/operations/audit.ts';
+import { findSeqAt, matchEntries, readEntries, readHead } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import type { AuditFilter } from '../store/queries.ts';
-import type { Store } from '../store/sql-store.ts';
 import type { Head } from '../store/store.ts';
 import type { LogColumns } from './log-columns.ts';
 import { type PageRequest, STEP_ROWS, yieldToEventLoop } from './paging.ts';
@@ -47,10 +49,10 @@ export async function listEntries(
 
 /** Null if no entry is in it. */
 export async function findRange({ store }: Vault, query: EntryBounds): Promise<SeqRange | null> {
-  const { last } = await store.readHead();
-  const first = query.since === null ? 1 : await store.findSeqAt(query.since);
+  const { last } = await store.run(readHead());
+  const first = query.since === null ? 1 : await store.run(findSeqAt(query.since));
   const afterUntil = query.until === null ? null : nextMillisecond(query.until);
-  const behind = afterUntil === null ? null : await store.findSeqAt(afterUntil);
+  const behind = afterUntil === null ? null : await store.run(findSeqAt(afterUntil));
   const from = Math.max(first ?? Number.MAX_SAFE_INTEGER, query.after + 1);
   const to = Math.min(behind === null ? (last?.seq ?? 0) : behind - 1, (query.before ?? Number.MAX_SAFE_INTEGER) - 1);
   return from > to ? null : { from, to };
@@ -66,7 +68,7 @@ async function readUnfilteredPage(vault: Vault, { from, to }: SeqRange, { order 
   const total = to - from + 1;
   const count = Math.max(0, Math.min(page.limit, total - page.offset));
   const first = order === 'asc' ? from + page.offset : to - page.offset - count + 1;
-  const entries = count === 0 ? [] : await vault.store.readEntries(first, first + count - 1, count);
+  const entries = count === 0 ? [] : await vault.store.run(readEntries(first, first + count - 1, count));
   return { entries: order === 'asc' ? entries : entries.reverse(), total };
 }
 
@@ -81,11 +83,11 @@ async function readMatches(vault: Vault, range: SeqRange, query: EntryQuery, pag
   };
   await visitMatches(vault, range, query, add);
   const entries: AuditEntry[] = [];
-  for (const seq of wanted) entries.push(...(await vault.store.readEntries(seq, seq, 1)));
+  for (const seq of wanted) entries.push(...(await vault.store.run(readEntries(seq, seq, 1))));
   return { entries, total };
 }
 
-type MatchingStore = Pick<Store, 'matchEntries'>;
+type MatchingStore = Pick<Store, 'run' | 'dialect'>;
 
 /** Visits the matching entries in order: those in memory by their columns, the others in the database. */
 export async function visitMatches(
@@ -125,7 +127,7 @@ async function scanMatches(
   while (place !== null) {
     await yieldToEventLoop();
     const [low, high]: [number, number] = order === 'asc' ? [place, to] : [from, place];
-    const { seqs, next } = await store.matchEntries(filter, low, high, order);
+    const { seqs, next } = await store.run(matchEntries(store.dialect, filter, low, high, order));
     for (const seq of seqs) add(seq);
     place = next;
   }
@@ -137,7 +139,7 @@ export async function exportEntries(
   context: Context,
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
   await vault.ledger.submit(exportAudit(context));
-  const { head, last } = await vault.store.readHead();
+  const { head, last } = await vault.store.run(readHead());
   return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }
 

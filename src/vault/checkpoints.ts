@@ -3,6 +3,7 @@
  * INVARIANT: only a committed, durable head record is signed, and the store keeps one note for a generation and a size.
  * So no two notes with different roots exist for a size, whichever node signs.
  */
+
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, signCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -10,8 +11,11 @@ import { parseNote, verifierKey } from '../crypto/signed-note.ts';
 import { CompactRange, encodeHash } from '../crypto/tree.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { SingleFlight } from '../ledger/single-flight.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readHead } from '../store/audit-log.ts';
+import { readNewestCheckpoint } from '../store/audit-tree.ts';
+import type { Store } from '../store/port.ts';
 import type { Head } from '../store/store.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 
 /** A checkpoint with its note. */
 export interface SignedCheckpoint extends LogCheckpoint {
@@ -84,8 +88,8 @@ export class Checkpoints {
   async #sign(): Promise<SignedCheckpoint> {
     const { store, clock, onSigned, warn } = this.#parts;
     // ORDER: the checkpoint first. Otherwise another node could add entries and sign them between the two reads.
-    const stored = await store.readNewestCheckpoint();
-    const { head } = await store.readHead();
+    const stored = await store.run(readNewestCheckpoint());
+    const { head } = await store.run(readHead());
     const tree = head === null || head.tree === null ? null : CompactRange.parse(head.tree, head.seq);
     const keys = head === null ? null : await this.#keysOf(head);
     if (head === null || tree === null || keys === null) {
@@ -146,7 +150,7 @@ export class Checkpoints {
   async #keysOf(head: Head): Promise<VaultKeys | null> {
     const { store, keys } = this.#parts;
     const newer = keys.fork();
-    const isOpened = newer.refresh(await store.readStoredKeys());
+    const isOpened = newer.refresh(await store.run(readStoredKeys()));
     return isOpened && isHeadAuthentic(newer.auditAt(head.seq), head) ? newer : null;
   }
 }

@@ -2,6 +2,7 @@
  * Operations on credentials that need a budget or the store in addition to the ledger. SOURCE: docs/api.md,
  * "Credentials".
  */
+
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -9,6 +10,7 @@ import { list, type Metadata, type NewValue, readMetadata, store } from '../core
 import { type RetrievalResult, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
+import { countCredentials, listCredentials as readCredentialPage } from '../store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import type { UseCall } from './held-requests.ts';
@@ -78,7 +80,7 @@ export async function listCredentials(
   const query = { ranges, type: filter.type };
   return readListing(page, {
     start: FIRST_CREDENTIAL,
-    list: (from, limit) => vault.store.listCredentials(query, from, limit),
-    count: (from, atMost) => vault.store.countCredentials(query, from, atMost),
+    list: (from, limit) => vault.store.run(readCredentialPage(vault.store.dialect, query, from, limit)),
+    count: (from, atMost) => vault.store.run(countCredentials(vault.store.dialect, query, from, atMost)),
   });
 }

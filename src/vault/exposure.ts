@@ -1,13 +1,22 @@
 /** Who has seen or used credentials: the stored exposures and the leases since, read in steps after the decision. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../core/errors.ts';
 import { type ActorName, actorResource, type CredentialId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readExposure } from '../core/operations/exposure.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { type ExposureFilter, FIRST_EXPOSURE, type StoredExposure } from '../store/exposures.ts';
+import {
+  type ExposureFilter,
+  FIRST_EXPOSURE,
+  listExposures,
+  listLeaseExposures,
+  readExposureProgress,
+  type StoredExposure,
+} from '../store/exposures.ts';
+import type { Store } from '../store/port.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { ResultOf } from '../store/statement.ts';
 import { STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
@@ -55,11 +64,11 @@ export async function exposureBy(vault: Vault, context: Context, agentName: Acto
  */
 export async function readExposures(store: Store, filter: ExposureFilter, now: number): Promise<VersionExposure[]> {
   for (;;) {
-    const through = await store.readExposureProgress();
+    const through = await store.run(readExposureProgress());
     const found = new Exposures();
     await addStored(found, store, filter);
     await addLeases(found, store, filter, through, now);
-    if ((await store.readExposureProgress()) === through) return found.versions();
+    if ((await store.run(readExposureProgress())) === through) return found.versions();
     await sleep(RETRY_MS);
   }
 }
@@ -67,11 +76,7 @@ export async function readExposures(store: Store, filter: ExposureFilter, now: n
 async function addStored(found: Exposures, store: Store, filter: ExposureFilter): Promise<void> {
   for (let after: typeof FIRST_EXPOSURE | null = FIRST_EXPOSURE; after !== null; ) {
     await yieldToEventLoop();
-    const { rows, next }: Awaited<ReturnType<Store['listExposures']>> = await store.listExposures(
-      filter,
-      after,
-      STEP_ROWS,
-    );
+    const { rows, next }: ResultOf<typeof listExposures> = await store.run(listExposures(filter, after, STEP_ROWS));
     for (const row of rows) found.add(row, row.kind === 'retrieve' ? 'retrieve' : 'use', false);
     after = next;
   }
@@ -86,11 +91,8 @@ async function addLeases(
 ): Promise<void> {
   for (let before: number | null = NEWEST_LEASE; before !== null; ) {
     await yieldToEventLoop();
-    const { rows, next }: Awaited<ReturnType<Store['listLeaseExposures']>> = await store.listLeaseExposures(
-      filter,
-      through,
-      now,
-      before,
+    const { rows, next }: ResultOf<typeof listLeaseExposures> = await store.run(
+      listLeaseExposures(store.dialect, filter, through, now, before),
     );
     for (const row of rows) {
       if (!row.hasToken) found.add(row, row.kind === 'retrieve' ? 'retrieve' : 'use', row.isLive);

@@ -1,9 +1,11 @@
 /** Lists leases, and counts the leases of bulk revocations. SOURCE: docs/decisions.md, "Leases". */
+
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { listLeases as list, type RevokeManyRequest, revokeLeases as revokeMany } from '../core/operations/leases.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { countLeases, countRevokedBy, listLeases as readLeasePage } from '../store/lease-lists.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
 import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
@@ -28,8 +30,8 @@ export async function listLeases(
   const query = { ...filter, agentName: own ?? filter.agentName, agentId, now };
   const listing = await readListing(page, {
     start: NEWEST_LEASE,
-    list: (beforeSeq, limit) => vault.store.listLeases(query, beforeSeq, limit),
-    count: (beforeSeq, atMost) => vault.store.countLeases(query, beforeSeq, atMost),
+    list: (beforeSeq, limit) => vault.store.run(readLeasePage(vault.store.dialect, query, beforeSeq, limit)),
+    count: (beforeSeq, atMost) => vault.store.run(countLeases(vault.store.dialect, query, beforeSeq, atMost)),
   });
   return { ...listing, now };
 }
@@ -49,7 +51,7 @@ export async function revokeLeases(vault: Vault, context: Context, request: Revo
   if (revocation === null) return 0;
   const ended = { revocation, agentName };
   const { count } = await countFrom(revocation.seq, {
-    count: (beforeSeq) => vault.store.countRevokedBy(ended, beforeSeq),
+    count: (beforeSeq) => vault.store.run(countRevokedBy(vault.store.dialect, ended, beforeSeq)),
   });
   return count;
 }

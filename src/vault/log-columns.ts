@@ -4,9 +4,12 @@
  * WHY not indexes in the database: each would be written with every batch, and counts would still read all matches.
  * WHY no value is lost: entries never change. Rows that are altered outside Leasehold later are listed as they were.
  */
-import type { EntryColumns, EntryKind } from '../store/log-columns.ts';
+
+import { matchEntries } from '../store/audit-log.ts';
+import { type EntryColumns, type EntryKind, readColumns } from '../store/log-columns.ts';
+import type { Store } from '../store/port.ts';
 import type { AuditFilter } from '../store/queries.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { ResultOf } from '../store/statement.ts';
 import { BLOCK_ENTRIES, LogBlock } from './log-block.ts';
 import { LogDictionary } from './log-dictionary.ts';
 import { Selection } from './log-selection.ts';
@@ -26,8 +29,18 @@ interface VisitRange {
   readonly order: 'asc' | 'desc';
 }
 
-type Matches = Awaited<ReturnType<Store['matchEntries']>>;
-type ColumnStore = Pick<Store, 'readColumns' | 'matchEntries'>;
+type Matches = ResultOf<typeof matchEntries>;
+export interface ColumnStore {
+  readColumns(fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<ResultOf<typeof readColumns>>;
+  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches>;
+}
+
+export function columnsOf(store: Store): ColumnStore {
+  return {
+    readColumns: (...range) => store.run(readColumns(store.dialect, ...range)),
+    matchEntries: (...search) => store.run(matchEntries(store.dialect, ...search)),
+  };
+}
 
 export class LogColumns {
   readonly #store: ColumnStore;

@@ -13,9 +13,11 @@ import {
   type TreeNode,
 } from '../crypto/tree.ts';
 import { completeSubtrees, consistencyRanges, inclusionRanges, type LeafRange } from '../crypto/tree-proof.ts';
-import type { Store } from '../store/sql-store.ts';
+import { readMacs } from '../store/audit-log.ts';
+import { readTreeNodes } from '../store/audit-tree.ts';
+import type { Store } from '../store/port.ts';
 
-export type TreeStore = Pick<Store, 'readMacs' | 'readTreeNodes'>;
+export type TreeStore = Pick<Store, 'run'>;
 
 /** The log or its stored nodes lack something that the tree needs: they were altered. */
 export class IncompleteTreeError extends Error {}
@@ -83,14 +85,14 @@ export class LogTree {
   /** A sequence number without an entry has the leaf of a MAC of zero bytes. */
   async #leaves(from: number, to: number): Promise<readonly TreeHash[]> {
     const leaves = Array.from({ length: to - from }, () => ABSENT_LEAF);
-    for (const { seq, hmac } of await this.#store.readMacs(from + 1, to, TILE_NODES)) {
+    for (const { seq, hmac } of await this.#store.run(readMacs(from + 1, to, TILE_NODES))) {
       leaves[seq - 1 - from] = leafHash(hmac);
     }
     return leaves;
   }
 
   async #nodes(level: number, from: number, to: number): Promise<readonly TreeHash[]> {
-    const nodes = await this.#store.readTreeNodes(level, from, to);
+    const nodes = await this.#store.run(readTreeNodes(level, from, to));
     return nodes.map(({ position, hash }, at) => {
       const decoded = decodeHash(hash);
       if (decoded === null || position !== from + at) {

@@ -1,4 +1,5 @@
 /** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
+
 import { decide, explain, explainBriefly } from '../core/decision.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -7,6 +8,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { ACTIONS } from '../core/policy.ts';
 import type { PolicyIndex } from '../core/policy-index.ts';
+import { countCredentials, listCredentials } from '../store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { type PageRequest, readListing, Slice } from './paging.ts';
 import type { Vault } from './vault.ts';
@@ -56,8 +58,8 @@ async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixReques
   const query = { ranges, type: null };
   const listing = await readListing(page, {
     start: FIRST_CREDENTIAL,
-    list: (from, limit) => store.listCredentials(query, from, limit),
-    count: (from, atMost) => store.countCredentials(query, from, atMost),
+    list: (from, limit) => store.run(listCredentials(store.dialect, query, from, limit)),
+    count: (from, atMost) => store.run(countCredentials(store.dialect, query, from, atMost)),
   });
   const paths: CredentialPath[] = [];
   for await (const rows of listing.rows) paths.push(...rows.map(({ path }) => path));

@@ -2,6 +2,7 @@
  * Tokens of use leases in places where they do not belong. A token counts as issued if its MAC is valid, so that texts
  * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
+
 import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
@@ -16,6 +17,7 @@ import {
 } from '../core/operations/misuse.ts';
 import { type FoundToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
+import { readLeaseOfToken } from '../store/vault-metadata.ts';
 import { authenticate, type Vault } from './vault.ts';
 
 export type RequestOrigin = Pick<Context, 'requestId' | 'remoteAddr'>;
@@ -39,7 +41,7 @@ const MAX_CHECKED = 16;
 
 /** The lease whose token the service issued, also if it has ended; null for any other text. */
 export async function findIssuedLease({ store, keys }: Vault, token: string): Promise<Lease | null> {
-  const lease = await store.readLeaseOfToken(hashToken(token));
+  const lease = await store.run(readLeaseOfToken(hashToken(token)), 'urgent');
   return lease !== null && isUseTokenOf(keys.row, token, [lease.agentId, lease.path]) ? lease : null;
 }
 

@@ -1,6 +1,8 @@
 /** The nodes of the vault: this one, and on a shared database the others that are connected to it. */
+
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/overview.ts';
+import { readConnectedPrograms } from '../store/credential-levels.ts';
 import type { VaultNode } from './node-facts.ts';
 import type { Vault } from './vault.ts';
 
@@ -25,7 +27,7 @@ export async function listNodes(vault: Vault, context: Context): Promise<SeenNod
   const newestSeq = ledger.memory.lastSeenEntry?.seq ?? 0;
   const own: SeenNode = { ...node.self, status: node.status(), newestSeq, isSelf: true, seenAt };
   const ownName = connectionName(node.self);
-  const programs = await store.readConnectedPrograms();
+  const programs = await store.run(readConnectedPrograms(store.dialect));
   const others = programs.flatMap((name) => {
     const other = name === ownName ? null : parseConnectionName(name);
     return other === null ? [] : [{ ...other, status: null, newestSeq: null, isSelf: false, seenAt }];

@@ -3,12 +3,15 @@
  * it, how much it would end. SOURCE: docs/decisions.md, "Exposure".
  * ORDER: leases and sessions end in one batch, running uses are cut when it is durable, and then everything is counted.
  */
+
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { panic as end, readHeld as readHeldNow } from '../core/operations/exposure.ts';
+import { countLeases, countRevokedBy } from '../store/lease-lists.ts';
+import type { Store } from '../store/port.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import type { SessionCursor } from '../store/session-lists.ts';
-import type { Store } from '../store/sql-store.ts';
+import { listSessions, type SessionCursor } from '../store/session-lists.ts';
+import type { ResultOf } from '../store/statement.ts';
 import { readExposures, type VersionExposure } from './exposure.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
@@ -35,7 +38,7 @@ export async function readHeld(vault: Vault, context: Context, agentName: AgentN
   const { now, agentId } = await ledger.submit(readHeldNow(context, agentName));
   const query = { agentId, agentName, path: null, status: 'active', now } as const;
   const leases = await countFrom(NEWEST_LEASE, {
-    count: (beforeSeq, atMost) => store.countLeases(query, beforeSeq, atMost),
+    count: (beforeSeq, atMost) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),
   });
   const sessions = await countSessions(store, now, (id) =>
     agentId === null || agentId === id ? ledger.memory.control.agentById(id)?.sessionsEndedAt : undefined,
@@ -50,7 +53,7 @@ export async function panic(vault: Vault, context: Context, agentName: AgentName
   const { revocation } = panicked;
   const endedBefore = new Map(panicked.endedBefore);
   const leases = await countFrom(revocation.seq, {
-    count: (beforeSeq) => store.countRevokedBy({ revocation, agentName }, beforeSeq),
+    count: (beforeSeq) => store.run(countRevokedBy(store.dialect, { revocation, agentName }, beforeSeq)),
   });
   const sessions = await countSessions(store, revocation.revokedAt, (id) => endedBefore.get(id));
   const exposures = await readExposures(store, { path: null, agentName }, revocation.revokedAt);
@@ -76,7 +79,7 @@ async function countSessions(
   let after: SessionCursor | undefined = { expiresAt: now + 1, tokenHash: '' };
   while (after !== undefined) {
     await yieldToEventLoop();
-    const rows: Awaited<ReturnType<Store['listSessions']>> = await store.listSessions(after, STEP_ROWS);
+    const rows: ResultOf<typeof listSessions> = await store.run(listSessions(after, STEP_ROWS));
     for (const { agentId, issuedAt } of rows) {
       const earlier = endedBefore(agentId);
       if (earlier !== undefined && issuedAt <= now && issuedAt > (earlier ?? -1)) count += 1;

@@ -1,10 +1,12 @@
 /** Hands out the newest checkpoint, and proofs against it. SOURCE: docs/audit.md. */
+
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readAuditCheckpoint, readAuditProof } from '../core/operations/audit.ts';
 import { formatReceipt } from '../crypto/receipt.ts';
 import { encodeHash } from '../crypto/tree.ts';
 import { isConsistent, rootOfInclusion } from '../crypto/tree-proof.ts';
+import { readEntries } from '../store/audit-log.ts';
 import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
 import { IncompleteTreeError, LogTree } from './log-tree.ts';
 import type { Vault } from './vault.ts';
@@ -28,7 +30,7 @@ export interface ProvenEntry {
 /** @throws NOT_FOUND if the log has no such entry */
 export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
   await vault.ledger.submit(readAuditProof(context));
-  const [entry] = await vault.store.readEntries(seq, seq, 1);
+  const [entry] = await vault.store.run(readEntries(seq, seq, 1));
   if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
   const { hmac } = entry;
   return intact(async () => {

@@ -3,6 +3,7 @@
  * value is left. A pass reads all versions in the order of their keys; after a crash the next start begins another one,
  * which skips what was done. Also makes a new data key before the current one has sealed too many values.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operation } from '../core/operation.ts';
 import { replaceUsedDataKey, retireDataKey } from '../core/operations/keys.ts';
@@ -10,8 +11,9 @@ import { Secret } from '../core/secret.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newKey } from '../crypto/keyset.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { FIRST_SEALED, type SealedCursor, type SealedVersion } from '../store/reseals.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
+import { FIRST_SEALED, listOldSeals, type SealedCursor, type SealedVersion } from '../store/reseals.ts';
+import { readSeals } from '../store/vault-metadata.ts';
 
 /** Far below the limit of 2^31, because nodes count on their own between two checks. */
 const MAX_SEALS = 2 ** 30;
@@ -24,7 +26,7 @@ const PAUSE_FACTOR = 3;
 
 export interface ResealingParts {
   readonly ledger: Pick<Ledger, 'submit'>;
-  readonly store: Pick<Store, 'listOldSeals' | 'readSeals'>;
+  readonly store: Pick<Store, 'run' | 'dialect'>;
   readonly keys: VaultKeys;
   readonly onFailure: (error: unknown) => void;
   readonly maxSeals?: number;
@@ -88,7 +90,7 @@ export class Resealing {
 
   async #replaceUsedKey(): Promise<void> {
     const { ledger, store, keys, maxSeals = MAX_SEALS } = this.#parts;
-    const seals = (await store.readSeals()).get(keys.dataKeyIds.at(-1) ?? '') ?? 0;
+    const seals = (await store.run(readSeals())).get(keys.dataKeyIds.at(-1) ?? '') ?? 0;
     if (seals >= maxSeals) await ledger.submit(replaceUsedDataKey(new Secret(newKey())));
   }
 
@@ -107,10 +109,8 @@ export class Resealing {
         cursor = FIRST_SEALED;
       }
       const startedAt = performance.now();
-      const { rows, next }: { rows: readonly SealedVersion[]; next: SealedCursor | null } = await store.listOldSeals(
-        keys.dataKeyIds.at(-1) ?? '',
-        cursor,
-        STEP_ROWS,
+      const { rows, next }: { rows: readonly SealedVersion[]; next: SealedCursor | null } = await store.run(
+        listOldSeals(store.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, STEP_ROWS),
       );
       if (isLastPass) for (const { content } of rows) left.add(Buffer.from(content.subarray(1, 5)).toString('hex'));
       for (const part of isLastPass ? [] : bySize(rows)) {

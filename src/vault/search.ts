@@ -1,7 +1,10 @@
 /** Searches the names of credentials, agents, policies and operators. */
+
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/overview.ts';
+import { listCredentials, searchCredentials as searchStoredPaths } from '../store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
+import type { ResultOf } from '../store/statement.ts';
 import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
@@ -84,7 +87,7 @@ async function readBeginning({ store }: Vault, beginning: string, limit: number)
   if (!/^[!-~]+$/.test(beginning)) return []; // No path has another character.
   await yieldToEventLoop();
   const query = { ranges: [{ from: beginning, to: `${beginning}\u007f` }], type: null };
-  const { rows } = await store.listCredentials(query, FIRST_CREDENTIAL, limit);
+  const { rows } = await store.run(listCredentials(store.dialect, query, FIRST_CREDENTIAL, limit));
   return rows.map(toFound);
 }
 
@@ -102,7 +105,7 @@ async function searchPaths({ store }: Vault, wanted: string): Promise<Matches> {
   let from: string | null = wanted.includes('\0') ? null : '';
   while (from !== null && found.length < MAX_MATCHES && performance.now() < endsAt) {
     await yieldToEventLoop();
-    const step: Awaited<ReturnType<typeof store.searchCredentials>> = await store.searchCredentials(wanted, from);
+    const step: ResultOf<typeof searchStoredPaths> = await store.run(searchStoredPaths(store.dialect, wanted, from));
     found.push(...step.rows.map(toFound));
     from = step.next;
   }

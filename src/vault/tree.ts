@@ -1,8 +1,11 @@
 /** One level of the tree of credential paths, in pages. */
+
 import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readTree as authorize } from '../core/operations/overview.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
+import type { LevelStep } from '../store/credential-levels.ts';
+import { readLevel } from '../store/credential-levels.ts';
 import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
@@ -49,7 +52,7 @@ export async function readTree(
   let counted = 0;
   for (let from: string | null = start; from !== null && entries.length <= limit; ) {
     await yieldToEventLoop();
-    const step = await vault.store.readLevel(query, from);
+    const step: LevelStep = await vault.store.run(readLevel(vault.store.dialect, query, from));
     for (const { name, count, credential } of step.entries) {
       counted += count;
       addEntry(entries, { name, path: base + name, credential, directory: credential ? null : { credentials: count } });

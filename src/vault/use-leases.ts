@@ -2,6 +2,7 @@
  * Use leases with a token, which is accepted instead of a session at base URLs only.
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
+
 import type { Authentication } from '../core/agent.ts';
 import type { BaseUrlRequest } from '../core/base-url.ts';
 import { findService } from '../core/catalogue/catalogue.ts';
@@ -16,6 +17,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Placement } from '../core/target.ts';
 import { isUseToken } from '../core/token-form.ts';
 import { hashToken, newUseToken, newUseTokenNonce } from '../crypto/tokens.ts';
+import { readUsage } from '../store/vault-metadata.ts';
 import { withBudget } from './agent-budgets.ts';
 import { findIssuedLease, type RequestOrigin, rejectMisuse } from './misuse.ts';
 import { authenticate, type Vault } from './vault.ts';
@@ -104,6 +106,6 @@ const unknownToken = (): ApiError => new ApiError('UNAUTHENTICATED', 'The token 
 
 /** Where the credential is placed in a request, which is where a caller may put its token; null without targets. */
 export async function findPlacement({ store }: Vault, path: CredentialPath): Promise<Placement | null> {
-  const usage = await store.readUsage(path);
+  const usage = await store.run(readUsage(path), 'urgent');
   return usage?.placement ?? null;
 }

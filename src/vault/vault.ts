@@ -1,4 +1,5 @@
 /** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
+
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -9,7 +10,7 @@ import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findSession } from '../ledger/vault-state.ts';
 import { storeErrorOf } from '../store/errors.ts';
-import type { Store } from '../store/sql-store.ts';
+import type { Store } from '../store/port.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { ApprovalHolds } from './approval-holds.ts';
 import type { AttentionReader } from './attention/attention.ts';

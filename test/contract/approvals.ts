@@ -1,10 +1,21 @@
 /** Contract: approvals and their requests, by id and by key, in lists, and those that the service settles. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval, ApprovalId, ApprovalKey, ApprovalStatus } from '../../src/core/approval.ts';
 import type { ActorName, AgentId } from '../../src/core/names.ts';
+import {
+  countApprovals,
+  findAnswered,
+  findApproval,
+  findLiveApprovals,
+  findTimedOut,
+  listApprovals,
+  readApprovalRequest,
+} from '../../src/store/approval-lists.ts';
+import type { Store } from '../../src/store/port.ts';
 import { type ApprovalQuery, MAX_APPROVALS_OF_KEY, NEWEST_APPROVAL } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { ResultOf } from '../../src/store/statement.ts';
 import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/store.ts';
 import { anApproval, anEntry, asPath, commit, find, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
@@ -20,12 +31,14 @@ const ALL: ApprovalQuery = { agentId: null, agentName: null, status: null, now: 
 async function listIn(store: Store, query: ApprovalQuery, limit: number): Promise<ApprovalId[]> {
   const ids: ApprovalId[] = [];
   for (let before: string | null = NEWEST_APPROVAL; before !== null; ) {
-    const { rows, next } = await store.listApprovals(query, before, limit);
+    const { rows, next }: ResultOf<typeof listApprovals> = await store.run(
+      listApprovals(store.dialect, query, before, limit),
+    );
     assert.ok(rows.length <= limit);
     ids.push(...idsOf(rows));
     before = next;
   }
-  const { count } = await store.countApprovals(query, NEWEST_APPROVAL, 1000);
+  const { count } = await store.run(countApprovals(store.dialect, query, NEWEST_APPROVAL, 1000));
   assert.equal(count, ids.length);
   return ids;
 }
@@ -52,8 +65,8 @@ export function approvalContract({ name, newVault }: Subject): void {
     const denied = { ...anApproval(1, { status: 'denied', reason: 'no' }), mac: 'another' };
     await commit(store, { changes: [put(denied)] });
     assert.deepEqual((await find(store, [{ approval: idOf(1) }])).approvals, [denied]);
-    assert.deepEqual(await store.findApproval(idOf(1)), { id: idOf(1), path: asPath('prod/key') });
-    assert.equal(await store.findApproval(idOf(3)), null);
+    assert.deepEqual(await store.run(findApproval(idOf(1))), { id: idOf(1), path: asPath('prod/key') });
+    assert.equal(await store.run(findApproval(idOf(3))), null);
   });
 
   test(`${name}: the newest approvals of a key are loaded, each once, with what the log records of them`, async (t) => {
@@ -116,7 +129,7 @@ export function approvalContract({ name, newVault }: Subject): void {
       );
     }
     assert.deepEqual(await listIn(store, { ...ofAgent, agentName: 'ci-0' }, 2), []);
-    assert.equal((await store.countApprovals(ALL, NEWEST_APPROVAL, 5)).count, 5);
+    assert.equal((await store.run(countApprovals(store.dialect, ALL, NEWEST_APPROVAL, 5))).count, 5);
   });
 
   test(`${name}: overdue and answered approvals, and those that may still count, are found`, async (t) => {
@@ -130,17 +143,26 @@ export function approvalContract({ name, newVault }: Subject): void {
         put(anApproval(5, { status: 'denied' })),
       ],
     });
-    assert.deepEqual(idsOf(await store.findTimedOut(T0 + 5, 9)), [idOf(1)]);
-    assert.deepEqual(idsOf(await store.findTimedOut(T0 + 6, 1)), [idOf(1)]);
-    assert.deepEqual(idsOf((await store.findLiveApprovals(T0 + 5, '', 9)).rows), [1, 2, 3].map(idOf));
-    assert.deepEqual(await store.findLiveApprovals(T0 + 5, idOf(1), 1), {
+    assert.deepEqual(idsOf(await store.run(findTimedOut(T0 + 5, 9))), [idOf(1)]);
+    assert.deepEqual(idsOf(await store.run(findTimedOut(T0 + 6, 1))), [idOf(1)]);
+    assert.deepEqual(
+      idsOf((await store.run(findLiveApprovals(store.dialect, T0 + 5, '', 9))).rows),
+      [1, 2, 3].map(idOf),
+    );
+    assert.deepEqual(await store.run(findLiveApprovals(store.dialect, T0 + 5, idOf(1), 1)), {
       rows: [{ id: idOf(2), path: asPath('prod/key') }],
       next: idOf(2),
     });
-    assert.deepEqual([...(await store.findAnswered(numbers(6).map(idOf)))].sort(), [3, 4, 5].map(idOf));
-    assert.deepEqual(await store.findAnswered([idOf(6)]), []);
-    assert.deepEqual(await store.findAnswered([]), []);
-    assert.deepEqual([...(await store.findAnswered(numbers(3000).map(idOf)))].sort(), [3, 4, 5].map(idOf));
+    assert.deepEqual(
+      [...(await store.run(findAnswered(store.dialect, numbers(6).map(idOf))))].sort(),
+      [3, 4, 5].map(idOf),
+    );
+    assert.deepEqual(await store.run(findAnswered(store.dialect, [idOf(6)])), []);
+    assert.deepEqual(await store.run(findAnswered(store.dialect, [])), []);
+    assert.deepEqual(
+      [...(await store.run(findAnswered(store.dialect, numbers(3000).map(idOf))))].sort(),
+      [3, 4, 5].map(idOf),
+    );
   });
 
   test(`${name}: the steps through approvals that may still count pass over spent grants`, async (t) => {
@@ -153,10 +175,8 @@ export function approvalContract({ name, newVault }: Subject): void {
     for (const limit of [1, 2, 64]) {
       const ids: ApprovalId[] = [];
       for (let after: string | null = ''; after !== null; ) {
-        const { rows, next }: Awaited<ReturnType<Store['findLiveApprovals']>> = await store.findLiveApprovals(
-          T0 + 5,
-          after,
-          limit,
+        const { rows, next }: ResultOf<typeof findLiveApprovals> = await store.run(
+          findLiveApprovals(store.dialect, T0 + 5, after, limit),
         );
         assert.ok(rows.length <= limit);
         ids.push(...idsOf(rows));
@@ -181,10 +201,10 @@ export function approvalContract({ name, newVault }: Subject): void {
     });
     const now = expiresAt + ENDED_APPROVAL_RETENTION_MS;
     assert.equal(await sweepAll(store, now), 0);
-    assert.deepEqual([...((await store.readApprovalRequest(idOf(1))) ?? [])], [...sealed]);
+    assert.deepEqual([...((await store.run(readApprovalRequest(idOf(1)))) ?? [])], [...sealed]);
     assert.equal(await sweepAll(store, now + 1), 2);
     assert.deepEqual(await listIn(store, ALL, 9), [idOf(2)]);
-    assert.equal(await store.readApprovalRequest(idOf(1)), null);
-    assert.notEqual(await store.readApprovalRequest(idOf(2)), null);
+    assert.equal(await store.run(readApprovalRequest(idOf(1))), null);
+    assert.notEqual(await store.run(readApprovalRequest(idOf(2))), null);
   });
 }

@@ -1,10 +1,14 @@
 /** Contract: a batch is written completely or not at all, in the order of the decisions, with its access counts. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import { readApprovalRequest } from '../../src/store/approval-lists.ts';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { StoredChange, WriteSet } from '../../src/store/store.ts';
+import { isDeregistered, readAgents, readOperators, readPolicies } from '../../src/store/vault-metadata.ts';
 import {
   aCredential,
   aLease,
@@ -43,15 +47,18 @@ async function snapshot(store: Store) {
   const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
   const approvals = [1, 2].map((n) => ({ approval: anApproval(n).id }));
   return {
-    ...(await store.readHead()),
-    agents: await store.readAgents(),
-    operators: await store.readOperators(),
-    policies: await store.readPolicies(),
-    entries: await store.readEntries(1, 100, 100),
+    ...(await store.run(readHead())),
+    agents: await store.run(readAgents()),
+    operators: await store.run(readOperators()),
+    policies: await store.run(readPolicies()),
+    entries: await store.run(readEntries(1, 100, 100)),
     found: await find(store, [...paths, ...leases, ...sessions, ...approvals]),
-    sealed: [await store.readApprovalRequest(anApproval(1).id), await store.readApprovalRequest(anApproval(2).id)],
+    sealed: [
+      await store.run(readApprovalRequest(anApproval(1).id)),
+      await store.run(readApprovalRequest(anApproval(2).id)),
+    ],
     accesses: await store.readAccessCount(A.id),
-    isDeregistered: await store.isDeregistered(anAgent(1).id),
+    isDeregistered: await store.run(isDeregistered(anAgent(1).id)),
   };
 }
 

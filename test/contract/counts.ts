@@ -1,10 +1,12 @@
 /** Contract: access counts are exact, for every query and after every kind of stop. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
+import { listCredentials } from '../../src/store/credential-lists.ts';
+import type { Store } from '../../src/store/port.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
 import { aCredential, aLease, anEntry, commit, headAt, leased, retrievals, stored, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
@@ -12,7 +14,9 @@ const [A, B] = [aCredential('a'), aCredential('b')];
 
 /** By the list, and each by its path. */
 async function countsOf(store: Store): Promise<Record<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.run(
+    listCredentials(store.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100),
+  );
   const listed = rows.map(({ path, id, accessCount }) => ({ path, id, accessCount }));
   for (const { path, id, accessCount } of listed) {
     assert.equal(await store.readAccessCount(id), accessCount, path);

@@ -1,10 +1,12 @@
 /** Contract: exposures stay exact while leases are folded into them and deleted, step by step. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActorName, CredentialId } from '../../src/core/names.ts';
-import { FIRST_EXPOSURE } from '../../src/store/exposures.ts';
+import { FIRST_EXPOSURE, listExposures, listLeaseExposures, readExposureProgress } from '../../src/store/exposures.ts';
+import type { Store } from '../../src/store/port.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { ResultOf } from '../../src/store/statement.ts';
 import { aLease, asPath, commit, leased, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 import { numbers } from './sweeping.ts';
@@ -14,15 +16,12 @@ const ALL = { path: null, agentName: null };
 
 /** The acts that the stored exposures and the leases after them add up to. */
 async function countActs(store: Store, now: number): Promise<number> {
-  const through = await store.readExposureProgress();
-  const stored = await store.listExposures(ALL, FIRST_EXPOSURE, 1000);
+  const through = await store.run(readExposureProgress());
+  const stored = await store.run(listExposures(ALL, FIRST_EXPOSURE, 1000));
   let times = stored.rows.reduce((sum, row) => sum + row.times, 0);
   for (let before: number | null = NEWEST_LEASE; before !== null; ) {
-    const step: Awaited<ReturnType<Store['listLeaseExposures']>> = await store.listLeaseExposures(
-      ALL,
-      through,
-      now,
-      before,
+    const step: ResultOf<typeof listLeaseExposures> = await store.run(
+      listLeaseExposures(store.dialect, ALL, through, now, before),
     );
     times += step.rows.reduce((sum, row) => sum + row.times, 0);
     before = step.next;
@@ -53,8 +52,8 @@ export function exposureContract({ name, newVault }: Subject): void {
       assert.equal(await countActs(store, now), count, `after step ${steps}`);
     }
     assert.ok(steps > 3, `${steps} steps`);
-    assert.deepEqual((await store.listLeaseExposures(ALL, 0, now, NEWEST_LEASE)).rows, []);
-    const { rows } = await store.listExposures({ path: asPath('p/1'), agentName: null }, FIRST_EXPOSURE, 2);
+    assert.deepEqual((await store.run(listLeaseExposures(store.dialect, ALL, 0, now, NEWEST_LEASE))).rows, []);
+    const { rows } = await store.run(listExposures({ path: asPath('p/1'), agentName: null }, FIRST_EXPOSURE, 2));
     assert.deepEqual(
       rows.map((row) => [row.agentName, row.kind, row.firstAt, row.newestVersion]),
       [

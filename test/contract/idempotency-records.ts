@@ -1,9 +1,10 @@
 /** Contract: idempotency records are found by id, replaced under the same id, and swept after they expire. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { AgentId } from '../../src/core/names.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { Authenticated } from '../../src/store/store.ts';
 import { anEntry, aReply, commit, find, headAt, keptReply, T0 } from './rows.ts';
 import type { Subject } from './store.ts';

@@ -1,12 +1,25 @@
 /** Contract: creating a vault, the reads of a start, and closing. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApprovalScope } from '../../src/core/approval-rule.ts';
 import type { ActorName, AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
+import {
+  isDeregistered,
+  isEmpty,
+  readAgents,
+  readLeaseOfToken,
+  readOperators,
+  readPolicies,
+  readRootKeyCheck,
+  readSession,
+  readUsage,
+} from '../../src/store/vault-metadata.ts';
 import {
   aCredential,
   aLease,
@@ -31,11 +44,11 @@ const byName = <T extends { readonly name: string }>(rows: readonly T[]): T[] =>
 
 async function everything(store: Store) {
   return {
-    keyCheck: await store.readRootKeyCheck(),
-    ...(await store.readHead()),
-    agents: byName(await store.readAgents()),
-    policies: byName(await store.readPolicies()),
-    session: await store.readSession(aSession(1).tokenHash),
+    keyCheck: await store.run(readRootKeyCheck()),
+    ...(await store.run(readHead())),
+    agents: byName(await store.run(readAgents())),
+    policies: byName(await store.run(readPolicies())),
+    session: await store.run(readSession(aSession(1).tokenHash)),
   };
 }
 
@@ -59,8 +72,8 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     t.after(() => store.close());
     const head = { ...headAt(3), epoch: 8 };
     await store.initialise(KEY_CHECK, head, T0);
-    assert.equal(await store.readRootKeyCheck(), KEY_CHECK);
-    assert.deepEqual(await store.readHead(), { head, last: null, highestSeq: 0 });
+    assert.equal(await store.run(readRootKeyCheck()), KEY_CHECK);
+    assert.deepEqual(await store.run(readHead()), { head, last: null, highestSeq: 0 });
   });
 
   test(`${name}: a vault is created once; a second attempt is rejected and changes nothing`, async (t) => {
@@ -70,21 +83,21 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     await assert.rejects(store.initialise('another', headAt(0), T0 + 1), StoreError);
     assert.deepEqual(await everything(store), before);
     await commit(store, { entries: [anEntry(2)] });
-    assert.equal((await store.readHead()).last?.seq, 2);
+    assert.equal((await store.run(readHead())).last?.seq, 2);
   });
 
   test(`${name}: the head record and the last row are read independently`, async (t) => {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1), anEntry(2)] });
     const last = { seq: 2, hmac: anEntry(2).hmac, timestamp: anEntry(2).timestamp };
-    assert.deepEqual(await store.readHead(), { head: headAt(2), last, highestSeq: 2 });
+    assert.deepEqual(await store.run(readHead()), { head: headAt(2), last, highestSeq: 2 });
     await commit(store, { seq: 9 });
-    assert.deepEqual(await store.readHead(), { head: headAt(9), last, highestSeq: 2 });
+    assert.deepEqual(await store.run(readHead()), { head: headAt(9), last, highestSeq: 2 });
   });
 
   test(`${name}: the highest sequence number is that of any row: an entry, a lease or a bulk revocation`, async (t) => {
     const store = await newVault(t);
-    const highest = async () => (await store.readHead()).highestSeq;
+    const highest = async () => (await store.run(readHead())).highestSeq;
     await commit(store, { entries: [anEntry(1), anEntry(2)] });
     assert.equal(await highest(), 2);
     await commit(store, { changes: [leased(aLease(7))] });
@@ -108,9 +121,9 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
   for (const [row, batch] of Object.entries(rows)) {
     test(`${name}: a store with ${row} is not empty; one with a new vault is`, async (t) => {
       const store = await newVault(t);
-      assert.equal(await store.isEmpty(), true);
+      assert.equal(await store.run(isEmpty()), true);
       await commit(store, batch);
-      assert.equal(await store.isEmpty(), false);
+      assert.equal(await store.run(isEmpty()), false);
     });
   }
 
@@ -142,13 +155,13 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
         ...sessions.map((session) => ({ kind: 'putSession' as const, session })),
       ],
     });
-    assert.deepEqual(byName(await store.readAgents()), byName(agents));
-    assert.deepEqual(byName(await store.readPolicies()), byName(policies));
-    assert.deepEqual(byName(await store.readOperators()), byName(operators));
-    for (const session of sessions) assert.deepEqual(await store.readSession(session.tokenHash), session);
+    assert.deepEqual(byName(await store.run(readAgents())), byName(agents));
+    assert.deepEqual(byName(await store.run(readPolicies())), byName(policies));
+    assert.deepEqual(byName(await store.run(readOperators())), byName(operators));
+    for (const session of sessions) assert.deepEqual(await store.run(readSession(session.tokenHash)), session);
     await commit(store, { changes: [{ kind: 'putSession', session: renewed }] });
-    assert.deepEqual(await store.readSession(renewed.tokenHash), renewed);
-    assert.equal(await store.readSession(aSession(3).tokenHash), null);
+    assert.deepEqual(await store.run(readSession(renewed.tokenHash)), renewed);
+    assert.equal(await store.run(readSession(aSession(3).tokenHash)), null);
   });
 
   test(`${name}: a use lease is found by its token, with the revocations that apply to it, and targets by path`, async (t) => {
@@ -167,13 +180,13 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     await commit(store, {
       changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), { kind: 'putUsage', usage }],
     });
-    assert.deepEqual(await store.readLeaseOfToken(tokenHash), lease);
-    assert.equal(await store.readLeaseOfToken(aSession(2).tokenHash), null);
-    assert.deepEqual(await store.readUsage(lease.path), usage);
-    assert.equal(await store.readUsage(asPath('prod/other')), null);
+    assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), lease);
+    assert.equal(await store.run(readLeaseOfToken(aSession(2).tokenHash)), null);
+    assert.deepEqual(await store.run(readUsage(lease.path)), usage);
+    assert.equal(await store.run(readUsage(asPath('prod/other'))), null);
     await commit(store, { changes: [marked(3, lease.agentId, null), { kind: 'removeUsage', path: lease.path }] });
-    assert.deepEqual(await store.readLeaseOfToken(tokenHash), { ...lease, revokedAt: T0 + 3 });
-    assert.equal(await store.readUsage(lease.path), null);
+    assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), { ...lease, revokedAt: T0 + 3 });
+    assert.equal(await store.run(readUsage(lease.path)), null);
   });
 
   test(`${name}: a stored row replaces the previous one, a removed row is deleted, and other rows stay`, async (t) => {
@@ -193,10 +206,10 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
         { kind: 'removeSession', ...aSession(2) },
       ],
     });
-    assert.deepEqual(await store.readPolicies(), [{ ...replaced, mac: 'another' }]);
-    assert.deepEqual(await store.readAgents(), [anAgent(1)]);
-    assert.deepEqual(await store.readSession(aSession(1).tokenHash), aSession(1));
-    assert.equal(await store.readSession(aSession(2).tokenHash), null);
+    assert.deepEqual(await store.run(readPolicies()), [{ ...replaced, mac: 'another' }]);
+    assert.deepEqual(await store.run(readAgents()), [anAgent(1)]);
+    assert.deepEqual(await store.run(readSession(aSession(1).tokenHash)), aSession(1));
+    assert.equal(await store.run(readSession(aSession(2).tokenHash)), null);
   });
 
   test(`${name}: an agent is deregistered if a bulk revocation ended all its leases and its row does not exist`, async (t) => {
@@ -212,7 +225,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       marked(4, four, null),
     ];
     await commit(store, { changes: [{ kind: 'putAgent', agent: anAgent(4) }, ...marks] });
-    assert.deepEqual(await Promise.all(ids.map((id) => store.isDeregistered(id))), [true, false, false, false]);
+    assert.deepEqual(await Promise.all(ids.map((id) => store.run(isDeregistered(id)))), [true, false, false, false]);
   });
 
   test(`${name}: committed data is available to the next process, whether the store was closed or not`, async (t) => {
@@ -235,13 +248,13 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const after = await open();
     t.after(() => after.close());
     assert.deepEqual(await everything(after), before);
-    assert.deepEqual(await after.readEntries(1, 1, 1), [anEntry(1)]);
+    assert.deepEqual(await after.run(readEntries(1, 1, 1)), [anEntry(1)]);
   });
 
   test(`${name}: a closed store rejects every call`, async (t) => {
     const store = await (await newPlace(t))();
     await store.close();
-    await assert.rejects(store.readHead());
+    await assert.rejects(store.run(readHead()));
     await assert.rejects(store.initialise(KEY_CHECK, headAt(0), T0));
   });
 }

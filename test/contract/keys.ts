@@ -1,7 +1,9 @@
 /** Contract: the rows of key slots, of the keyset and of the numbers of seals. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InitialKeys, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
+import { readSeals, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { headAt, KEY_CHECK, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
@@ -35,11 +37,11 @@ export function keyContract({ name, newPlace }: Subject): void {
   test(`${name}: a new vault has its keys, and they cannot be added again`, async (t) => {
     const store = await (await newPlace(t))();
     t.after(() => store.close());
-    const none = await store.readStoredKeys();
+    const none = await store.run(readStoredKeys());
     assert.deepEqual(none, { keyCheck: null, vaultId: null, keyset: null, slots: [] });
     await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
     assert.equal(await store.addKeys({ ...KEYS, vaultId: 'another' as VaultId }), false);
-    const { keyCheck, vaultId, keyset, slots } = await store.readStoredKeys();
+    const { keyCheck, vaultId, keyset, slots } = await store.run(readStoredKeys());
     assert.deepEqual([keyCheck, vaultId], [KEY_CHECK, 'a vault']);
     assert.deepEqual(bytes(keyset), { id: 1, version: 1, rootVersion: 1, sealed: [4, 5, 6] });
     assert.deepEqual(slots.map(bytes), [{ ...slot, sealedRoot: [1, 2, 3] }]);
@@ -49,9 +51,9 @@ export function keyContract({ name, newPlace }: Subject): void {
     const store = await (await newPlace(t))();
     t.after(() => store.close());
     await store.initialise(KEY_CHECK, headAt(0), T0);
-    assert.equal((await store.readStoredKeys()).vaultId, null);
+    assert.equal((await store.run(readStoredKeys())).vaultId, null);
     assert.deepEqual((await Promise.all([store.addKeys(KEYS), store.addKeys(KEYS)])).sort(), [false, true]);
-    assert.equal((await store.readStoredKeys()).slots.length, 1);
+    assert.equal((await store.run(readStoredKeys())).slots.length, 1);
   });
 
   test(`${name}: a batch changes slots, keyset and counts, and loads the slots`, async (t) => {
@@ -92,13 +94,13 @@ export function keyContract({ name, newPlace }: Subject): void {
         changes: [{ kind: 'removeKeySlot', id: other.id }],
       })
     ).durable;
-    const { keyset, slots } = await store.readStoredKeys();
+    const { keyset, slots } = await store.run(readStoredKeys());
     assert.deepEqual(bytes(keyset), { id: 1, version: 2, rootVersion: 2, sealed: [7] });
     assert.deepEqual(
       slots.map(({ id }) => id),
       ['slot-1'],
     );
-    assert.deepEqual([...(await store.readSeals())].sort(), [
+    assert.deepEqual([...(await store.run(readSeals()))].sort(), [
       ['0a', 5],
       ['0b', 1],
     ]);

@@ -1,4 +1,5 @@
 /** Contract: leases after revocations, compared with the rules of `src/core/lease.ts` over random histories. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -13,8 +14,8 @@ import {
   applyRevocation as underMark,
 } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { LeaseQuery } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
 import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';

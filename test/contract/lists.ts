@@ -1,9 +1,11 @@
 /** Contract: the list of credentials, range by range and page by page. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialType } from '../../src/core/names.ts';
 import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/pattern.ts';
+import * as credentials from '../../src/store/credential-lists.ts';
 import {
   type CountStep,
   type CredentialCursor,
@@ -112,7 +114,7 @@ export function listContract({ name, newVault }: Subject): void {
     let steps = 0;
     const step = (from: CredentialCursor, most: number) => {
       steps += 1;
-      return store.listCredentials(query, from, most);
+      return store.run(credentials.listCredentials(store.dialect, query, from, most));
     };
     const rows = await rowsFrom(FIRST_CREDENTIAL, step);
     assert.deepEqual(
@@ -123,7 +125,9 @@ export function listContract({ name, newVault }: Subject): void {
     let place: CredentialCursor | null = FIRST_CREDENTIAL;
     let count = 0;
     for (steps = 0; place !== null; steps++) {
-      const counted: CountStep<CredentialCursor> = await store.countCredentials(query, place, 1_000_000);
+      const counted: CountStep<CredentialCursor> = await store.run(
+        credentials.countCredentials(store.dialect, query, place, 1_000_000),
+      );
       count += counted.count;
       place = counted.next;
     }
@@ -140,7 +144,8 @@ export function listContract({ name, newVault }: Subject): void {
       byOffset.push(...(await listCredentials(store, query, offset, 7)));
     }
     assert.deepEqual(byOffset, inOrder);
-    const step = (from: CredentialCursor, most: number) => store.listCredentials(query, from, most);
+    const step = (from: CredentialCursor, most: number) =>
+      store.run(credentials.listCredentials(store.dialect, query, from, most));
     assert.deepEqual(await rowsFrom(FIRST_CREDENTIAL, step, { stepRows: 7 }), inOrder);
   });
 

@@ -1,12 +1,14 @@
 /** Contract: reading and searching the audit log. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { globMatches } from '../../src/core/glob.ts';
+import { findSeqAt, readEntries } from '../../src/store/audit-log.ts';
 import { openLogReader } from '../../src/store/log-reader.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { AuditFilter } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
 import { runs } from '../kit/property.ts';
 import { anEntry, at, commit, T0 } from './rows.ts';
 import { matchEntries } from './scan.ts';
@@ -56,7 +58,7 @@ export function logContract({ name, newVault }: Subject): void {
       { policy_name: '', lease_id: '', reason: '', request_id: '', remote_addr: '' },
       { policy_name: 'p', lease_id: 'l', reason: odd, request_id: 'r', remote_addr: '::1', resource: odd },
     ]);
-    assert.deepEqual(await store.readEntries(1, 3, 10), entries);
+    assert.deepEqual(await store.run(readEntries(1, 3, 10)), entries);
   });
 
   test(`${name}: entries are read in a range, oldest first, up to a limit`, async (t) => {
@@ -76,7 +78,7 @@ export function logContract({ name, newVault }: Subject): void {
       [1, 20, 0],
     ] as const) {
       const expected = entries.slice(from - 1, to).slice(0, limit);
-      assert.deepEqual(await store.readEntries(from, to, limit), expected, `${from} to ${to}, ${limit}`);
+      assert.deepEqual(await store.run(readEntries(from, to, limit)), expected, `${from} to ${to}, ${limit}`);
     }
   });
 
@@ -227,7 +229,7 @@ export function logContract({ name, newVault }: Subject): void {
         }
         for (let wanted = T0 - 1; wanted <= time + 1; wanted++) {
           const expected = entries.find(({ timestamp }) => timestamp >= at(wanted))?.seq ?? null;
-          assert.equal(await store.findSeqAt(at(wanted)), expected, `${wanted - T0} ms`);
+          assert.equal(await store.run(findSeqAt(at(wanted))), expected, `${wanted - T0} ms`);
         }
       }),
       runs(25),

@@ -1,4 +1,5 @@
 /** Rows for the contract of the store, and functions that write them. */
+
 import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from '../../src/core/approval.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
@@ -23,7 +24,8 @@ import type { Operator } from '../../src/core/operator.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import { readHead } from '../../src/store/audit-log.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/store.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
@@ -241,7 +243,7 @@ export async function commit(
     seq,
   }: Partial<Omit<WriteSet, 'head'>> & { readonly seq?: number },
 ): Promise<void> {
-  const { head } = await store.readHead();
+  const { head } = await store.run(readHead());
   const turn = await store.begin([]);
   const batch = { entries, treeNodes, changes, accesses, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
   await (await turn.commit(batch)).durable;
@@ -249,7 +251,7 @@ export async function commit(
 
 /** Commits this number of entries after the last one, one per batch. */
 export async function commitEntries(store: Store, count: number): Promise<void> {
-  const { last } = await store.readHead();
+  const { last } = await store.run(readHead());
   for (let seq = (last?.seq ?? 0) + 1; count > 0; seq++, count--) await commit(store, { entries: [anEntry(seq)] });
 }
 

@@ -1,7 +1,12 @@
 /** Reads a store's lists to their end, step by step. */
+
 import assert from 'node:assert/strict';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
+import * as log from '../../src/store/audit-log.ts';
+import * as credentials from '../../src/store/credential-lists.ts';
+import * as leases from '../../src/store/lease-lists.ts';
+import type { Store } from '../../src/store/port.ts';
 import {
   type AuditFilter,
   type CountStep,
@@ -10,10 +15,10 @@ import {
   FIRST_CREDENTIAL,
   type LeaseQuery,
   type ListStep,
+  type Matches,
   NEWEST_LEASE,
   type RevokedLeases,
 } from '../../src/store/queries.ts';
-import type { Store } from '../../src/store/sql-store.ts';
 
 const ALL = Number.MAX_SAFE_INTEGER;
 /** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */
@@ -59,7 +64,11 @@ export function countCredentials(
   query: CredentialListQuery,
   atMost = ALL,
 ): Promise<CountStep<CredentialCursor>> {
-  return countFrom(FIRST_CREDENTIAL, (from, most) => store.countCredentials(query, from, most), atMost);
+  return countFrom(
+    FIRST_CREDENTIAL,
+    (from, most) => store.run(credentials.countCredentials(store.dialect, query, from, most)),
+    atMost,
+  );
 }
 
 /** Those behind the first `offset`. */
@@ -70,7 +79,9 @@ export async function listCredentials(
   limit = ALL,
 ): Promise<Credential[]> {
   const { next } = await countCredentials(store, query, offset);
-  return rowsFrom(next, (from, most) => store.listCredentials(query, from, most), { limit });
+  return rowsFrom(next, (from, most) => store.run(credentials.listCredentials(store.dialect, query, from, most)), {
+    limit,
+  });
 }
 
 export function countLeases(
@@ -79,7 +90,7 @@ export function countLeases(
   beforeSeq = NEWEST_LEASE,
   atMost = ALL,
 ): Promise<CountStep<number>> {
-  return countFrom(beforeSeq, (from, most) => store.countLeases(query, from, most), atMost);
+  return countFrom(beforeSeq, (from, most) => store.run(leases.countLeases(store.dialect, query, from, most)), atMost);
 }
 
 /** Those older than `beforeSeq`, behind the first `offset` of them. */
@@ -91,11 +102,13 @@ export async function listLeases(
   limit = ALL,
 ): Promise<Lease[]> {
   const { next } = await countLeases(store, query, beforeSeq, offset);
-  return rowsFrom(next, (from, most) => store.listLeases(query, from, most), { limit });
+  return rowsFrom(next, (from, most) => store.run(leases.listLeases(store.dialect, query, from, most)), { limit });
 }
 
 export async function countRevokedBy(store: Store, marked: RevokedLeases): Promise<number> {
-  return (await countFrom(marked.revocation.seq, (from) => store.countRevokedBy(marked, from))).count;
+  return (
+    await countFrom(marked.revocation.seq, (from) => store.run(leases.countRevokedBy(store.dialect, marked, from)))
+  ).count;
 }
 
 /** The ordinals that fit, in that order. */
@@ -108,7 +121,7 @@ export async function matchEntries(
 ): Promise<number[]> {
   return rowsFrom(order === 'asc' ? from : to, async (place: number) => {
     const range = order === 'asc' ? ([place, to] as const) : ([from, place] as const);
-    const { seqs, next } = await store.matchEntries(filter, ...range, order);
+    const { seqs, next }: Matches = await store.run(log.matchEntries(store.dialect, filter, ...range, order));
     return { rows: seqs, next };
   });
 }
@@ -123,7 +136,7 @@ export async function countActive(
   let oldestSeq: number | null = null;
   let before: number | null = NEWEST_LEASE;
   while (before !== null) {
-    const step = await store.countActiveLeases(now, fromSeq, before);
+    const step: leases.ActiveLeases = await store.run(leases.countActiveLeases(store.dialect, now, fromSeq, before));
     retrieve += step.retrieve;
     use += step.use;
     oldestSeq = step.oldestSeq ?? oldestSeq;

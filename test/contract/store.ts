@@ -2,7 +2,7 @@
  * The contract of the store, as `src/store/store.ts` states it, for every store. The test of a store calls
  * `storeContract` with functions that create and open one.
  */
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { Scope } from '../kit/directory.ts';
 import { approvalContract } from './approvals.ts';
 import { commitContract } from './commit.ts';

@@ -1,6 +1,9 @@
 /** Contract: the log as a stream reads it, its position, and the count of open sessions. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readEntries } from '../../src/store/audit-log.ts';
+import { countOpenSessions } from '../../src/store/session-lists.ts';
 import { aSession, commit, commitEntries, headAt, KEY_CHECK, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
@@ -15,7 +18,7 @@ export function streamContract({ name, newPlace, newVault }: Subject): void {
     await commitEntries(store, 30);
     assert.equal(await log.readEnd(), 30);
     const page = await log.readEntries(11, 30, 5);
-    assert.deepEqual(page, await store.readEntries(11, 15, 5));
+    assert.deepEqual(page, await store.run(readEntries(11, 15, 5)));
     await log.savePosition('archive', 15);
     await log.savePosition('other', 7);
     log.close();
@@ -48,10 +51,10 @@ export function streamContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     const sessions = [1, 2, 3, 4].map((n) => aSession(n, { expiresAt: T0 + n * 10 }));
     await commit(store, { changes: sessions.map((session) => ({ kind: 'putSession', session })) });
-    const first = await store.countOpenSessions({ expiresAt: T0 + 10, tokenHash: '\uffff' }, 2);
+    const first = await store.run(countOpenSessions({ expiresAt: T0 + 10, tokenHash: '\uffff' }, 2));
     assert.deepEqual([first.count, first.last?.expiresAt], [2, T0 + 30]);
-    const second = await store.countOpenSessions(first.last ?? assert.fail(), 2);
+    const second = await store.run(countOpenSessions(first.last ?? assert.fail(), 2));
     assert.equal(second.count, 1);
-    assert.deepEqual(await store.countOpenSessions(second.last ?? assert.fail(), 2), { count: 0, last: null });
+    assert.deepEqual(await store.run(countOpenSessions(second.last ?? assert.fail(), 2)), { count: 0, last: null });
   });
 }

@@ -1,10 +1,19 @@
 /** Contract: sweeping, in bounded steps, deletes nothing that is still needed. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
+import type { Store } from '../../src/store/port.ts';
+import {
+  isDeregistered,
+  readAgents,
+  readHighWaterTime,
+  readOperators,
+  readPolicies,
+} from '../../src/store/vault-metadata.ts';
 import {
   aCredential,
   aLease,
@@ -101,7 +110,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(sum(steps), 100);
     // WHY not one step: on a busy machine a step may end before it has looked at every kind.
     assert.equal(await sweepAll(store, now), 0);
-    assert.equal(await store.isDeregistered('agent-9' as AgentId), false);
+    assert.equal(await store.run(isDeregistered('agent-9' as AgentId)), false);
   });
 
   test(`${name}: valid sessions and challenges, and sessions that ended recently, stay`, async (t) => {
@@ -183,16 +192,16 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const mark = { seq: 2, agentId: id, credentialId: null, kind: null, revokedAt };
     await commit(store, { changes: [leased(lease), { kind: 'revokeMatching', revocation: mark }] });
     await store.sweep(lease.expiresAt, 10);
-    assert.equal(await store.isDeregistered(id), true);
+    assert.equal(await store.run(isDeregistered(id)), true);
     await sweepAll(store, lease.expiresAt + 30 * DAY_MS);
     assert.deepEqual(await leasesOf(store, [lease]), []);
-    assert.equal(await store.isDeregistered(id), false);
+    assert.equal(await store.run(isDeregistered(id)), false);
   });
 
   test(`${name}: the latest time passed to sweeping is stored and never decreases`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
-    assert.equal(await store.readHighWaterTime(), 0);
+    assert.equal(await store.run(readHighWaterTime()), 0);
     await store.initialise(KEY_CHECK, headAt(0), T0);
     for (const [now, seen] of [
       [T0 + 50, T0 + 50],
@@ -200,12 +209,12 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       [T0 + 51, T0 + 51],
     ] as const) {
       await store.sweep(now, 10);
-      assert.equal(await store.readHighWaterTime(), seen);
+      assert.equal(await store.run(readHighWaterTime()), seen);
     }
     await store.close();
     const again = await open();
     t.after(() => again.close());
-    assert.equal(await again.readHighWaterTime(), T0 + 51);
+    assert.equal(await again.run(readHighWaterTime()), T0 + 51);
   });
 
   test(`${name}: sweeping changes neither log nor head record, nor agents, operators, policies, credentials and their versions`, async (t) => {
@@ -225,10 +234,13 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       accesses: new Map([[credential.id, 1]]),
     });
     assert.equal(await sweepAll(store, T0 + 100 * YEAR_MS), 1);
-    assert.deepEqual((await store.readHead()).head, headAt(2));
-    assert.deepEqual(await store.readEntries(1, 9, 9), entries);
-    assert.deepEqual([await store.readAgents(), await store.readOperators()], [[anAgent(1)], [anOperator(1)]]);
-    assert.deepEqual(await store.readPolicies(), [aPolicy(1)]);
+    assert.deepEqual((await store.run(readHead())).head, headAt(2));
+    assert.deepEqual(await store.run(readEntries(1, 9, 9)), entries);
+    assert.deepEqual(
+      [await store.run(readAgents()), await store.run(readOperators())],
+      [[anAgent(1)], [anOperator(1)]],
+    );
+    assert.deepEqual(await store.run(readPolicies()), [aPolicy(1)]);
     const found = await find(store, [{ credential: credential.path, version: 1 }]);
     assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
     assert.equal(await store.readAccessCount(credential.id), 1);

@@ -2,6 +2,7 @@
  * The attacker of a vault who has its database, its data directory and all its keys: the log that is left behind is
  * valid with every key, and so are its tree and its anchor.
  */
+
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/core/audit.ts';
@@ -10,6 +11,7 @@ import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { toStoredNodes } from '../../src/ledger/tree-state.ts';
 import { dataDirPaths } from '../../src/platform/data-dir-paths.ts';
 import { AnchorFile } from '../../src/server/anchor-file.ts';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { openStore } from '../kit/stores.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
@@ -20,9 +22,9 @@ export type Rewriting = (entries: readonly EntryWithoutMac[]) => readonly EntryW
 export async function rewriteLog(dataDir: string, rewriting: Rewriting): Promise<void> {
   const keys = await vaultKeysOf(dataDir);
   const store = await openStore(dataDir);
-  const { head } = await store.readHead();
+  const { head } = await store.run(readHead());
   assert.ok(head);
-  const former = await store.readEntries(1, head.seq, head.seq);
+  const former = await store.run(readEntries(1, head.seq, head.seq));
   const tree = CompactRange.empty();
   const completed: TreeNode[] = [];
   let hmac = GENESIS_MAC;

@@ -3,11 +3,12 @@
  * for a new directory, and the same one when the directory is opened again. It is dropped after its directory was
  * removed.
  */
+
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Store } from '../../src/store/port.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/sql-store.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import { copyDatabase, createMigratedDatabase, dropDatabase } from './database.ts';

@@ -10,6 +10,7 @@ import { createPolicy, deletePolicy, readPolicy } from '../../src/core/operation
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
+import { countLeases } from '../../src/store/lease-lists.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import { runs } from '../kit/property.ts';
@@ -92,7 +93,7 @@ test('after a failed commit every caller of the batch is rejected without a valu
   assert.equal(await get(vault, 'prod/key'), 'the value');
   await register(vault, 'ci-1');
   const everyLease = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-  assert.equal((await vault.real.countLeases(everyLease, NEWEST_LEASE, 10)).count, 1);
+  assert.equal((await vault.real.run(countLeases(vault.real.dialect, everyLease, NEWEST_LEASE, 10))).count, 1);
   assert.equal((await verify(vault)).isValid, true);
 });
 

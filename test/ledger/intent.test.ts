@@ -1,6 +1,8 @@
 // An intent and its result through the ledger: both entries have one id, and the chain is valid.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readHead } from '../../src/store/audit-log.ts';
 import { intent, result } from '../core/intents.ts';
 import { runVerifier, toExport } from '../crypto/python-verifier.ts';
 import { openVault, put, readLog, verify } from '../vault/fixture.ts';
@@ -21,7 +23,7 @@ test('the result of an intent is recorded later under the same id, after other e
     ],
   );
   assert.equal((await verify(again)).isValid, true);
-  const { head } = await again.real.readHead();
+  const { head } = await again.real.run(readHead());
   assert.ok(head);
   const auditKey = again.keys.audit.export().toString('base64');
   const verdict = await runVerifier(t, { text: toExport(entries), head, auditKey });

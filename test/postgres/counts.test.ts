@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
+import { listCredentials } from '../../src/store/credential-lists.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
@@ -36,7 +37,9 @@ async function openNodes(scope: Scope, count: number) {
 }
 
 async function countsOf(store: PostgresStore): Promise<Record<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.run(
+    listCredentials(store.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100),
+  );
   const listed = rows.map(({ path, accessCount }) => [path, accessCount]);
   const asked = [A, B].map(async ({ path, id }) => [path, await store.readAccessCount(id)]);
   assert.deepEqual(await Promise.all(asked), listed);

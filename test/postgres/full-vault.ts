@@ -1,15 +1,24 @@
 /** Every call of the interface, once: a service with its required privileges must accept each one. */
+
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { CredentialId } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { initialHead } from '../../src/ledger/initial-head.ts';
 import { openKeys } from '../../src/server/open-keys.ts';
+import { readHead } from '../../src/store/audit-log.ts';
 import { foldExposures } from '../../src/store/exposures.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
+import {
+  readAgents,
+  readOperators,
+  readPolicies,
+  readRootKeyCheck,
+  readStoredKeys,
+} from '../../src/store/vault-metadata.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
@@ -96,11 +105,11 @@ export async function useEverything(service: TestService): Promise<void> {
 export async function useBesides(store: PostgresStore, url: string): Promise<void> {
   const connection = await Connection.open(parseAddress(url), 'reading');
   await readSchema(connection).finally(() => connection.close());
-  await store.readHead();
-  await store.readRootKeyCheck();
-  await store.readAgents();
-  await store.readOperators();
-  await store.readPolicies();
+  await store.run(readHead());
+  await store.run(readRootKeyCheck());
+  await store.run(readAgents());
+  await store.run(readOperators());
+  await store.run(readPolicies());
   const turn = await store.begin([]);
   try {
     await turn.shared?.readControl(0);
@@ -126,7 +135,7 @@ export async function createVault(
 
 /** Writes that calls of the interface cause late or seldom: completed subtrees, signed checkpoints, resealed values. */
 async function writeRarely(store: PostgresStore): Promise<void> {
-  const [{ head }, { keyset }] = [await store.readHead(), await store.readStoredKeys()];
+  const [{ head }, { keyset }] = [await store.run(readHead()), await store.run(readStoredKeys())];
   const { found, commit } = await store.begin([{ keySlots: true }]);
   const [slot] = found.keySlots;
   assert.ok(head && keyset && slot);

@@ -8,11 +8,21 @@ import type { ApprovalId } from '../../src/core/approval.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
-import { findAnswered } from '../../src/store/approval-lists.ts';
+import {
+  countApprovals,
+  findAnswered,
+  findApproval,
+  findTimedOut,
+  listApprovals,
+} from '../../src/store/approval-lists.ts';
+import { findSeqAt, matchEntries, readEntries, readHead } from '../../src/store/audit-log.ts';
+import { listCredentials } from '../../src/store/credential-lists.ts';
+import { countLeases, countRevokedBy, listLeases } from '../../src/store/lease-lists.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { POSTGRES_DIALECT } from '../../src/store/postgres/dialect.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import { isDeregistered, readSession } from '../../src/store/vault-metadata.ts';
 import { asChallenge, asPath, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
@@ -153,15 +163,19 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   [
     'the leases of a name that has few',
     40,
-    (store) => store.listLeases({ ...query, agentName: RARE }, NEWEST_LEASE, 10),
+    (store) => store.run(listLeases(store.dialect, { ...query, agentName: RARE }, NEWEST_LEASE, 10)),
   ],
   [
     'how many leases a name has that has few',
     40,
-    (store) => store.countLeases({ ...query, agentName: RARE }, NEWEST_LEASE, 10),
+    (store) => store.run(countLeases(store.dialect, { ...query, agentName: RARE }, NEWEST_LEASE, 10)),
   ],
-  ['the leases of a name', 1000, (store) => store.listLeases({ ...query, agentName: CI }, NEWEST_LEASE, 10)],
-  ['the newest leases', 3 * STEP_ROWS, (store) => store.listLeases(query, NEWEST_LEASE, 10)],
+  [
+    'the leases of a name',
+    1000,
+    (store) => store.run(listLeases(store.dialect, { ...query, agentName: CI }, NEWEST_LEASE, 10)),
+  ],
+  ['the newest leases', 3 * STEP_ROWS, (store) => store.run(listLeases(store.dialect, query, NEWEST_LEASE, 10))],
   [
     'the leases that a bulk revocation ended',
     4000,
@@ -173,53 +187,61 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
         agentId: 'a1' as AgentId,
         credentialId: 'c1' as CredentialId,
       };
-      return store.countRevokedBy({ revocation: mark, agentName: CI }, NEWEST_LEASE);
+      return store.run(countRevokedBy(store.dialect, { revocation: mark, agentName: CI }, NEWEST_LEASE));
     },
   ],
   [
     'a page of credentials',
     3 * STEP_ROWS,
-    (store) => store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 10),
+    (store) => store.run(listCredentials(store.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 10)),
   ],
   ['how often one was retrieved', 250, (store) => store.readAccessCount('c1' as CredentialId)],
-  ['entries of the log', 40, (store) => store.readEntries(100, 110, 10)],
-  ['the entry of a time', 120, (store) => store.findSeqAt('0000020000')],
-  ['a session', 4, (store) => store.readSession('s5' as TokenHash)],
-  ['whether an agent was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
-  ['an approval', 4, (store) => store.findApproval('q5' as ApprovalId)],
-  ['approvals without an answer in time', 120, (store) => store.findTimedOut(T0, 64)],
+  ['entries of the log', 40, (store) => store.run(readEntries(100, 110, 10))],
+  ['the entry of a time', 120, (store) => store.run(findSeqAt('0000020000'))],
+  ['a session', 4, (store) => store.run(readSession('s5' as TokenHash))],
+  ['whether an agent was deregistered', 1000, (store) => store.run(isDeregistered('b5' as AgentId))],
+  ['an approval', 4, (store) => store.run(findApproval('q5' as ApprovalId))],
+  ['approvals without an answer in time', 120, (store) => store.run(findTimedOut(T0, 64))],
   [
     'approvals that timed out',
     120,
-    (store) => store.listApprovals({ ...everyApproval, status: 'timed_out' }, NEWEST_APPROVAL, 10),
+    (store) => store.run(listApprovals(store.dialect, { ...everyApproval, status: 'timed_out' }, NEWEST_APPROVAL, 10)),
   ],
   [
     'how many approvals timed out',
     3000,
-    (store) => store.countApprovals({ ...everyApproval, status: 'timed_out' }, NEWEST_APPROVAL, 1000),
+    (store) =>
+      store.run(countApprovals(store.dialect, { ...everyApproval, status: 'timed_out' }, NEWEST_APPROVAL, 1000)),
   ],
   [
     'how many approvals of an agent wait',
     40,
     (store) =>
-      store.countApprovals({ ...everyApproval, agentId: 'a1' as AgentId, status: 'pending' }, NEWEST_APPROVAL, 200),
+      store.run(
+        countApprovals(
+          store.dialect,
+          { ...everyApproval, agentId: 'a1' as AgentId, status: 'pending' },
+          NEWEST_APPROVAL,
+          200,
+        ),
+      ),
   ],
   [
     'the newest approvals of a name',
     300,
-    (store) => store.listApprovals({ ...everyApproval, agentName: CI }, NEWEST_APPROVAL, 10),
+    (store) => store.run(listApprovals(store.dialect, { ...everyApproval, agentName: CI }, NEWEST_APPROVAL, 10)),
   ],
   [
     'the approvals of a name that has none',
     40,
-    (store) => store.listApprovals({ ...everyApproval, agentName: RARE }, NEWEST_APPROVAL, 10),
+    (store) => store.run(listApprovals(store.dialect, { ...everyApproval, agentName: RARE }, NEWEST_APPROVAL, 10)),
   ],
   [
     'which approvals were answered',
     40,
-    (store) => store.findAnswered(['q1', 'q2', 'q3', 'none'] as readonly string[] as ApprovalId[]),
+    (store) => store.run(findAnswered(store.dialect, ['q1', 'q2', 'q3', 'none'] as readonly string[] as ApprovalId[])),
   ],
-  ['the end of the log', 10, (store) => store.readHead()],
+  ['the end of the log', 10, (store) => store.run(readHead())],
   ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASE_RETENTION_MS, 100)],
 ];
 
@@ -247,6 +269,6 @@ test('the answered of any number of approvals have one statement', () => {
 
 test('a scan of a whole table is detected', async () => {
   const query = { agentName: null, resource: null, action: null, eventType: null, result: null };
-  const readings = await readBy((store) => store.matchEntries(query, 1, ROWS, 'asc'));
+  const readings = await readBy((store) => store.run(matchEntries(store.dialect, query, 1, ROWS, 'asc')));
   assert.ok(readings.some(({ table, rows }) => table === 'audit_entries' && rows >= STEP_ROWS * TIMES));
 });

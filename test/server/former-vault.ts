@@ -1,4 +1,5 @@
 /** A vault as a version wrote it that had neither key slots nor states in the log, with the schema of this version. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchPublicKey } from '../../bench/targets.ts';
@@ -14,7 +15,7 @@ import { newId } from '../../src/crypto/random.ts';
 import { seal } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { StoredChange } from '../../src/store/store.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { headWithoutTree } from '../kit/head.ts';

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { readHead } from '../../src/store/audit-log.ts';
+import { readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
@@ -46,7 +48,7 @@ test('a slot row of another vault opens nothing', async (t) => {
   const other = join(temporaryDirectory(t), 'data');
   await (await startTestService(t, [], other)).stop();
   const foreign = await openStore(other);
-  const { slots } = await foreign.readStoredKeys();
+  const { slots } = await foreign.run(readStoredKeys());
   await foreign.close();
   const dataDir = directoryWithKey(t);
   await (await startTestService(t, [], dataDir)).stop();
@@ -56,7 +58,7 @@ test('a slot row of another vault opens nothing', async (t) => {
   assert.ok(own);
   const [slot] = slots;
   assert.ok(slot);
-  const { head: current } = await store.readHead();
+  const { head: current } = await store.run(readHead());
   assert.ok(current);
   const { durable } = await transaction.commit({
     entries: [],

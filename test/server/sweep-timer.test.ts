@@ -5,8 +5,9 @@ import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { SweepResult } from '../../src/store/store.ts';
+import { readHighWaterTime } from '../../src/store/vault-metadata.ts';
 import { aLease, commit, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore } from '../kit/stores.ts';
@@ -36,16 +37,16 @@ async function sweepOn(t: TestContext, intervalMs = 20) {
 
 /** A store whose sweep records the time that it gets. */
 async function swept(store: Store): Promise<void> {
-  while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+  while ((await store.run(readHighWaterTime())) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 test('stop waits for the running step and starts no other', async (t) => {
   const { store, broken, sweeping } = await sweepOn(t);
   await swept(store);
   await sweeping.stop();
-  const seen = await store.readHighWaterTime();
+  const seen = await store.run(readHighWaterTime());
   await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.equal(await store.readHighWaterTime(), seen);
+  assert.equal(await store.run(readHighWaterTime()), seen);
   assert.deepEqual(broken, []);
 });
 

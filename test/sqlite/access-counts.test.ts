@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
+import { listCredentials } from '../../src/store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
@@ -30,7 +31,9 @@ async function newVault(scope: Scope) {
 }
 
 async function countsOf(store: SqliteStore): Promise<Map<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.run(
+    listCredentials(store.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100),
+  );
   return new Map(rows.map(({ path, accessCount }) => [path, accessCount]));
 }
 

@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { readEntries } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -30,7 +31,7 @@ test('the write-ahead log is checkpointed while batches continue, and restarts',
   const { file, store, write, pagesOfLog } = await openVault(t);
   await write(600);
   assert.ok(pagesOfLog() < 8 * WORTH_FRAMES, `${pagesOfLog()} pages`);
-  const all = await store.readEntries(1, 10_000, 10_000);
+  const all = await store.run(readEntries(1, 10_000, 10_000));
   assert.equal(all.length, 600);
   await store.close();
   const database = new DatabaseSync(file);

@@ -3,8 +3,10 @@
  * fails at each step of its start. `node exhausted.ts FILE` prints the number of pages in the write-ahead log at the
  * end of that time and later.
  */
+
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { readHead } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 
@@ -27,7 +29,7 @@ for (const descriptor of taken) {
   await commitEntries(store, 40);
 }
 await commitEntries(store, 300);
-const { last } = await store.readHead();
+const { last } = await store.run(readHead());
 process.stdout.write(`${JSON.stringify({ taken: taken.length, during, after: pages(), seq: last?.seq })}\n`);
 look.close();
 await store.close();

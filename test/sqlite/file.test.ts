@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
@@ -186,7 +187,7 @@ test('a copy of an open vault is complete with its write-ahead log', async (t) =
   for (const end of ['', '-wal']) copyFileSync(file + end, copy + end);
   const again = new SqliteStore(copy);
   t.after(() => again.close());
-  assert.deepEqual(await again.readHead(), await store.readHead());
+  assert.deepEqual(await again.run(readHead()), await store.run(readHead()));
   // The frames of its log may not be on disk, so they were written again, into the database.
   assert.equal(statSync(`${copy}-wal`).size, 0);
 });
@@ -230,7 +231,7 @@ test('while another connection writes to a vault, it is unavailable, and nothing
   other.exec('ROLLBACK');
   other.close();
   await commit(store, { entries: [anEntry(2)] });
-  assert.equal((await store.readHead()).last?.seq, 2);
+  assert.equal((await store.run(readHead())).last?.seq, 2);
 });
 
 /** Takes the lock in a separate process; resolves to whether that process holds it. */

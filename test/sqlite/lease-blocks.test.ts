@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../src/core/lease.ts';
 import type { ActorName } from '../../src/core/names.ts';
+import { listLeases } from '../../src/store/lease-lists.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { BLOCK_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
@@ -23,9 +24,13 @@ async function openVault(t: TestContext) {
   const add = (...leases: Lease[]) => commit(store, { changes: leases.map(leased) });
   const seqsOf = async (agentName: ActorName): Promise<number[]> => {
     const query = { agentId: null, agentName, path: null, status: null, now: T0 };
-    const leases = await rowsFrom(NEWEST_LEASE, (from, most) => store.listLeases(query, from, most), {
-      stepRows: 2,
-    });
+    const leases = await rowsFrom(
+      NEWEST_LEASE,
+      (from, most) => store.run(listLeases(store.dialect, query, from, most)),
+      {
+        stepRows: 2,
+      },
+    );
     assert.equal((await countLeases(store, query)).count, leases.length);
     return leases.map(({ seq }) => seq);
   };

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from '../contract/rows.ts';
 import { Dice } from '../e2e/random.ts';
@@ -107,8 +108,8 @@ async function assertNothingIsLost(t: TestContext, { database, wal, toldSeq }: I
   writeFileSync(file, database);
   writeFileSync(`${file}-wal`, wal);
   const store = new SqliteStore(file);
-  const { head, last } = await store.readHead();
-  const found = await store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
+  const { head, last } = await store.run(readHead());
+  const found = await store.run(readEntries(1, Number.MAX_SAFE_INTEGER, 100_000));
   await store.close();
   assert.ok((last?.seq ?? 0) >= toldSeq, `${name}: entry ${toldSeq} was acknowledged, and the last is ${last?.seq}`);
   assert.equal(head?.seq ?? 0, last?.seq ?? 0, `${name}: a partial batch`);

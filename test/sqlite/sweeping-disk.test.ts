@@ -9,6 +9,7 @@ import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { readHighWaterTime, readSession } from '../../src/store/vault-metadata.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../vault/fixture.ts';
 
@@ -39,7 +40,7 @@ async function sweepOn(t: TestContext) {
 
 /** A sweep stores the time that it was given. */
 async function swept(store: SqliteStore): Promise<void> {
-  while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+  while ((await store.run(readHighWaterTime())) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 test('a failed sync during a sweep stops the process; concurrent readers receive 503, not 500', async (t) => {
@@ -48,7 +49,7 @@ test('a failed sync during a sweep stops the process; concurrent readers receive
   fail();
   await until(() => broken.length > 0, 'the failure is reported');
   await sweeping.stop();
-  const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
+  const error = await store.run(readSession('x' as never)).catch((thrown: unknown) => thrown);
   const fault = toApiError(error);
   assert.equal(fault === null ? null : toErrorResponse(fault).status, 503);
 });

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
+import { countCredentials } from '../../src/store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
@@ -107,9 +109,9 @@ test('the next batch sees written data immediately; reads outside batches wait f
   assert.equal(turn.found.credentials.length, 1);
   await turn.rollback();
   const looks = [
-    store.readHead(),
-    store.readEntries(1, 9, 9),
-    store.countCredentials({ ranges: [{ from: 'a', to: 'z' }], type: null }, FIRST_CREDENTIAL, 9),
+    store.run(readHead()),
+    store.run(readEntries(1, 9, 9)),
+    store.run(countCredentials(store.dialect, { ranges: [{ from: 'a', to: 'z' }], type: null }, FIRST_CREDENTIAL, 9)),
   ];
   let told = 0;
   for (const look of looks) void look.then(() => (told += 1));
@@ -117,7 +119,7 @@ test('the next batch sees written data immediately; reads outside batches wait f
   assert.equal(told, 0, 'data was reported as durable before its sync');
   next().end();
   await Promise.all(looks);
-  assert.equal((await store.readHead()).last?.seq, 1);
+  assert.equal((await store.run(readHead())).last?.seq, 1);
 });
 
 test('a sweep resolves when it is on disk', async (t) => {
@@ -147,7 +149,7 @@ test('a failed sync is never retried: pending and later batches fail as fatal', 
     kind: 'fatal',
     message: line,
   });
-  await assert.rejects(store.readHead(), { name: 'StoreError', kind: 'fatal' });
+  await assert.rejects(store.run(readHead()), { name: 'StoreError', kind: 'fatal' });
   await assert.rejects(store.sweep(T0, 10), { name: 'StoreError', kind: 'fatal' });
   assert.equal(begun(), before, 'a failed sync was tried again');
 });

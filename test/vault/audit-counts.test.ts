@@ -9,6 +9,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { listEntries } from '../../src/vault/audit.ts';
 import { type CountsQuery, countFacets, countOverTime } from '../../src/vault/audit-counts.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
+import { columnsOf } from '../../src/vault/log-columns.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { runs } from '../kit/property.ts';
@@ -159,7 +160,7 @@ test('lists and counts equal a naive model', async (t) => {
   await fc.assert(
     fc.asyncProperty(randomLog, fc.array(randomQuery, { minLength: 4, maxLength: 4 }), async (log, queries) => {
       await rewrite(log);
-      const fresh = { ...vault, logColumns: new UnhurriedColumns(vault.store) };
+      const fresh = { ...vault, logColumns: new UnhurriedColumns(columnsOf(vault.store)) };
       for (const query of queries) await assertLikeModel(fresh, log, query);
       await fresh.logColumns.stop();
     }),

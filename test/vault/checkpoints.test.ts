@@ -8,12 +8,14 @@ import { openReceipt } from '../../src/crypto/receipt.ts';
 import { CompactRange, decodeHash } from '../../src/crypto/tree.ts';
 import { isConsistent } from '../../src/crypto/tree-proof.ts';
 import { readVaultState } from '../../src/ledger/vault-state.ts';
+import { readHead } from '../../src/store/audit-log.ts';
+import { readNewestCheckpoint } from '../../src/store/audit-tree.ts';
 import { CheckpointConflictError, Checkpoints } from '../../src/vault/checkpoints.ts';
 import { newSigningKey, rotateKey } from '../../src/vault/key-rotation.ts';
 import { LogTree } from '../../src/vault/log-tree.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../src/vault/receipts.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
-import { admin, inFrontOf, type OpenedVault, openVault, outcomeOf, put, readLog } from './fixture.ts';
+import { admin, inFrontOfReads, type OpenedVault, openVault, outcomeOf, put, readLog } from './fixture.ts';
 import { lengthenLog } from './verification-log.ts';
 
 async function treeOfLog(vault: OpenedVault, size: number): Promise<CompactRange> {
@@ -32,7 +34,7 @@ test('a checkpoint is a signed note about the size and the root of the log', asy
   assert.deepEqual(openCheckpoint(note, signer), { origin, size, root });
   assert.equal(origin, `leasehold/${vault.keys.vaultId}`);
   assert.match(verifierKey, /^leasehold\/[A-Za-z0-9_-]{22}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/);
-  const stored = await vault.real.readNewestCheckpoint();
+  const stored = await vault.real.run(readNewestCheckpoint());
   assert.deepEqual(stored, { generation: 1, size, signedAt, note });
 });
 
@@ -114,10 +116,11 @@ test('a checkpoint is signed although another node adds entries and signs them m
     assert.equal((await other.sign()).size, 2);
     return read;
   };
-  const store = inFrontOf(vault.store, {
-    readHead: async () => afterwards(await vault.store.readHead()),
-    readNewestCheckpoint: async () => afterwards(await vault.store.readNewestCheckpoint()),
-  });
+  const store = inFrontOfReads(
+    inFrontOfReads(vault.store, readHead, async (read) => afterwards(await read())),
+    readNewestCheckpoint,
+    async (read) => afterwards(await read()),
+  );
   const signed = await new Checkpoints({ ...vault, store, onSigned: () => undefined }).sign();
   assert.equal(signed.root, (await treeOfLog(vault, signed.size)).root);
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CountedKind, countOverTime, sumKinds } from '../../src/vault/audit-counts.ts';
+import { columnsOf } from '../../src/vault/log-columns.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { admin, openVault, put } from './fixture.ts';
 import { ALL, UnhurriedColumns } from './log-without-database.ts';
@@ -44,7 +45,7 @@ test('every entry from counted_from on is counted, also if some of the same mill
   const times = Array.from({ length }, (_, index) => since + Math.floor(index / perMs));
   const cases = times.map((at, index) => `WHEN ${index + 1} THEN '${new Date(at).toISOString()}'`).join(' ');
   await executeSql(vault.directory, `UPDATE audit_entries SET timestamp = CASE seq ${cases} END`);
-  const logColumns = new CutColumns(vault.store);
+  const logColumns = new CutColumns(columnsOf(vault.store));
   t.after(() => logColumns.stop());
   for (let cutAt = 1; cutAt <= length + 1; cutAt++) {
     logColumns.cutAt = cutAt;

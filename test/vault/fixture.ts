@@ -18,9 +18,12 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { type ChainTip, readVaultState } from '../../src/ledger/vault-state.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { openKeys } from '../../src/server/open-keys.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import { readEntries } from '../../src/store/audit-log.ts';
+import type { Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
+import type { Procedure } from '../../src/store/statement.ts';
 import type { WriteSet } from '../../src/store/store.ts';
+import { readHighWaterTime, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { APPROVAL_HOLD_MS, ApprovalHolds } from '../../src/vault/approval-holds.ts';
@@ -28,7 +31,7 @@ import { AttentionReader } from '../../src/vault/attention/attention.ts';
 import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
-import { LogColumns } from '../../src/vault/log-columns.ts';
+import { columnsOf, LogColumns } from '../../src/vault/log-columns.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import type { NodeFacts } from '../../src/vault/node-facts.ts';
 import { Resealing, type ResealingParts } from '../../src/vault/resealing.ts';
@@ -113,14 +116,14 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   // A test may have closed it already.
   scope.after(() => real.close().catch(() => undefined));
   keepDatabase(scope, directory);
-  const { keys, unsaved } = openKeys(await real.readStoredKeys(), { path: 'root.key', secret: ROOT_KEY });
+  const { keys, unsaved } = openKeys(await real.run(readStoredKeys()), { path: 'root.key', secret: ROOT_KEY });
   if (unsaved !== null) {
     await real.initialise(keys.checkValue, initialHead(keys), 0, unsaved);
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
   const store = options.inFront?.(timed) ?? timed;
   const memory = await readVaultState(store, keys);
-  const notBefore = Math.max(memory.lastEntryAt, await store.readHighWaterTime());
+  const notBefore = Math.max(memory.lastEntryAt, await store.run(readHighWaterTime()));
   const shared = await store.readTime();
   const source = options.time ?? SYSTEM_TIME;
   const clock = shared === null ? startClock(notBefore, source) : new DatabaseClock(shared, notBefore, source);
@@ -182,7 +185,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     ...options.resealing,
   });
   scope.after(() => resealing.stop());
-  const logColumns = new LogColumns(store);
+  const logColumns = new LogColumns(columnsOf(store));
   scope.after(() => logColumns.stop());
   const attention = new AttentionReader({ store, ledger, clock, logColumns, checkpoints, node: NODE });
   const vault = {
@@ -262,6 +265,20 @@ export function inFrontOf(store: Store, methods: Partial<Store>): Store {
   });
 }
 
+/** The store with the results of one kind of read replaced; `read` is the real one, which may be run. */
+export function inFrontOfReads<Result>(
+  store: Store,
+  kind: (...values: never[]) => Procedure<Result>,
+  answer: (read: () => Promise<Result>, procedure: Procedure<Result>) => Promise<Result>,
+): Store {
+  return inFrontOf(store, {
+    run(procedure, priority) {
+      const read = (): Promise<never> => store.run(procedure, priority) as Promise<never>;
+      return procedure instanceof kind ? (answer(read, procedure as Procedure<never>) as Promise<never>) : read();
+    },
+  });
+}
+
 export const toPath = (text: string): CredentialPath => text as CredentialPath;
 
 export function put(vault: Vault, path: string, value = `value of ${path}`, context = admin()) {
@@ -276,7 +293,7 @@ export async function get(vault: Vault, path: string, context = admin()): Promis
 }
 
 export function readLog(store: Store): Promise<AuditEntry[]> {
-  return store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
+  return store.run(readEntries(1, Number.MAX_SAFE_INTEGER, 100_000));
 }
 
 /** The content of memory, in the form in which the store returns it. */

@@ -9,6 +9,8 @@ import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
+import { listCredentials } from '../../src/store/credential-lists.ts';
+import { countLeases } from '../../src/store/lease-lists.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
@@ -96,7 +98,7 @@ for (const [what, sql, version] of UNREADABLE) {
     );
     assert.equal(entries.length, 3);
     const leases = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-    assert.equal((await vault.real.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
+    assert.equal((await vault.real.run(countLeases(vault.real.dialect, leases, NEWEST_LEASE, 10))).count, 2);
     assert.equal(await accessesOf(vault, 'prod/key'), 0);
     assert.equal((await verify(vault)).isValid, true);
     const again = await openVault(t, { directory: vault.directory });
@@ -106,7 +108,9 @@ for (const [what, sql, version] of UNREADABLE) {
 
 /** The rows as the list shows them, which includes rows that do not authenticate. */
 async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
-  const { rows } = await real.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await real.run(
+    listCredentials(real.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100),
+  );
   return rows.find((row) => row.path === path)?.accessCount;
 }
 

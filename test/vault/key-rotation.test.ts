@@ -7,10 +7,23 @@ import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/core/ope
 import { Secret } from '../../src/core/secret.ts';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/audit-keys.ts';
 import { newKey } from '../../src/crypto/keyset.ts';
-import { FIRST_SEALED, type SealedCursor } from '../../src/store/reseals.ts';
+import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/reseals.ts';
+import type { ResultOf } from '../../src/store/statement.ts';
+import { readSeals } from '../../src/store/vault-metadata.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { scaled } from '../kit/scale.ts';
-import { admin, get, inFrontOf, type OpenedVault, openVault, put, readLog, toPath, verify } from './fixture.ts';
+import {
+  admin,
+  get,
+  inFrontOf,
+  inFrontOfReads,
+  type OpenedVault,
+  openVault,
+  put,
+  readLog,
+  toPath,
+  verify,
+} from './fixture.ts';
 
 const fresh = () => new Secret(newKey());
 
@@ -18,10 +31,8 @@ const fresh = () => new Secret(newKey());
 async function countOld({ real, keys }: OpenedVault): Promise<number> {
   let count = 0;
   for (let cursor: SealedCursor | null = FIRST_SEALED; cursor !== null; ) {
-    const step: Awaited<ReturnType<typeof real.listOldSeals>> = await real.listOldSeals(
-      keys.dataKeyIds.at(-1) ?? '',
-      cursor,
-      100,
+    const step: ResultOf<typeof listOldSeals> = await real.run(
+      listOldSeals(real.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, 100),
     );
     count += step.rows.length;
     cursor = step.next;
@@ -58,12 +69,10 @@ test('a value that becomes a former version during a pass is sealed again, befor
   let steps = 0;
   const vault: OpenedVault = await openVault(t, {
     inFront: (store) =>
-      inFrontOf(store, {
-        async listOldSeals(...position) {
-          const step = await store.listOldSeals(...position);
-          if (steps++ === 0) await put(vault, 'a/b', 'newer');
-          return step;
-        },
+      inFrontOfReads(store, listOldSeals, async (read) => {
+        const step = await read();
+        if (steps++ === 0) await put(vault, 'a/b', 'newer');
+        return step;
       }),
   });
   await put(vault, 'a/b', 'former');
@@ -139,7 +148,7 @@ test('seals are counted durably, and a key that has sealed many values is replac
   const vault = await openVault(t, { resealing: { maxSeals: 4 } });
   for (const n of [1, 2, 3]) await put(vault, `a/${n}`);
   const [first = ''] = vault.keys.dataKeyIds;
-  assert.equal((await vault.real.readSeals()).get(first), 3);
+  assert.equal((await vault.real.run(readSeals())).get(first), 3);
   vault.resealing.begin();
   await vault.resealing.idle();
   assert.deepEqual(vault.keys.dataKeyIds, [first]);

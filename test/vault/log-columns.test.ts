@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Dialect } from '../../src/store/dialect.ts';
+import { type Procedure, raw, type Statement } from '../../src/store/statement.ts';
 import { visitMatches } from '../../src/vault/audit.ts';
 import { MAX_ENTRIES } from '../../src/vault/log-columns.ts';
 import { ALL, FOREVER, startLog } from './log-without-database.ts';
@@ -53,17 +55,18 @@ test('a filtered list, oldest first, has every entry although memory drops some 
   const { store, columns } = startLog(100_000, { toTimestamp: () => '2026-01-01T00:00:00.000Z' });
   const end = MAX_ENTRIES + 10_000;
   let newest = end;
-  const growing: typeof store = {
-    ...store,
-    async matchEntries(filter, from, to, order) {
+  const query = { ...ALL, resource: 'a', since: null, until: null, after: 0, before: null, order: 'asc' as const };
+  const growing = {
+    dialect: { matchesGlob: () => raw('') } as unknown as Dialect,
+    async run<T>(matching: Procedure<T>): Promise<T> {
       if (newest === end) {
         newest += 20_000;
         await columns.cover(end, newest, FOREVER);
       }
-      return store.matchEntries(filter, from, to, order);
+      const [from, to] = (matching.next().value as Statement).values;
+      return (await store.matchEntries(query, Number(from), Number(to), 'asc')) as T;
     },
   };
-  const query = { ...ALL, resource: 'a', since: null, until: null, after: 0, before: null, order: 'asc' as const };
   let next = 1;
   await visitMatches({ store: growing, logColumns: columns }, { from: 1, to: end }, query, (seq) => {
     if (seq !== next) assert.fail(`entry ${seq} follows ${next - 1}`);

@@ -2,21 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { searchCredentials } from '../../src/store/credential-lists.ts';
+import type { Statement } from '../../src/store/statement.ts';
 import { search } from '../../src/vault/search.ts';
-import { admin, inFrontOf, openVault, put, toPath } from './fixture.ts';
+import { admin, inFrontOfReads, openVault, put, toPath } from './fixture.ts';
 
 test('equal names and those that begin with the text come first, also if others have used up the limit', async (t) => {
   const vault = await openVault(t, {
     // As if 3,000 paths with the text came first.
     inFront: (store) =>
-      inFrontOf(store, {
-        searchCredentials: async (_text, from) => ({
-          rows: Array.from({ length: 1000 }, (_, number) => ({
-            path: toPath(`a${from}/${number}/stripe-key`),
-            description: '',
-          })),
-          next: `a${from}`,
-        }),
+      inFrontOfReads(store, searchCredentials, async (_, procedure) => {
+        const [from] = (procedure.next().value as Statement).values;
+        const rows = Array.from({ length: 1000 }, (_row, number) => ({
+          path: toPath(`a${from}/${number}/stripe-key`),
+          description: '',
+        }));
+        return { rows, next: `a${from}` };
       }),
   });
   const near = ['strip', 'stripd', 'stripf', 'Stripe', 'STRIPE/a'];

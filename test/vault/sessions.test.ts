@@ -8,10 +8,12 @@ import { endSession, readSession } from '../../src/core/operations/sessions.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { findSession } from '../../src/ledger/vault-state.ts';
+import { readNewestState } from '../../src/store/recorded-states.ts';
+import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
 import { issueChallenge, login } from '../../src/vault/sessions.ts';
 import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
-import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
+import { admin, inFrontOfReads, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
 
 const ORIGIN = { requestId: 'login', remoteAddr: '192.0.2.7' };
 
@@ -40,13 +42,14 @@ test('a session that is renewed while a request authenticates with it is found',
   const renewed = AUTHENTICATED_ROWS.session.withMac(keys.row, { ...first, expiresAt: now + 120_000 });
   const rows = [AUTHENTICATED_ROWS.session.withMac(keys.row, first), renewed];
   // The renewal is committed between the two reads.
-  const renewing = inFrontOf(store, {
-    readSession: async () => rows.shift() ?? renewed,
-    readNewestState: async () => renewed.mac,
-  });
+  const renewing = inFrontOfReads(
+    inFrontOfReads(store, readStoredSession, async () => rows.shift() ?? renewed),
+    readNewestState,
+    async () => renewed.mac,
+  );
   assert.deepEqual(await findSession(ledger.memory, renewing, keys, first.tokenHash), renewed);
   // A row that the log does not record is not found.
-  const altered = inFrontOf(store, { readSession: async () => renewed, readNewestState: async () => 'another' });
+  const altered = inFrontOfReads(renewing, readNewestState, async () => 'another');
   assert.equal(await findSession(ledger.memory, altered, keys, first.tokenHash), null);
 });
 
@@ -110,13 +113,11 @@ test('a session that is ended while it is read stays ended', async (t) => {
   let isSlow = false;
   const vault = await openVault(t, {
     inFront: (store) =>
-      inFrontOf(store, {
-        // As over a network: a commit overtakes a response in transit.
-        async readSession(tokenHash) {
-          const found = await store.readSession(tokenHash);
-          if (isSlow) await gate.pass;
-          return found;
-        },
+      // As over a network: a commit overtakes a response in transit.
+      inFrontOfReads(store, readStoredSession, async (read) => {
+        const found = await read();
+        if (isSlow) await gate.pass;
+        return found;
       }),
   });
   const key = newAgentKey();

@@ -1,11 +1,12 @@
 /** Verification of a log that is too short for threads: it runs on the service's thread, one step at a time. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Store } from '../../src/store/sql-store.ts';
+import { readEntries } from '../../src/store/audit-log.ts';
 import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
 import { THREADS_THRESHOLD } from '../../src/vault/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';
-import { admin, inFrontOf, openVault, put, settle, verify } from './fixture.ts';
+import { admin, inFrontOfReads, openVault, put, settle, verify } from './fixture.ts';
 import { lengthenLog } from './verification-log.ts';
 
 const ENTRIES = 6000;
@@ -13,13 +14,13 @@ assert.ok(ENTRIES < THREADS_THRESHOLD);
 
 /** A vault that calls the test before each read of entries. */
 async function openShortVault(scope: Scope, onReading: () => void) {
-  const readEntries =
-    (store: Store): Store['readEntries'] =>
-    (fromSeq, toSeq, limit) => {
-      onReading();
-      return store.readEntries(fromSeq, toSeq, limit);
-    };
-  const vault = await openVault(scope, { inFront: (store) => inFrontOf(store, { readEntries: readEntries(store) }) });
+  const vault = await openVault(scope, {
+    inFront: (store) =>
+      inFrontOfReads(store, readEntries, (read) => {
+        onReading();
+        return read();
+      }),
+  });
   await put(vault, 'a/b');
   await lengthenLog(vault.real, vault.keys, ENTRIES);
   return vault;

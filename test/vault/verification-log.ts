@@ -1,4 +1,5 @@
 /** A long log: written through the store, tampered with, and verified by a sequential scan. */
+
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -6,7 +7,8 @@ import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { toStoredNodes } from '../../src/ledger/tree-state.ts';
 import { readVaultState } from '../../src/ledger/vault-state.ts';
-import type { Store } from '../../src/store/sql-store.ts';
+import { readEntries, readHead } from '../../src/store/audit-log.ts';
+import type { Store } from '../../src/store/port.ts';
 import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
 import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
@@ -17,8 +19,8 @@ const ENTRIES_A_TURN = 5000;
 
 /** Writes entries up to a number; each is like the first one, with a separate id and time. */
 export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, length: number): Promise<void> {
-  const { head } = await store.readHead();
-  const [model] = await store.readEntries(1, 1, 1);
+  const { head } = await store.run(readHead());
+  const [model] = await store.run(readEntries(1, 1, 1));
   assert.ok(head);
   assert.ok(model);
   let { seq, hmac } = head;
@@ -79,7 +81,7 @@ type Place = readonly [entry: number, timestamp: string | null];
 async function firstBreak(vault: OpenedVault, length: number): Promise<Place | null> {
   const check = new ChainVerifier(vault.keys);
   while (check.point.seq < length) {
-    const entries = await vault.real.readEntries(check.point.seq + 1, length, ENTRIES_A_TURN);
+    const entries = await vault.real.run(readEntries(check.point.seq + 1, length, ENTRIES_A_TURN));
     if (entries.length === 0) return [check.point.seq + 1, check.point.timestamp];
     for (const entry of entries) {
       const broken = check.next(entry);

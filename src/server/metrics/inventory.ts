@@ -4,10 +4,16 @@
  * a scrape asks, and rarely enough to use at most a fiftieth of the time. Leases older than the oldest active one have
  * ended and are not read again.
  */
+
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
+import { readHead } from '../../store/audit-log.ts';
+import { countActiveLeases } from '../../store/lease-lists.ts';
+import type { Store } from '../../store/port.ts';
 import { NEWEST_LEASE } from '../../store/queries.ts';
-import type { Store } from '../../store/sql-store.ts';
+import { countOpenSessions } from '../../store/session-lists.ts';
+import type { ResultOf } from '../../store/statement.ts';
+import { readSeals } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';
 import { NewestBackup } from './newest-backup.ts';
 
@@ -69,8 +75,8 @@ export class Inventory {
     try {
       const leases = await this.#countLeases();
       const sessions = await this.#countSessions();
-      const seals = (await this.#store.readSeals()).get(this.#keys.dataKeyIds.at(-1) ?? '') ?? 0;
-      const { last } = await this.#store.readHead();
+      const seals = (await this.#store.run(readSeals())).get(this.#keys.dataKeyIds.at(-1) ?? '') ?? 0;
+      const { last } = await this.#store.run(readHead());
       if (!this.#isStopped) await this.#backup.search(last?.seq ?? 0);
       const backupAt = this.#backup.at;
       if (!this.#isStopped) this.#latest = { leases, sessions, seals, backupAt, at: performance.now() };
@@ -86,11 +92,13 @@ export class Inventory {
     let oldestSeq: number | null = null;
     const now = this.#clock.now();
     // A lease that is issued during the count is newer than its start, and the next count reads it.
-    const { last } = await this.#store.readHead();
+    const { last } = await this.#store.run(readHead());
     let before: number | null = NEWEST_LEASE;
     while (before !== null && !this.#isStopped) {
       await yieldToEventLoop();
-      const step = await this.#store.countActiveLeases(now, this.#oldestSeq, before);
+      const step: ResultOf<typeof countActiveLeases> = await this.#store.run(
+        countActiveLeases(this.#store.dialect, now, this.#oldestSeq, before),
+      );
       retrieve += step.retrieve;
       use += step.use;
       oldestSeq = step.oldestSeq ?? oldestSeq;
@@ -105,7 +113,7 @@ export class Inventory {
     let cursor = { expiresAt: this.#clock.now(), tokenHash: '' };
     while (!this.#isStopped) {
       await yieldToEventLoop();
-      const { count, last } = await this.#store.countOpenSessions(cursor, STEP_ROWS);
+      const { count, last } = await this.#store.run(countOpenSessions(cursor, STEP_ROWS));
       sessions += count;
       if (last === null) break;
       cursor = last;

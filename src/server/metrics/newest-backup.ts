@@ -2,8 +2,10 @@
  * Finds the newest complete backup in the log, whichever node took it. Each search reads the entries that are new, and
  * some earlier ones until it has found a backup or read the whole log.
  */
+
+import { matchEntries, readEntries } from '../../store/audit-log.ts';
+import type { Store } from '../../store/port.ts';
 import type { AuditFilter } from '../../store/queries.ts';
-import type { Store } from '../../store/sql-store.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
 
 const COMPLETE: AuditFilter = {
@@ -17,12 +19,12 @@ const COMPLETE: AuditFilter = {
 const MAX_STEPS = 100;
 
 export class NewestBackup {
-  readonly #store: Pick<Store, 'matchEntries' | 'readEntries'>;
+  readonly #store: Pick<Store, 'run' | 'dialect'>;
   #at: number | null = null;
   /** The entries that were searched; null before the first search. */
   #searched: { from: number; through: number } | null = null;
 
-  constructor(store: Pick<Store, 'matchEntries' | 'readEntries'>) {
+  constructor(store: Pick<Store, 'run' | 'dialect'>) {
     this.#store = store;
   }
 
@@ -44,10 +46,10 @@ export class NewestBackup {
     let cursor = to;
     for (let step = 0; step < maxSteps && cursor >= from; step++) {
       await yieldToEventLoop();
-      const { seqs, next } = await this.#store.matchEntries(COMPLETE, from, cursor, 'desc');
+      const { seqs, next } = await this.#store.run(matchEntries(this.#store.dialect, COMPLETE, from, cursor, 'desc'));
       const [newest] = seqs;
       if (newest !== undefined) {
-        const [entry] = await this.#store.readEntries(newest, newest, 1);
+        const [entry] = await this.#store.run(readEntries(newest, newest, 1));
         this.#at = entry === undefined ? null : Date.parse(entry.timestamp);
         return 0;
       }

@@ -1,4 +1,5 @@
 /** The PostgreSQL store, which several nodes share. The row lock on `audit_head` serializes their transactions. */
+
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
@@ -6,11 +7,9 @@ import type { StoredCheckpoint } from '../audit-tables.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
 import { StoreError } from '../errors.ts';
 import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
-import type { AuditFilter, Matches } from '../queries.ts';
-import { SqlStore } from '../sql-store.ts';
+import type { Store, StoreMeasures } from '../port.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, SeenEntry, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
-import type { StoreMeasures } from '../store-measures.ts';
 import type { StreamLog } from '../stream-log.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
@@ -32,9 +31,9 @@ const MIGRATION_TIMEOUT_MS = 15 * 60_000;
 /** A connection that was lost before its use fails within this time. */
 const IMMEDIATE_LOSS_MS = 500;
 
-export class PostgresStore extends SqlStore {
+export class PostgresStore implements Store {
   readonly isMultiWriter = true;
-  protected override readonly dialect = POSTGRES_DIALECT;
+  readonly dialect = POSTGRES_DIALECT;
   readonly measures: StoreMeasures;
   readonly #hosts: Hosts;
   readonly #pool: Pool;
@@ -44,7 +43,6 @@ export class PostgresStore extends SqlStore {
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
-    super();
     this.#hosts = new Hosts(address);
     this.#pool = new Pool(this.#hosts, READ_CONNECTIONS);
     this.#priorityPool = new Pool(this.#hosts, 1);
@@ -156,12 +154,6 @@ export class PostgresStore extends SqlStore {
     return this.#pool.read((connection) => readAccessCount(connection, credentialId));
   }
 
-  override matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {
-    // PostgreSQL cannot store or receive U+0000, so nothing matches.
-    const hasNul = Object.values(filter).some((text: string | null) => text?.includes('\0'));
-    return hasNul ? Promise.resolve({ seqs: [], next: null }) : super.matchEntries(filter, fromSeq, toSeq, order);
-  }
-
   readTime(): Promise<number> {
     return this.#pool.read(async (connection) => {
       const [row] = await connection.query`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`;
@@ -173,8 +165,8 @@ export class PostgresStore extends SqlStore {
     return this.#pool.use((connection) => sweep(connection, now, limit));
   }
 
-  protected override run<T>(procedure: Procedure<T>, isUrgent = false): Promise<T> {
-    return (isUrgent ? this.#priorityPool : this.#pool).read((connection) => connection.run(procedure));
+  run<T>(procedure: Procedure<T>, priority?: 'urgent'): Promise<T> {
+    return (priority === 'urgent' ? this.#priorityPool : this.#pool).read((connection) => connection.run(procedure));
   }
 
   openStreamLog(): StreamLog {

@@ -1,4 +1,5 @@
 /** The SQLite store. The process owns the file, so that only the commit of a transaction takes a lock. */
+
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
@@ -8,10 +9,9 @@ import type { StoredCheckpoint } from '../audit-tables.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
 import type { Dialect } from '../dialect.ts';
 import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
-import { SqlStore } from '../sql-store.ts';
+import type { DiskMeasures, Store, StoreMeasures } from '../port.ts';
 import { type Procedure, sql } from '../statement.ts';
 import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
-import type { DiskMeasures, StoreMeasures } from '../store-measures.ts';
 import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
@@ -20,8 +20,7 @@ import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
 import { assertServingSpace } from './disk-space.ts';
 import { RowLoader } from './loader.ts';
-import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
-import { readAll, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 import { SqliteStreamLog } from './stream-log.ts';
 import { Sweeper } from './sweeper.ts';
 import { type AnchorEntry, type SyncFile, WalSync } from './wal-sync.ts';
@@ -34,10 +33,10 @@ interface SqliteOptions {
   readonly counting?: CountingOptions;
 }
 
-export class SqliteStore extends SqlStore {
+export class SqliteStore implements Store {
   readonly isMultiWriter = false;
   readonly measures: StoreMeasures;
-  protected override readonly dialect: Dialect;
+  readonly dialect: Dialect;
   readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
@@ -46,14 +45,12 @@ export class SqliteStore extends SqlStore {
   readonly #loader: RowLoader;
   readonly #writer: SqliteBatchWriter;
   readonly #sweeper: Sweeper;
-  readonly #entries: StatementSync;
   readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
 
   /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
-    super();
     this.#file = file;
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
@@ -64,8 +61,6 @@ export class SqliteStore extends SqlStore {
       this.#writer = new SqliteBatchWriter(this.#database, this.#counts);
       this.dialect = sqliteDialect(this.#counts);
       this.#sweeper = new Sweeper(this.#database);
-      this.#entries = this.#database.prepare(ENTRIES_IN_RANGE);
-      this.#entries.setReturnArrays(true);
       this.#countIdOf = this.#database.prepare('SELECT count_id FROM credentials WHERE id = ?');
       this.#walSync = new WalSync(file, syncFile, anchor);
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
@@ -150,10 +145,6 @@ export class SqliteStore extends SqlStore {
     });
   }
 
-  override readEntries(fromSeq: number, toSeq: number, limit: number) {
-    return this.#read(() => readAll(this.#entries, fromSeq, toSeq, limit).map(toEntry));
-  }
-
   async readTime(): Promise<null> {
     return null;
   }
@@ -194,7 +185,7 @@ export class SqliteStore extends SqlStore {
     return { durable: this.#walSync.flush(batch.entries.at(-1)) };
   }
 
-  protected override run<T>(procedure: Procedure<T>): Promise<T> {
+  run<T>(procedure: Procedure<T>): Promise<T> {
     return this.#read(() => this.#statements.run(procedure));
   }
 

@@ -1,9 +1,14 @@
 /** Callers that are denied again and again, agents that never logged in, and policies that grant nothing. */
+
 import type { AttentionItem } from '../../core/attention.ts';
 import { type ActorName, actorResource } from '../../core/names.ts';
 import { toRanges } from '../../core/pattern.ts';
 import type { Policy } from '../../core/policy.ts';
+import { findSeqAt, readHead } from '../../store/audit-log.ts';
+import { countCredentials } from '../../store/credential-lists.ts';
+import { countDenials } from '../../store/log-columns.ts';
 import { FIRST_CREDENTIAL } from '../../store/queries.ts';
+import type { ResultOf } from '../../store/statement.ts';
 import { countFrom, yieldToEventLoop } from '../paging.ts';
 import { type AttentionPart, type AttentionVault, MAX_ITEMS, startTimer } from './part.ts';
 
@@ -13,13 +18,13 @@ const MIN_DENIALS = 5;
 
 export async function examineDenials({ store, clock }: AttentionVault): Promise<AttentionPart> {
   const timer = startTimer();
-  const { last } = await store.readHead();
-  const from = await store.findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString());
+  const { last } = await store.run(readHead());
+  const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, { agentName: string; resource: string; count: number; firstAt: string }>();
   let place = from === null ? null : (last?.seq ?? null);
   while (from !== null && place !== null && !timer.isUp()) {
     await yieldToEventLoop();
-    const step: Awaited<ReturnType<typeof store.countDenials>> = await store.countDenials(from, place);
+    const step: ResultOf<typeof countDenials> = await store.run(countDenials(store.dialect, from, place));
     for (const row of step.rows) {
       const key = JSON.stringify([row.agentName, row.resource]);
       const known = counts.get(key);
@@ -42,7 +47,7 @@ export async function examineDenials({ store, clock }: AttentionVault): Promise<
 
 /** An agent is only called so if the whole log was read. */
 export async function examineLogins({ store, ledger, clock, logColumns }: AttentionVault): Promise<AttentionPart> {
-  const { last } = await store.readHead();
+  const { last } = await store.run(readHead());
   const to = last?.seq ?? 0;
   const registeredBy = clock.now() - DAY_MS;
   const agents = ledger.memory.control.agents().filter(({ registeredAt }) => registeredAt <= registeredBy);
@@ -91,7 +96,8 @@ async function lackOf({ ledger, store }: AttentionVault, policy: Policy): Promis
   if (policy.actions.includes('store')) return null;
   const query = { ranges: toRanges(policy.resources), type: null };
   const source = {
-    count: (from: typeof FIRST_CREDENTIAL, atMost: number) => store.countCredentials(query, from, atMost),
+    count: (from: typeof FIRST_CREDENTIAL, atMost: number) =>
+      store.run(countCredentials(store.dialect, query, from, atMost)),
   };
   const { count } = await countFrom(FIRST_CREDENTIAL, source, 1);
   return count > 0 ? null : 'No credential matches its resources. Store one there, or correct the resources.';

@@ -1,9 +1,13 @@
 /** Leases that end soon, and credentials that no caller needs. */
+
 import type { AttentionItem } from '../../core/attention.ts';
 import type { CountedCredential } from '../../core/credential.ts';
 import { ALL_PATHS } from '../../core/pattern.ts';
-import { FIRST_EXPOSURE } from '../../store/exposures.ts';
+import { listCredentials } from '../../store/credential-lists.ts';
+import { FIRST_EXPOSURE, listExposures } from '../../store/exposures.ts';
+import { readLeaseSigns } from '../../store/lease-lists.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL, NEWEST_LEASE } from '../../store/queries.ts';
+import type { ResultOf } from '../../store/statement.ts';
 import { Slice, STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import { type AttentionPart, type AttentionVault, MAX_ITEMS, startTimer } from './part.ts';
 
@@ -29,7 +33,7 @@ async function examineLeases({ store, clock }: AttentionVault) {
   let before: number | null = NEWEST_LEASE;
   while (before !== null && !timer.isUp()) {
     await yieldToEventLoop();
-    const step: Awaited<ReturnType<typeof store.readLeaseSigns>> = await store.readLeaseSigns(query, before);
+    const step: ResultOf<typeof readLeaseSigns> = await store.run(readLeaseSigns(store.dialect, query, before));
     for (const row of step.ending) {
       const key = `${row.agentName} ${row.path}`;
       const known = byHolder.get(key);
@@ -68,7 +72,9 @@ async function findUnused({ store, clock }: AttentionVault, usedIds: ReadonlySet
   while (from !== null && items.length < MAX_ITEMS && !timer.isUp()) {
     await yieldToEventLoop();
     const query = { ranges: ALL_PATHS, type: null };
-    const step: Awaited<ReturnType<typeof store.listCredentials>> = await store.listCredentials(query, from, STEP_ROWS);
+    const step: ResultOf<typeof listCredentials> = await store.run(
+      listCredentials(store.dialect, query, from, STEP_ROWS),
+    );
     for (const credential of step.rows.filter(isCandidate)) {
       await slice.pause();
       if (items.length >= MAX_ITEMS || timer.isUp()) break;
@@ -90,6 +96,6 @@ async function findUnused({ store, clock }: AttentionVault, usedIds: ReadonlySet
 
 /** Whether the stored exposures have a use; those of leases were examined. */
 async function wasUsed(store: AttentionVault['store'], { path, id }: CountedCredential): Promise<boolean> {
-  const { rows } = await store.listExposures({ path, agentName: null }, FIRST_EXPOSURE, STEP_ROWS);
+  const { rows } = await store.run(listExposures({ path, agentName: null }, FIRST_EXPOSURE, STEP_ROWS));
   return rows.some(({ credentialId }) => credentialId === id);
 }

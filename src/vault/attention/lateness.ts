@@ -1,5 +1,7 @@
 /** Copies of the log and the vault that are late, with the limits of the alerts in docs/monitoring.md. */
+
 import type { AttentionItem } from '../../core/attention.ts';
+import { readEntries } from '../../store/audit-log.ts';
 import type { Lateness } from '../node-facts.ts';
 import type { AttentionPart, AttentionVault } from './part.ts';
 
@@ -18,7 +20,7 @@ export async function examineEvidence(vault: AttentionVault): Promise<AttentionP
   const { store, checkpoints, ledger, node, clock } = vault;
   const { newest } = checkpoints;
   const isUnsigned = newest !== null && ledger.memory.tip.seq > newest.size;
-  const [first] = await store.readEntries(1, 1, 1);
+  const [first] = await store.run(readEntries(1, 1, 1));
   const begunAt = first === undefined ? Number.NaN : Date.parse(first.timestamp);
   const ages = {
     ...node.lateness(),

@@ -1,8 +1,9 @@
 /** A part of what needs attention. Each part is examined for a limited time and lists a limited number of items. */
+
 import type { AttentionItem } from '../../core/attention.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Store } from '../../store/sql-store.ts';
+import type { Store } from '../../store/port.ts';
 import type { Checkpoints } from '../checkpoints.ts';
 import type { LogColumns } from '../log-columns.ts';
 import type { NodeFacts } from '../node-facts.ts';

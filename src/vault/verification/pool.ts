@@ -2,6 +2,7 @@
  * The threads that check a long log. This thread sends each of them one short range at a time. On Linux they run at the
  * lowest priority; elsewhere one core is left to the callers. While the service is busy, a thread waits between ranges.
  */
+
 import { on } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
@@ -10,8 +11,9 @@ import { Worker } from 'node:worker_threads';
 import { exportAuditKeys } from '../../crypto/audit-keys.ts';
 import type { ChainPoint } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
+import { readEntries } from '../../store/audit-log.ts';
 import { StoreError } from '../../store/errors.ts';
-import type { Store } from '../../store/sql-store.ts';
+import type { Store } from '../../store/port.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
 import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
 
@@ -57,7 +59,7 @@ export async function verifyInParallel(
   }
   if (broken !== null) {
     // The entry after a gap may be in another range than the gap.
-    const [next] = await store.readEntries(broken.entry, lastSeq, 1);
+    const [next] = await store.run(readEntries(broken.entry, lastSeq, 1));
     return { ...broken, timestamp: next?.timestamp ?? broken.timestamp };
   }
   if (end === null) throw new Error('the threads ended before the log, and none found a break');

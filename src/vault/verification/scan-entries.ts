@@ -1,6 +1,8 @@
 /** Reads the whole log in steps, between which the event loop serves callers. */
+
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Store } from '../../store/sql-store.ts';
+import { readEntries } from '../../store/audit-log.ts';
+import type { Store } from '../../store/port.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
 /** Yields the entries from the oldest up to `lastSeq`, inclusive. */
@@ -11,7 +13,7 @@ export async function* scanEntries(
 ): AsyncGenerator<readonly AuditEntry[]> {
   let next = 1;
   while (next <= lastSeq) {
-    const rows = await store.readEntries(next, lastSeq, stepRows);
+    const rows = await store.run(readEntries(next, lastSeq, stepRows));
     const last = rows.at(-1);
     if (last === undefined) return;
     yield rows;

@@ -2,16 +2,21 @@
  * Checks all state against the log, in steps: each row against the newest entry about it, each newest entry against its
  * row, and, if asked for, each sealed value. SOURCE: docs/formats.md, "State in the log".
  */
+
 import { OPERATOR_SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
 import { KEYSET_SUBJECT, SUBJECT, type SubjectKind } from '../../core/state.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { unseal } from '../../crypto/sealing.ts';
 import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import type { Store } from '../../store/sql-store.ts';
-import type { RecordedRow } from '../../store/state-scan.ts';
+import type { Store } from '../../store/port.ts';
+import { readNewestState } from '../../store/recorded-states.ts';
+import type { SubjectStep } from '../../store/state-scan.ts';
+import { type RecordedRow, scanRows, scanSubjects } from '../../store/state-scan.ts';
+import type { ResultOf } from '../../store/statement.ts';
 import { ENDED_APPROVAL_RETENTION_MS } from '../../store/store.ts';
-import type { ScannedCredential } from '../../store/value-scan.ts';
+import { type ScannedCredential, scanValues } from '../../store/value-scan.ts';
+import { readStoredKeys } from '../../store/vault-metadata.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
 /** Why a row does not count. */
@@ -74,10 +79,10 @@ type Step = Pick<StateCheck, 'checked' | 'problems'>;
 async function* checkKeyset(parts: ScanParts): AsyncGenerator<Step> {
   const { store } = parts;
   for (let tries = 1; ; tries++) {
-    const recorded = await store.readNewestState(KEYSET_SUBJECT);
+    const recorded = await store.run(readNewestState(KEYSET_SUBJECT));
     const step = await compareKeyset(parts, recorded);
     // A problem counts if the keyset did not change while it was read.
-    const isSettled = step.problems.length === 0 || recorded === (await store.readNewestState(KEYSET_SUBJECT));
+    const isSettled = step.problems.length === 0 || recorded === (await store.run(readNewestState(KEYSET_SUBJECT)));
     if (!isSettled && tries < MAX_KEYSET_TRIES) continue;
     yield step;
     return;
@@ -85,7 +90,7 @@ async function* checkKeyset(parts: ScanParts): AsyncGenerator<Step> {
 }
 
 async function compareKeyset({ store, keys }: ScanParts, recorded: string | null): Promise<Step> {
-  const stored = await store.readStoredKeys();
+  const stored = await store.run(readStoredKeys());
   const found = keys.fork();
   const isGood = found.refresh(stored) && (recorded === null || recorded === found.state);
   const intact = stored.slots.filter((slot) => found.isSlotAuthentic(slot)).map(({ id }) => id);
@@ -102,7 +107,7 @@ async function compareKeyset({ store, keys }: ScanParts, recorded: string | null
 async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
   let after: string | null = null;
   do {
-    const { rows, next }: Awaited<ReturnType<Store['scanRows']>> = await store.scanRows(kind, after, STEP_ROWS);
+    const { rows, next }: ResultOf<typeof scanRows> = await store.run(scanRows(kind, after, STEP_ROWS));
     yield { checked: rows.length, problems: rows.flatMap((row) => problemOf(kind, row, keys, clock)) };
     after = next;
   } while (after !== null);
@@ -120,7 +125,7 @@ function problemOf(kind: SubjectKind, { row, state }: RecordedRow, keys: VaultKe
 async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
   let next: string | null = firstSubject(kind, clock.now());
   while (next !== null) {
-    const step = await store.scanSubjects(kind, next, STEP_ROWS);
+    const step: SubjectStep = await store.run(scanSubjects(kind, next, STEP_ROWS));
     const problems = step.missing.map((subject) => ({ subject, problem: 'missing' as const }));
     yield { checked: step.checked, problems };
     next = step.next;
@@ -140,7 +145,9 @@ async function* checkValues({ store, keys }: ScanParts): AsyncGenerator<Step> {
   let after: string | null = null;
   do {
     const from: string | null = after;
-    const { rows, next }: Awaited<ReturnType<Store['scanValues']>> = await store.scanValues(from, STEP_CREDENTIALS);
+    const { rows, next }: ResultOf<typeof scanValues> = await store.run(
+      scanValues(store.dialect, from, STEP_CREDENTIALS),
+    );
     const found = rows.flatMap((credential) => unreadableIn(credential, keys));
     const problems = found.length === 0 ? found : await confirm(found, from, store, keys);
     yield { checked: rows.length, problems };
@@ -158,10 +165,10 @@ async function confirm(
   store: Store,
   keys: VaultKeys,
 ): Promise<StateProblem[]> {
-  const { rows } = await store.scanValues(from, STEP_CREDENTIALS);
+  const { rows } = await store.run(scanValues(store.dialect, from, STEP_CREDENTIALS));
   // ORDER: after the values, so that they are not under a later key. WHY a copy: only batches change the keys.
   const current = keys.fork();
-  current.refresh(await store.readStoredKeys());
+  current.refresh(await store.run(readStoredKeys()));
   const again = new Set(rows.flatMap((credential) => unreadableIn(credential, current)).map(({ subject }) => subject));
   return found.filter(({ subject }) => again.has(subject));
 }

@@ -10,7 +10,8 @@ import type { ChainPoint } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import { SingleFlight } from '../../ledger/single-flight.ts';
-import type { Store } from '../../store/sql-store.ts';
+import { hasEntryBeforeFirst, readEntries, readHead } from '../../store/audit-log.ts';
+import type { Store } from '../../store/port.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
 import { verifyInParallel } from './pool.ts';
 import { scanEntries } from './scan-entries.ts';
@@ -76,12 +77,12 @@ export class Verifier {
 
   async #verify(signal: AbortSignal): Promise<VerificationResult> {
     const { keys, store, clock } = this.#parts;
-    const { head, last } = await store.readHead();
+    const { head, last } = await store.run(readHead());
     const lastSeq = last?.seq ?? 0;
     this.#running = { entriesTotal: lastSeq, startedAt: clock.now() };
     try {
       // The chain starts at 1 and has no gaps, so its last number is the number of its entries.
-      if (await store.hasEntryBeforeFirst()) return toResult(BEFORE_FIRST);
+      if (await store.run(hasEntryBeforeFirst())) return toResult(BEFORE_FIRST);
       signal.throwIfAborted();
       const end = await this.#verifyChain(lastSeq, signal);
       if ('entry' in end) return toResult(end);
@@ -117,7 +118,7 @@ export class Verifier {
   }
 
   async #timestampAt(seq: number): Promise<string | null> {
-    const [entry] = await this.#parts.store.readEntries(seq, seq, 1);
+    const [entry] = await this.#parts.store.run(readEntries(seq, seq, 1));
     return entry?.timestamp ?? null;
   }
 }
