@@ -174,16 +174,16 @@ function addFlag(commander: Commander, name: string, flag: Flag, { onFlag }: Han
 }
 
 /** As in help: `-o, --output FORMAT`. */
-export function flagText(name: string, { short, value }: Flag): string {
+function flagText(name: string, { short, value }: Flag): string {
   return `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` ${value}`}`;
 }
 
-export function helpOf({ help, isRepeatable }: Flag): string {
+function helpOf({ help, isRepeatable }: Flag): string {
   return isRepeatable === true ? `${help}; repeatable` : help;
 }
 
 /** What follows the command's name: `PATH [FLAG …]`. */
-export function usageOf(command: Command): string {
+function usageOf(command: Command): string {
   const words = (command.arguments ?? []).map(({ name, count }) =>
     count === 'one' ? name : count === 'optional' ? `[${name}]` : `[${name} …]`,
   );
