@@ -81,7 +81,6 @@ const SCALED = [
   'test/broker/redaction.test.ts',
   'test/broker/streaming.test.ts',
   'test/cli/run-ignored-signals.test.ts',
-  'test/cli/scan-rules.test.ts',
   'test/client/endless-responses.test.ts',
   'test/cluster/approvals.test.ts',
   'test/cluster/checkpoint-races.test.ts',

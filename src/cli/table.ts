@@ -19,7 +19,6 @@ import { mcp } from './commands/mcp.ts';
 import { OPERATOR_COMMANDS } from './commands/operators.ts';
 import { POLICY_COMMANDS } from './commands/policies.ts';
 import { run } from './commands/run.ts';
-import { scanCommand } from './commands/scan.ts';
 import { SERVICE_COMMANDS } from './commands/server.ts';
 import { SESSION_COMMANDS } from './commands/sessions.ts';
 import { TARGET_COMMANDS } from './commands/targets.ts';
@@ -33,7 +32,7 @@ export interface Group {
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
   { title: 'Use without seeing', commands: [use, ...TARGET_COMMANDS] },
-  { title: 'Import', commands: [importCommand, scanCommand] },
+  { title: 'Import', commands: [importCommand] },
   { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },

@@ -67,7 +67,7 @@ class Parts {
     this.#budget -= text.length;
     if (this.#budget < 0 || depth > MAX_DEPTH || text.length < MIN_PART_BYTES || this.found.size >= MAX_PARTS) return;
     if (this.#readJson(text, depth)) return;
-    for (const { secret } of findSecrets(text)) this.#add(secret, depth);
+    for (const secret of findSecrets(text)) this.#add(secret, depth);
     const lines = text.split(/[\r\n]+/);
     for (const line of lines) {
       if (lines.length > 1) this.#readJson(line, depth);

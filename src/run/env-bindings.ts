@@ -4,8 +4,9 @@ import type { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readEnvFile } from './env-file.ts';
 import type { EnvBinding } from './leases.ts';
-import { isReference, parseReference, parseSource } from './references.ts';
+import { isReference, parseReference, parseSource, parseUseReference } from './references.ts';
 import { assertNoReference, parseTemplate, type Template } from './templates.ts';
+import type { UseBinding } from './use-bindings.ts';
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_NAME_LENGTH = 255;
@@ -13,6 +14,8 @@ const MAX_NAME_LENGTH = 255;
 export interface ParsedBindings {
   readonly wanted: readonly EnvBinding[];
   readonly templates: readonly Template[];
+  /** The references with `?use` in files. */
+  readonly uses: readonly UseBinding[];
   /** Values in files that are not references. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
   /** Names that `--env` defines, which nothing overrides. */
@@ -28,7 +31,10 @@ export interface Sources {
   readonly env: readonly string[];
 }
 
-type Given = { readonly wanted: readonly EnvBinding[]; readonly template?: Template } | { readonly literal: Secret };
+type Given =
+  | { readonly wanted: readonly EnvBinding[]; readonly template?: Template }
+  | { readonly use: UseBinding }
+  | { readonly literal: Secret };
 
 /**
  * Later definitions of a name win: files over the mapping, later files over earlier ones, `env` over all. @throws
@@ -58,6 +64,7 @@ export async function parseBindings({ mapping = [], envFiles, env }: Sources): P
   const all = [...given];
   return {
     wanted: all.flatMap(([, each]) => ('wanted' in each ? each.wanted : [])),
+    uses: all.flatMap(([, each]) => ('use' in each ? [each.use] : [])),
     templates: all.flatMap(([, each]) => ('template' in each ? [each.template] : [])),
     literals: all.flatMap(([name, each]) => ('literal' in each ? [{ name, value: each.literal }] : [])),
     explicit,
@@ -79,7 +86,11 @@ export function withoutNames(bindings: ParsedBindings, names: Pick<ReadonlySet<s
 /** Parses a reference, a text with references in braces, or a literal. @throws UsageError */
 function parseText(name: string, value: Secret, where: string): Given {
   const text = value.reveal();
-  if (isReference(text)) return { wanted: [{ name, ...parseReference(text, where) }] };
+  if (isReference(text)) {
+    const used = parseUseReference(text, where);
+    if (used !== null) return { use: { name: where, path: used, prefix: null, variable: name } };
+    return { wanted: [{ name, ...parseReference(text, where) }] };
+  }
   if (text.includes('\0')) throw new UsageError(`${where}: must not contain a NUL, which no environment can hold`);
   const template = parseTemplate(name, text, where);
   if (template !== null) return template;

@@ -1,5 +1,6 @@
 /**
  * References to credentials: `leasehold://prod/db/password`, with a version `leasehold://prod/db/password?version=3`.
+ * In a .env file `leasehold://openai/key?use` lets the program use the credential without its value.
  */
 
 import { type CredentialPath, pathViolation } from '../core/path.ts';
@@ -36,10 +37,18 @@ export function parseSource(text: string, where: string): Reference {
   const digits = /^version=([1-9]\d*)$/.exec(query)?.[1];
   const version = Number(digits);
   if (digits === undefined || others.length > 0 || version > MAX_VERSION)
-    throw new UsageError(`${where}: behind the path only ?version=N may stand, N from 1`);
+    throw new UsageError(`${where}: behind the path only ?version=N may stand, N from 1, or ?use in a .env file`);
   return { path: path as CredentialPath, version };
 }
 
-export function writeReference({ path, version }: Reference): string {
-  return `${SCHEME}${path}${version === null ? '' : `?version=${version}`}`;
+const USE = '?use';
+
+/** The path of a reference with `?use`; null for a reference to a value. @throws UsageError */
+export function parseUseReference(text: string, where: string): CredentialPath | null {
+  return text.endsWith(USE) ? parseReference(text.slice(0, -USE.length), where).path : null;
+}
+
+/** The reference in a .env file, to the newest version. */
+export function writeReference(path: string, isUsed: boolean): string {
+  return `${SCHEME}${path}${isUsed ? USE : ''}`;
 }

@@ -1,6 +1,6 @@
 /**
  * Parses which credentials a program may use without seeing them: `PATH` sets the variables of its service's SDKs,
- * `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`.
+ * `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`. A .env file names the variable of the key instead.
  */
 import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
@@ -13,6 +13,8 @@ export interface UseBinding {
   readonly path: CredentialPath;
   /** What the names of the variables begin with; null for those of the service's SDKs. */
   readonly prefix: string | null;
+  /** The variable of a .env file that gets the token; null for a flag or a setting. */
+  readonly variable: string | null;
 }
 
 /** A path may contain `=` too; then it is written with `leasehold://`. */
@@ -27,7 +29,7 @@ export function parseUses(texts: readonly string[], where: string): UseBinding[]
     const { path, version } = parseSource(source, where);
     if (version !== null)
       throw new UsageError(`${where}: a use takes the newest version, so ?version=N must be left out`);
-    return { name: where, path, prefix };
+    return { name: where, path, prefix, variable: null };
   });
 }
 
@@ -46,4 +48,11 @@ function checkPrefix(prefix: string, where: string): void {
 /** The variables for the base URL and the key. */
 export function namesFor(prefix: string): readonly [baseUrl: string, key: string] {
   return [`${prefix}_BASE_URL`, `${prefix}_API_KEY`];
+}
+
+const KEY_ENDING = /(?:^|_)(?:(?:API|ACCESS|AUTH|PRIVATE|SECRET)_?){0,2}(?:KEY|PASSWORD|SECRET|TOKEN)$/i;
+
+/** The variable for the base URL next to the one for the key: `STRIPE_BASE_URL` for `STRIPE_SECRET_KEY`. */
+export function baseUrlVariable(keyVariable: string): string {
+  return `${keyVariable.replace(KEY_ENDING, '') || keyVariable}_BASE_URL`;
 }

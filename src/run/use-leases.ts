@@ -8,7 +8,7 @@ import { Secret } from '../core/secret.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
 import { UsageError } from '../platform/errors.ts';
 import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
-import { namesFor, type UseBinding } from './use-bindings.ts';
+import { baseUrlVariable, namesFor, type UseBinding } from './use-bindings.ts';
 
 const VARIABLE = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -76,7 +76,7 @@ export function useVariables(
   return variables;
 }
 
-function variablesOf({ name: where, path, prefix }: UseBinding, lease: IssuedUseLease, baseUrl: string) {
+function variablesOf({ name: where, path, prefix, variable }: UseBinding, lease: IssuedUseLease, baseUrl: string) {
   const { token, env } = lease;
   if (prefix !== null) {
     const [urlName, keyName] = namesFor(prefix);
@@ -88,6 +88,12 @@ function variablesOf({ name: where, path, prefix }: UseBinding, lease: IssuedUse
   const given = Object.entries(env).map(([name, value]) => [name, value.reveal()] as const);
   const hasUrl = given.some(([, text]) => text.startsWith(lease.base_url));
   const hasKey = given.some(([, text]) => text === token.reveal());
+  if (variable !== null && !(hasUrl && Object.hasOwn(env, variable))) {
+    return new Map([
+      [baseUrlVariable(variable), new Secret(baseUrl)],
+      [variable, token],
+    ]);
+  }
   if (!hasUrl || !hasKey) {
     throw new UsageError(
       `${where} ${path}: no SDK of its service takes both base URL and key from variables`,

@@ -84,7 +84,7 @@ test('a value appears in no process’s arguments, no log, no history and no fil
   const readsFile = 'test -s "$V" && cat "$V"; sleep 0.3';
   assert.equal(await run(['run', '--files', '--env', 'V=a/piped', '--', 'sh', '-c', readsFile]), '[secret]');
   writeFileSync(join(home.path, '.env'), `V=${VALUE}\n`, { mode: 0o600 });
-  await run(['import', '.env', '--prefix', 'b', '--yes']);
+  await run(['import', '.env', '--all', '--prefix', 'b', '--yes']);
   assert.equal(await run(['get', 'b/V']), VALUE);
   writeFileSync(join(home.path, '.env'), 'V=leasehold://b/V\n');
   assert.equal(await run(['run', '--env-file', '.env', '--', 'sh', '-c', reads]), '[secret]');

@@ -46,7 +46,6 @@ const LAYERS = {
     'smol-toml': ['cli', 'mcp'],
     commander: ['cli'],
     yaml: ['cli'],
-    fflate: ['cli'],
     'csv-parse': ['cli'],
     react: ['console'],
     'react-dom': ['console'],

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findService, SERVICES, serviceTargets } from '../../src/core/catalogue/catalogue.ts';
+import { findService, recogniseKey, SERVICES, serviceTargets } from '../../src/core/catalogue/catalogue.ts';
 import {
   defineService,
   keyShape,
@@ -38,6 +38,37 @@ test('the catalogue has the 25 services that the documentation promises', () => 
       ...['sentry', 'slack', 'stripe', 'supabase', 'twilio', 'vercel'],
     ],
   );
+});
+
+const random = (length: number): string => 'aZ3kQ9xB7mN2pL5vR8tW4yC6'.repeat(8).slice(0, length);
+const KEYS: readonly [name: string, value: string, service: string | null][] = [
+  ['ANY', `sk-proj-${random(40)}`, 'openai'],
+  ['OPENAI_API_KEY', `sk-${random(48)}`, 'openai'],
+  ['MY_OPENAI_KEY', `sk-${random(48)}`, 'openai'],
+  // Keys of other companies have the same form.
+  ['DEEPSEEK_API_KEY', `sk-${random(48)}`, null],
+  ['ANY', `sk-ant-api03-${random(90)}`, 'anthropic'],
+  ['OPENAI_API_KEY', `sk-ant-api03-${random(90)}`, 'anthropic'],
+  ['ANY', `sk-or-v1-${'0a'.repeat(32)}`, 'openrouter'],
+  ['ANY', `ghp_${random(36)}`, 'github'],
+  ['ANY', `github_pat_${random(60)}`, 'github'],
+  ['ANY', `glpat-${random(20)}`, 'gitlab'],
+  ['STRIPE_SECRET_KEY', `sk_live_${random(24)}`, 'stripe'],
+  ['CLERK_SECRET_KEY', `sk_live_${random(24)}`, null],
+  ['GOOGLE_API_KEY', `AIza${random(35)}`, 'gemini'],
+  ['MAPS_KEY', `AIza${random(35)}`, null],
+  ['ANY', `SG.${random(22)}.${random(43)}`, 'sendgrid'],
+  // Not the whole value, a service that is not supported, needs a host, or a user beside the key.
+  ['ANY', `token ghp_${random(36)}`, null],
+  ['ANY', `AKIA${'A'.repeat(16)}`, null],
+  ['SUPABASE_SECRET_KEY', `sb_secret_${random(31)}`, null],
+  ['TWILIO_API_KEY', `SK${'0a'.repeat(16)}`, null],
+  ['JIRA_TOKEN', `ATATT3${random(180)}`, null],
+  ['DB_PASSWORD', 'hunter2', null],
+];
+
+test('a key is recognised by its form, and by its name where other companies have the form too', () => {
+  for (const [name, value, expected] of KEYS) assert.equal(recogniseKey(name, value)?.name ?? null, expected, value);
 });
 
 test('every name is well formed, unique and found', () => {
@@ -242,7 +273,7 @@ const SAMPLE = defineService({
   name: 'sample',
   title: 'Sample',
   targets: [{ origin: 'https://api.example.com' }],
-  key: keyShape([]),
+  key: keyShape([], []),
   mints: mintingEndpoints(
     'POST /v1/keys',
     'GET /v1/apps/*/secret',

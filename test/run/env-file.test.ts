@@ -7,7 +7,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { UsageError } from '../../src/platform/errors.ts';
 import { type Assignment, parseEnvFile, readEnvFile } from '../../src/run/env-file.ts';
-import { isReference, parseReference, parseSource, writeReference } from '../../src/run/references.ts';
+import {
+  isReference,
+  parseReference,
+  parseSource,
+  parseUseReference,
+  writeReference,
+} from '../../src/run/references.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 
@@ -173,7 +179,10 @@ test('a file that is missing or has no end is rejected in one line', async (t) =
 
 test('a reference is a complete value, with a version or without', () => {
   const both = ['leasehold://prod/db/password', 'leasehold://a@b:c+d=e~f?version=12'];
-  for (const text of both) assert.equal(writeReference(parseReference(text, 'A')), text);
+  for (const text of both) assert.equal(parseReference(text, 'A').path, text.slice(12).split('?')[0]);
+  assert.equal(writeReference('a/b', false), 'leasehold://a/b');
+  assert.equal(parseUseReference(writeReference('a/b', true), 'A'), 'a/b');
+  assert.equal(parseUseReference('leasehold://a/b?version=1', 'A'), null);
   assert.deepEqual(parseReference('leasehold://a?version=12', 'A'), { path: 'a', version: 12 });
   assert.deepEqual(parseSource('a/b?version=2', 'A'), { path: 'a/b', version: 2 });
   assert.deepEqual(parseSource('leasehold://a/b', 'A'), { path: 'a/b', version: null });

@@ -13,10 +13,14 @@ const PATH = 'a/key' as CredentialPath;
 const BASE_URL = 'http://service.test/use/a/key/-';
 const OWN_URL = 'https://proxy.test/vault/use/a/key/-';
 
-function variables(env: Readonly<Record<string, string>>, token = 'lhu_x', prefix: string | null = null) {
+function variables(
+  env: Readonly<Record<string, string>>,
+  token = 'lhu_x',
+  { prefix = null, variable = null }: Partial<Pick<UseBinding, 'prefix' | 'variable'>> = {},
+) {
   const secrets = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, new Secret(value)]));
   const lease = { lease_id: 'id', token: new Secret(token), base_url: BASE_URL, env: secrets };
-  const binding: UseBinding = { name: '--use', path: PATH, prefix };
+  const binding: UseBinding = { name: '--use', path: PATH, prefix, variable };
   const found = useVariables([binding], new Map([[PATH, lease]]), () => OWN_URL);
   return Object.fromEntries([...found].map(([name, value]) => [name, value.reveal()]));
 }
@@ -35,7 +39,7 @@ test('a use is a path, or NAME=PATH; a path with = is written as a reference', (
 test('the variables have the address of the command, not the one that the service knows', () => {
   const env = { A_URL: `${BASE_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' };
   assert.deepEqual(variables(env), { A_URL: `${OWN_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' });
-  assert.deepEqual(variables(env, 'lhu_x', 'OWN'), { OWN_BASE_URL: OWN_URL, OWN_API_KEY: 'lhu_x' });
+  assert.deepEqual(variables(env, 'lhu_x', { prefix: 'OWN' }), { OWN_BASE_URL: OWN_URL, OWN_API_KEY: 'lhu_x' });
 });
 
 test('each service of the catalogue is configured completely, or must be named', () => {
@@ -53,6 +57,26 @@ test('each service of the catalogue is configured completely, or must be named',
     assert.deepEqual(Object.keys(variables(env, token)), Object.keys(env), service.name);
   }
   for (const name of ['openai', 'anthropic', 'gemini', 'github', 'sentry']) assert.ok(complete.includes(name), name);
+});
+
+test('a variable of a .env file gets the token; the base URL is in the variable of the SDK that reads both, or next to it', () => {
+  const env = { OPENAI_BASE_URL: `${BASE_URL}/v1`, OPENAI_API_KEY: 'lhu_x', OPENAI_OTHER: 'fixed' };
+  assert.deepEqual(variables(env, 'lhu_x', { variable: 'OPENAI_API_KEY' }), {
+    ...env,
+    OPENAI_BASE_URL: `${OWN_URL}/v1`,
+  });
+  const rows: readonly [variable: string, baseUrl: string][] = [
+    ['STRIPE_SECRET_KEY', 'STRIPE_BASE_URL'],
+    ['STRIPE_API_KEY', 'STRIPE_BASE_URL'],
+    ['EVAL_OPENAI_KEY', 'EVAL_OPENAI_BASE_URL'],
+    ['SLACK_BOT_TOKEN', 'SLACK_BOT_BASE_URL'],
+    ['TOKEN', 'TOKEN_BASE_URL'],
+    ['monkey', 'monkey_BASE_URL'],
+  ];
+  for (const [variable, name] of rows) {
+    assert.deepEqual(variables(env, 'lhu_x', { variable }), { [name]: OWN_URL, [variable]: 'lhu_x' });
+    assert.deepEqual(variables({}, 'lhu_x', { variable }), { [name]: OWN_URL, [variable]: 'lhu_x' });
+  }
 });
 
 test('a service that names a variable of loaders is not trusted', () => {

@@ -1,10 +1,11 @@
 /** `leasehold import`: the command and the terminal ports that an import uses. */
 
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { CONFIRMATION_FLAGS, choice, text, toggle } from '../flags.ts';
+import type { EnvFile } from '../import/env-rewrite.ts';
 import type { ImportPorts } from '../import/import.ts';
 import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';
 import { inputName, readInput } from '../input.ts';
@@ -22,13 +23,15 @@ export const importCommand = defineCommand({
   summary: 'Import secrets from .env, JSON, Vault, OpenBao, 1Password or Bitwarden',
   about: [
     'Shows the plan and asks for confirmation. An existing credential gets a new version; nothing is overwritten. The source is not changed.',
+    'A key that the catalogue recognises by its form gets the targets of its service, so that agents can use it without its value. Of a .env file only values that look like secrets are stored; --all stores every value.',
+    'With --rewrite, the stored values of a .env file are replaced by references, which leasehold run --env-file understands: leasehold://path?use for a key with a service, leasehold://path for a value that is retrieved. The file is replaced atomically.',
     'Names become paths: accents are removed, and each run of characters that a path cannot contain becomes one -. Two values that would get the same path are both skipped and reported.',
-    'The exit code is 2 if a value could not be stored or Vault failed, and 3 if a value was skipped.',
+    'The exit code is 2 if a value could not be stored or the source failed, and 3 if a value was skipped or its service could not be set.',
   ],
   arguments: [
     {
       name: 'FILE',
-      help: '.env, .json, .1pux or .csv file; - for standard input; omit it for Vault',
+      help: '.env, .json or .csv file; - for standard input; omit it for Vault',
       count: 'optional',
       completes: 'file',
     },
@@ -40,6 +43,8 @@ export const importCommand = defineCommand({
       'format of the file (default: detected from its name and content)',
     ),
     prefix: text('PATH', 'prefix of every new path', 'path'),
+    all: toggle('store every value of a .env file, and not only secrets'),
+    rewrite: toggle('replace the stored values of a .env file by references'),
     'if-new': toggle('skip paths that exist'),
     compare: toggle('retrieve existing values and skip those that are equal'),
     'vault-addr': text(
@@ -51,21 +56,24 @@ export const importCommand = defineCommand({
     ...CONFIRMATION_FLAGS,
   },
   examples: [
-    { line: 'leasehold import .env --prefix shop/dev', does: 'show the plan, then ask' },
-    { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'show only the plan' },
+    {
+      line: 'leasehold import .env --prefix shop/dev',
+      does: 'show the plan, then ask; ask before the file is rewritten',
+    },
+    { line: 'leasehold import export.csv --prefix people/ann --dry-run', does: 'show only the plan' },
     { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'import a whole mount' },
   ],
   async run(invocation, flags, file) {
-    const { parsePrefix } = await import('../import/path-names.ts');
-    const { followUpSteps } = await import('../import/report.ts');
+    const { parsePrefix } = await import('../import/plan.ts');
     const { runImport } = await import('../import/import.ts');
     const prefix = parsePrefix(flags.prefix);
     const address = flags['vault-addr'] ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
       throw new UsageError('give either FILE or --vault-addr URL (VAULT_ADDR, BAO_ADDR)', 'leasehold import --help');
     }
-    const { reading, isEnv } =
-      file === null ? await readVault(invocation, flags, address ?? '') : await readFile(invocation, file, flags.from);
+    const { reading, envFile } =
+      file === null ? await readVault(invocation, flags, address ?? '') : await readFile(invocation, file, flags);
+    if (flags.rewrite && envFile === null) throw new UsageError('--rewrite: needs a .env file that has a name');
     const vault = invocation.connect();
     return runImport(vault, reading, portsOf(invocation), {
       prefix,
@@ -75,22 +83,32 @@ export const importCommand = defineCommand({
       asks: !flags.yes,
       // An agent sees only what it may list.
       seesAll: mayBeAdministrator(invocation.settings.identity.value),
-      followUpSteps: followUpSteps({ file: file === '-' ? null : file, isEnv, vault: address }),
+      envFile,
+      rewrites: flags.rewrite,
+      origin: file === '-' ? null : (file ?? address),
     });
   },
 });
 
 interface Read {
   readonly reading: ImportSource;
-  readonly isEnv: boolean;
+  /** Null unless it is a .env file with a name. */
+  readonly envFile: EnvFile | null;
 }
 
-async function readFile(invocation: Invocation, file: string, wanted: SourceFormat | null): Promise<Read> {
+interface FileFlags {
+  readonly from: SourceFormat | null;
+  readonly all: boolean;
+}
+
+async function readFile(invocation: Invocation, file: string, { from, all: readsAll }: FileFlags): Promise<Read> {
   const { formatOf, readSource } = await import('../import/sources.ts');
   const name = basename(inputName(file));
   const bytes = await readInput(invocation, file, MAX_SOURCE_MIB);
-  const format = formatOf(bytes, name, wanted);
-  return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
+  const format = from ?? formatOf(bytes, name);
+  const reading = await readSource({ bytes, name, format, readsAll });
+  if (format !== 'env' || file === '-') return { reading, envFile: null };
+  return { reading, envFile: { path: resolve(invocation.terminal.workingDirectory, file), name: file, bytes } };
 }
 
 /** BAO_* takes precedence over VAULT_*, as in OpenBao. */
@@ -104,8 +122,7 @@ interface VaultFlags {
 }
 
 async function readVault(invocation: Invocation, flags: VaultFlags, from: string): Promise<Read> {
-  const { Kv2, parseVaultAddress } = await import('../import/kv2.ts');
-  const { readKv2 } = await import('../import/kv2-source.ts');
+  const { Kv2, parseVaultAddress, readKv2 } = await import('../import/kv2.ts');
   const { terminal, signal } = invocation;
   const token = vaultVariable(invocation, 'TOKEN');
   const address = parseVaultAddress(from);
@@ -118,7 +135,7 @@ async function readVault(invocation: Invocation, flags: VaultFlags, from: string
   const progress = startProgress(terminal, 'Reading');
   try {
     const options = { mount, below, signal, progress: (done: number, of: number) => progress.show(done, of) };
-    return { reading: await readKv2(kv2, options), isEnv: false };
+    return { reading: await readKv2(kv2, options), envFile: null };
   } finally {
     progress.end();
   }

@@ -16,7 +16,7 @@ export const run = defineCommand({
   about: [
     'With --use PATH the program gets a base URL of the vault and, in place of the key, a token that is worth nothing elsewhere, in the variables that the SDKs of the credential’s service read. It never has the value. --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
     'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends; until then use leases are renewed, unless --ttl is given. The program keeps its terminal, colours, signals and exit code.',
-    'In an --env-file, the value leasehold://path or leasehold://path?version=N is replaced, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL). Everything else is passed on unchanged.',
+    'In an --env-file, leasehold://path?use does the same as --use for the variable that has it. The value leasehold://path or leasehold://path?version=N is replaced by the credential’s, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL). Everything else is passed on unchanged.',
     'With NAME, the variables come from the table [run.NAME] of leasehold.toml; without NAME, --use, --env and --env-file, from [run.default].',
     'Leasehold’s own variables and variables that look like secrets are withheld from the program, unless --keep names them.',
     'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
@@ -59,9 +59,10 @@ export const run = defineCommand({
     const { env, 'env-file': envFiles, keep, files: hasFiles, ttl: ttlSeconds } = flags;
     const isTyped = env.length + envFiles.length + flags.use.length > 0;
     const { mapping, uses } = findMapping(invocation, name, isTyped);
+    const bindings = await parseBindings({ mapping, envFiles, env });
     const job = {
-      ...(await parseBindings({ mapping, envFiles, env })),
-      uses: [...uses, ...parseUses(flags.use, '--use')],
+      ...bindings,
+      uses: [...uses, ...bindings.uses, ...parseUses(flags.use, '--use')],
       command: [file, ...words] as const,
       keep,
       hasFiles,

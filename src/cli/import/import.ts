@@ -1,13 +1,20 @@
-/** Runs an import: plan, confirmation, storing, report. The command provides the terminal as ports. */
-import type { Leasehold } from '../../client/leasehold.ts';
+/** Runs an import: plan, confirmation, storing, references in a .env file, report. It never prints a value. */
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { baseUrlVariable } from '../../run/use-bindings.ts';
 import { EXIT } from '../errors.ts';
-import type { Printable } from '../output/cells.ts';
+import { type Printable, pluralize, toCell } from '../output/cells.ts';
+import { type EnvFile, RewriteError, rewrite, withReferences } from './env-rewrite.ts';
 import type { ImportSource } from './item.ts';
 import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
-import { columnsOf, type ReportPorts, summary, toRecords } from './report.ts';
-import { compare, storeAll } from './store.ts';
+import { compare, type ImportTarget, storeAll } from './store.ts';
 
-export interface ImportPorts extends ReportPorts {
+/** The terminal. */
+export interface ImportPorts {
+  /** Prints a line for the user. */
+  say(line: string): void;
+  /** @throws UsageError without a terminal */
+  confirm(question: string): Promise<boolean>;
+  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
   /** Shows the plan as a table before the confirmation. */
   showPlan(records: readonly Printable[], columns: readonly string[]): void;
   progress(what: string): { show(done: number, of: number): void; end(): void };
@@ -18,19 +25,23 @@ export interface ImportOptions extends Omit<PlanOptions, 'existing'> {
   readonly compares: boolean;
   readonly isDry: boolean;
   readonly asks: boolean;
-  /** Lines that are printed at the end when something was stored. */
-  readonly followUpSteps: readonly string[];
+  /** Null unless the source is a .env file that can be rewritten. */
+  readonly envFile: EnvFile | null;
+  /** Whether the .env file is rewritten without a question. */
+  readonly rewrites: boolean;
+  /** The file or the URL that still holds the values; null for standard input. */
+  readonly origin: string | null;
 }
 
 /** Resolves to the exit code. @throws LeaseholdError, UsageError, the signal's reason */
 export async function runImport(
-  vault: Pick<Leasehold, 'credentials'>,
+  vault: ImportTarget,
   source: ImportSource,
   ports: ImportPorts,
   options: ImportOptions,
 ): Promise<number> {
   const { signal } = ports;
-  const { onlyNew } = options;
+  const { onlyNew, envFile } = options;
   const existing = new Set<string>();
   for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
   let plan = makePlan(source, { ...options, existing });
@@ -44,22 +55,24 @@ export async function runImport(
   }
   if (options.asks && plan.rows.some(isToStore)) {
     ports.showPlan(toRecords(plan, 'plan'), columnsOf('plan'));
-    if (!(await ports.confirm(`Store ${summary(plan)}?`))) {
+    const then = options.rewrites ? `, and replace them in ${toCell(envFile?.name)} by references` : '';
+    if (!(await ports.confirm(`Store ${summary(plan)}${then}?`))) {
       ports.say('Nothing was stored.');
       return EXIT.NEGATIVE;
     }
   }
-  const stored = await withProgress(ports, 'Storing', (progress) =>
-    storeAll(vault, plan, { onlyNew, signal, progress }),
-  );
-  await ports.print(toRecords(stored, 'result'), columnsOf('result'));
-  ports.say(`${summary(stored)}.`);
-  if (stored.rows.some(isLeft)) {
+  const done = await withProgress(ports, 'Storing', (progress) => storeAll(vault, plan, { onlyNew, signal, progress }));
+  await ports.print(toRecords(done, 'result'), columnsOf('result'));
+  ports.say(`${summary(done)}.`);
+  if (done.rows.some(isLeft)) {
     ports.say('  Run the same command again to continue; --if-new skips what is already stored.');
   }
-  if (stored.rows.some(({ state }) => state === 'stored')) for (const line of options.followUpSteps) ports.say(line);
   signal.throwIfAborted();
-  return exitCode(stored);
+  // The vault has confirmed that it has these values.
+  const stored = done.rows.filter(({ state }) => state === 'stored' || state === 'unchanged');
+  const rewriting = envFile === null ? null : await rewriteFile(envFile, stored, ports, options);
+  if (stored.length > 0) for (const line of followUpSteps(stored, rewriting, options)) ports.say(line);
+  return rewriting === 'failed' ? EXIT.ERROR : exitCode(done);
 }
 
 async function withProgress<T>(
@@ -75,10 +88,147 @@ async function withProgress<T>(
   }
 }
 
+type Rewriting = 'replaced' | 'declined' | 'failed';
+
+/** ORDER: only after the server has acknowledged the values that are replaced. */
+async function rewriteFile(
+  file: EnvFile,
+  stored: readonly ImportRow[],
+  ports: ImportPorts,
+  { prefix, rewrites, asks }: ImportOptions,
+): Promise<Rewriting> {
+  const { content, replaced } = withReferences(file, prefix, stored);
+  if (replaced === 0) return 'declined';
+  const values = pluralize(replaced, 'value');
+  const name = toCell(file.name);
+  if (!rewrites && !(asks && (await ports.confirm(`Replace ${values} in ${name} by references?`)))) return 'declined';
+  try {
+    await rewrite(file.path, file.bytes, content);
+    ports.say(`Replaced ${values} in ${name} by references.`);
+    return 'replaced';
+  } catch (error) {
+    if (!(error instanceof RewriteError)) throw error;
+    ports.say(`${name} was not changed: ${error.message}.`);
+    return 'failed';
+  }
+}
+
 const isLeft = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
 
-/** A value that was skipped, by the plan or by its source, is not a success. */
+/** A value that was skipped, by the plan or by its source, is not a success, nor is one without its service. */
 function exitCode({ rows, skipped }: ImportPlan): number {
   if (rows.some(isLeft)) return EXIT.ERROR;
-  return skipped.some(({ kind }) => kind === 'rejected') ? EXIT.NEGATIVE : EXIT.OK;
+  const isPartial = skipped.some(({ kind }) => kind === 'rejected') || rows.some(({ reason }) => reason !== null);
+  return isPartial ? EXIT.NEGATIVE : EXIT.OK;
+}
+
+/** The name of the column with the states: before and after storing. */
+type Column = 'plan' | 'result';
+
+const columnsOf = (column: Column): readonly string[] => ['path', column, 'type', 'service', 'from', 'reason'];
+
+/** One record per row; skipped values have no path. */
+export function toRecords({ rows, skipped }: ImportPlan, column: Column) {
+  return [
+    ...rows.map(({ path, state, draft: { type }, service, from, reason }) => ({
+      ...{ path, [column]: state, type, service: service?.name ?? null, from, reason },
+    })),
+    ...skipped.map(({ where, reason }) => ({
+      ...{ path: null, [column]: 'skipped', type: null, service: null, from: where, reason },
+    })),
+  ];
+}
+
+/** `12 new, 3 new versions, 2 skipped`. */
+function summary({ rows, skipped }: ImportPlan): string {
+  const counts = [...Map.groupBy(rows, ({ state }) => state)].map(([state, group]) =>
+    state === 'new version' ? pluralize(group.length, state) : `${group.length} ${state}`,
+  );
+  if (skipped.length > 0) counts.push(`${skipped.length} skipped`);
+  return counts.join(', ') || 'nothing';
+}
+
+/** What to do after an import: let an agent use the keys, and delete the values at their source. */
+function followUpSteps(
+  stored: readonly ImportRow[],
+  rewriting: Rewriting | null,
+  { envFile, origin }: ImportOptions,
+): readonly string[] {
+  const used = stored.filter(({ service }) => service !== null);
+  const retrieved = envFile === null ? [] : stored.filter(({ service }) => service === null);
+  return [
+    ...(used.length + retrieved.length === 0 ? [] : accessSteps(used, retrieved)),
+    ...(rewriting === 'replaced'
+      ? [`    leasehold --agent NAME run --env-file ${quoteWord(envFile?.name ?? '')} -- COMMAND`]
+      : runStep(used, retrieved)),
+    ...(rewriting === 'replaced' ? used.flatMap(clientStep) : []),
+    ...sourceSteps(rewriting, origin),
+  ];
+}
+
+function accessSteps(used: readonly ImportRow[], retrieved: readonly ImportRow[]): readonly string[] {
+  const policy = (name: string, rows: readonly ImportRow[], action: string): string =>
+    `    leasehold policy put ${name} --principal agent:NAME --resource ${resourcesOf(rows)} --action ${action}`;
+  return [
+    '  Next, for an agent NAME:',
+    '    leasehold agent add NAME',
+    ...(used.length === 0 ? [] : [`${policy('NAME-use', used, 'use')}   # without the values`]),
+    ...(retrieved.length === 0 ? [] : [`${policy('NAME-retrieve', retrieved, 'retrieve')}   # with the values`]),
+  ];
+}
+
+const MAX_SHOWN = 16;
+
+function resourcesOf(rows: readonly ImportRow[]): string {
+  const paths = rows.slice(0, MAX_SHOWN).map(({ path }) => path);
+  return quoteWord([...paths, ...(rows.length > MAX_SHOWN ? ['…'] : [])].join(','));
+}
+
+/** For values that are not references in a file. */
+function runStep(used: readonly ImportRow[], retrieved: readonly ImportRow[]): readonly string[] {
+  const words = [
+    ...used.map((row) => [
+      '--use',
+      readsVariables(row) ? row.path : `${baseUrlName(row).slice(0, -URL_ENDING.length)}=${row.path}`,
+    ]),
+    ...retrieved.map((row) => ['--env', `${variableOf(row)}=${row.path}`]),
+  ];
+  if (words.length === 0) return [];
+  const shown = words.slice(0, MAX_SHOWN).map(([flag, word = '']) => `${flag} ${quoteWord(word)}`);
+  return [`    leasehold --agent NAME run ${shown.join(' ')}${words.length > MAX_SHOWN ? ' …' : ''} -- COMMAND`];
+}
+
+const URL_ENDING = '_BASE_URL';
+const variableOf = ({ draft: { names } }: ImportRow): string => names.at(-1) ?? '';
+const baseUrlName = (row: ImportRow): string => baseUrlVariable(variableOf(row));
+
+/** Whether an SDK of the service reads both base URL and key from variables. */
+function readsVariables({ service }: ImportRow): boolean {
+  const has = (kind: string): boolean => service?.variables.some(({ holds }) => holds === kind) === true;
+  return has('base-url') && has('key');
+}
+
+/** For a key that no SDK reads from its variable together with the base URL. */
+function clientStep(row: ImportRow): readonly string[] {
+  const variable = variableOf(row);
+  if (readsVariables(row) && row.service?.variables.some(({ name }) => name === variable)) return [];
+  return [
+    `    ${variable}: the client must send its requests to ${baseUrlName(row)}. If it cannot, delete ?use and grant retrieve.`,
+  ];
+}
+
+function sourceSteps(rewriting: Rewriting | null, origin: string | null): readonly string[] {
+  if (origin === null) return [];
+  const copies = '  Copies that were committed, sent or backed up contain the values too: rotate those.';
+  if (rewriting === 'replaced') return [copies];
+  const source = toCell(origin);
+  if (rewriting === null && origin.includes('://')) {
+    return [
+      `  ${source} still holds these secrets. Rotate them, or delete them there after you have checked the import.`,
+    ];
+  }
+  return [
+    `  ${source} still holds every value in plain text.${rewriting === null ? '' : ' --rewrite replaces them by references.'} After you have checked the import: rm ${quoteWord(source)}`,
+    copies,
+  ];
 }

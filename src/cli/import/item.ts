@@ -2,14 +2,14 @@
 import { Secret } from '../../core/secret.ts';
 
 /** The values of --from. */
-export const SOURCE_FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
+export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];
 
 export interface Draft {
-  /** The names in the source, outermost first; `path-names.ts` maps them to a path. */
+  /** The names in the source, outermost first; `plan.ts` maps them to a path. */
   readonly names: readonly string[];
   readonly value: Secret;
-  /** Null leaves the type to the service: `generic`, or that of the existing credential. */
+  /** Null leaves the type to the server: `generic`, or that of the existing credential. */
   readonly type: string | null;
   readonly description: string;
   /** The location in the source: `.env:7`, the title of an item. Untrusted text: escape it before printing. */

@@ -1,8 +1,16 @@
-/** The plan of an import: a row for each credential to store, and the values that are skipped, with the reason. */
+/**
+ * The plan of an import: a row for each credential to store, and the values that are skipped, with the reason. Maps
+ * names of other programs to paths: letters lose their accents, each run of characters that a path cannot contain
+ * becomes one `-`, and such runs at the ends of a name are removed. Names are never truncated; a name without any valid
+ * character is rejected.
+ */
+import { recogniseKey } from '../../core/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { parseValue } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
+import { pathViolation } from '../../core/path.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
-import { toPath } from './path-names.ts';
 
 /**
  * Planned: `new?`: the caller cannot list every path; `unchanged`: the vault has the same value; `exists`: skipped
@@ -14,9 +22,11 @@ export interface ImportRow {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
+  /** The service of the key, for which its targets are set; null if it is unknown, or could not be set. */
+  readonly service: ServiceDefinition | null;
   /** The location of the value in the source, the first of several. */
   readonly from: string;
-  /** Of a failure. */
+  /** Why the value was not stored, or why its service was not set. */
   readonly reason: string | null;
 }
 
@@ -55,7 +65,8 @@ export function makePlan(source: ImportSource, options: PlanOptions): ImportPlan
     // The same value twice is one credential; only the user can choose between different values.
     if (other === undefined) {
       const from = others.length === 0 ? first.where : `${first.where} and ${others.length} more`;
-      rows.push({ path, state: stateOf(path, options), draft: first, from, reason: null });
+      const service = recogniseKey(first.names.join('_'), first.value.reveal());
+      rows.push({ path, state: stateOf(path, options), draft: first, service, from, reason: null });
       continue;
     }
     for (const draft of [first, ...others]) {
@@ -85,4 +96,38 @@ function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): Sta
 /** Whether the plan stores it. */
 export function isToStore({ state }: ImportRow): boolean {
   return state === 'new' || state === 'new?' || state === 'new version';
+}
+
+const INVALID_RUN = /[^A-Za-z0-9._\-@:+=~]+/g;
+const COMBINING_MARKS = /\p{M}+/gu;
+/** Longer than any valid segment; bounds the cost of normalization. */
+const MAX_NAME_LENGTH = 1024;
+
+type Named = { readonly path: string } | { readonly rejected: string };
+
+/** A name as a segment of a path; empty when no character of it is valid. */
+function toSegment(name: string): string {
+  const plain = name.slice(0, MAX_NAME_LENGTH).normalize('NFKD').replaceAll(COMBINING_MARKS, '');
+  const segment = plain.replaceAll(INVALID_RUN, ' ').trim().replaceAll(' ', '-');
+  return /^\.{1,2}$/.test(segment) ? '' : segment;
+}
+
+/** The path of these names below the prefix, or the rule that it breaks. */
+export function toPath(prefix: readonly string[], names: readonly string[]): Named {
+  const segments = names.map(toSegment);
+  if (names.length === 0 || segments.includes('')) {
+    return { rejected: 'its name has no character that a path can contain; rename it, or store it with leasehold put' };
+  }
+  const path = [...prefix, ...segments].join('/');
+  const rule = pathViolation(path);
+  return rule === null ? { path } : { rejected: `its path ${rule}` };
+}
+
+/** The segments of --prefix; empty when it is not given. @throws UsageError */
+export function parsePrefix(text: string | null): readonly string[] {
+  if (text === null || text === '') return [];
+  const prefix = text.endsWith('/') ? text.slice(0, -1) : text;
+  const rule = pathViolation(prefix);
+  if (rule !== null) throw new UsageError(`--prefix: ${rule}`);
+  return prefix.split('/');
 }

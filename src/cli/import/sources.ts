@@ -1,55 +1,59 @@
-/** Chooses the reader of a file by --from, or by its name and its first bytes; reads .env files. */
+/** Chooses the reader of a file by --from, or by its name and its first bytes; reads the secrets of .env files. */
+import { isSecretField } from '../../masking/secret-names.ts';
+import { holdsSecret } from '../../masking/secret-patterns.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
 import { decodeUtf8 } from '../input.ts';
 import { type ImportSource, Reader, type SourceFormat, typeByName } from './item.ts';
-import { isArchive } from './onepassword.ts';
-
-/** `name` is the name of the file. */
-export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat | null): SourceFormat | 'csv' {
-  const isPasswordManager = wanted === '1password' || wanted === 'bitwarden';
-  const mayBeCsv = /\.csv$/i.test(name) || (isPasswordManager && !beginningOf(bytes).startsWith('{'));
-  return mayBeCsv && !isArchive(bytes) ? 'csv' : (wanted ?? guess(bytes, name));
-}
-
-/** `name` is the name of the file, for messages. @throws UsageError when the file is not of the format */
-export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<ImportSource> {
-  switch (format) {
-    case 'csv':
-      return (await import('./csv.ts')).readCsv(decodeUtf8(bytes, name), name);
-    case '1password':
-      return (await import('./onepassword.ts')).readOnePassword(bytes, name);
-    case 'bitwarden':
-      return (await import('./bitwarden.ts')).readBitwarden(decodeUtf8(bytes, name), name);
-    case 'json':
-      return (await import('./json.ts')).readJsonFile(decodeUtf8(bytes, name), name);
-    case 'env':
-      return readEnv(bytes, name);
-  }
-}
 
 const SNIFFED_BYTES = 4096;
 
-/** The first characters after an optional byte order mark and white space. */
-function beginningOf(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart();
-}
-
-/** A Bitwarden export begins with its member `encrypted`. */
-function guess(bytes: Uint8Array, name: string): SourceFormat {
-  if (isArchive(bytes) || /\.1pux$/i.test(name)) return '1password';
-  const beginning = beginningOf(bytes);
+/** `name` is the name of the file. A Bitwarden export begins with its member `encrypted`. */
+export function formatOf(bytes: Uint8Array, name: string): SourceFormat {
+  if (/\.csv$/i.test(name)) return 'csv';
+  const beginning = new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart();
   if (!beginning.startsWith('{') && !/\.json$/i.test(name)) return 'env';
   return /^\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(beginning) ? 'bitwarden' : 'json';
 }
 
+interface Source {
+  readonly bytes: Uint8Array;
+  /** The name of the file, for messages. */
+  readonly name: string;
+  readonly format: SourceFormat;
+  /** Whether values of a .env file that are no secrets are read too. */
+  readonly readsAll: boolean;
+}
+
+/** @throws UsageError when the file is not of the format */
+export async function readSource({ bytes, name, format, readsAll }: Source): Promise<ImportSource> {
+  if (format === 'env') return readEnv(bytes, name, readsAll);
+  const text = decodeUtf8(bytes, name);
+  if (format === 'json') return (await import('./json.ts')).readJsonFile(text, name);
+  const { readBitwarden, readCsv } = await import('./password-exports.ts');
+  return format === 'csv' ? readCsv(text, name) : readBitwarden(text, name);
+}
+
 /** @throws UsageError when it is not a .env file */
-function readEnv(bytes: Uint8Array, name: string): ImportSource {
+function readEnv(bytes: Uint8Array, name: string, readsAll: boolean): ImportSource {
   const reader = new Reader();
   for (const { name: variable, value, line } of parseEnvFile(Buffer.from(bytes), name)) {
     const where = `${name}:${line}`;
-    if (isReference(value.reveal())) reader.skip(where, 'it is already a reference to a credential', 'empty');
+    const text = value.reveal();
+    if (isReference(text)) reader.skip(where, 'it is already a reference to a credential', 'empty');
+    else if (text !== '' && !readsAll && !isSecret(variable, text))
+      reader.skip(where, 'its name and its value look like a setting; --all imports it too', 'empty');
     else reader.add({ names: [variable], value, type: typeByName(variable), description: '', where });
   }
   return reader;
+}
+
+const SETTING = /^(?:true|false|yes|no|on|off|null|none|https?:\/\/.*|\.{0,2}\/.*|~\/.*)$/i;
+const SHORT_NUMBER = /^\d{1,5}$/;
+
+/** Whether the value has the form of a secret, or is no flag, URL, file or small number under a secret's name. */
+function isSecret(variable: string, text: string): boolean {
+  if (holdsSecret(text)) return true;
+  if (!isSecretField(variable)) return false;
+  return typeByName(variable) === 'password' || !(SETTING.test(text) || SHORT_NUMBER.test(text));
 }

@@ -1,16 +1,18 @@
 /**
- * Stores the rows of a plan, and compares them with the vault. One failure does not stop the rest unless every request
- * would fail.
+ * Stores the rows of a plan and sets the targets of those with a service, and compares rows with the vault. One failure
+ * does not stop the rest unless every request would fail.
  */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
+import { findService } from '../../core/catalogue/catalogue.ts';
 import { inParallel } from '../../platform/parallel.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
 import { type ImportPlan, type ImportRow, isToStore } from './plan.ts';
 
 const MAX_CONCURRENT = 8;
 
-type Vault = Pick<Leasehold, 'credentials'>;
+export type ImportTarget = Pick<Leasehold, 'credentials' | 'targets'>;
 
 interface Progressing {
   readonly signal: AbortSignal;
@@ -19,20 +21,21 @@ interface Progressing {
 
 /** Returns the plan with the results. Rejects neither on an error response nor on the signal. */
 export async function storeAll(
-  vault: Vault,
+  vault: ImportTarget,
   plan: ImportPlan,
   { onlyNew, signal, progress }: Progressing & { readonly onlyNew: boolean },
 ): Promise<ImportPlan> {
-  const wanted = plan.rows.filter(isToStore);
+  const wanted = plan.rows.filter((row) => isToStore(row) || (row.state === 'unchanged' && row.service !== null));
   const results = new Map<ImportRow, ImportRow>();
   const stopped = new AbortController();
   const storeOne = async (row: ImportRow): Promise<void> => {
     try {
-      results.set(row, { ...row, state: await store(vault, row, onlyNew) });
+      const state = row.state === 'unchanged' ? row.state : await store(vault, row, onlyNew);
+      results.set(row, { ...row, state, ...(state === 'exists' ? { service: null } : await setService(vault, row)) });
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       if (isFatal(error)) stopped.abort();
-      results.set(row, { ...row, state: 'failed', reason: reasonOf(error) });
+      results.set(row, { ...row, state: 'failed', service: null, reason: reasonOf(error) });
     }
     progress(results.size, wanted.length);
   };
@@ -40,12 +43,15 @@ export async function storeAll(
   await inParallel(wanted, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal])).catch((error) => {
     if (!signal.aborted && !stopped.signal.aborted) throw error;
   });
-  const resultOf = (row: ImportRow): ImportRow => results.get(row) ?? { ...row, state: 'not tried' };
-  return { ...plan, rows: plan.rows.map((row) => (isToStore(row) ? resultOf(row) : row)) };
+  const notTried = { state: 'not tried', service: null } as const;
+  return {
+    ...plan,
+    rows: plan.rows.map((row) => results.get(row) ?? (isToStore(row) ? { ...row, ...notTried } : row)),
+  };
 }
 
 async function store(
-  { credentials }: Vault,
+  { credentials }: ImportTarget,
   { path, draft: { value, type, description } }: ImportRow,
   onlyIfNew: boolean,
 ): Promise<'stored' | 'exists'> {
@@ -59,7 +65,31 @@ async function store(
   }
 }
 
-/** Whether every further request would fail too: not an error of the service about one credential. */
+/** Sets the targets of a stored credential, unless it has some: those are an administrator's choice. */
+async function setService({ targets }: ImportTarget, row: ImportRow): Promise<Pick<ImportRow, 'service' | 'reason'>> {
+  const { path, service, state } = row;
+  if (service === null) return { service, reason: null };
+  try {
+    if (state !== 'new') {
+      const present = await targets.read(path).catch((error) => {
+        if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+        throw error;
+      });
+      if (present !== null) return { service: findService(present.service ?? ''), reason: null };
+    }
+    await targets.put(path, { service: service.name });
+    return { service, reason: null };
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    const later = `leasehold target put ${quoteWord(path)} --service ${service.name}`;
+    return {
+      service: null,
+      reason: `its service was not set: ${reasonOf(error)}; set it as an administrator: ${later}`,
+    };
+  }
+}
+
+/** Whether every further request would fail too: not an error response about one credential. */
 function isFatal({ requestId, status }: LeaseholdError): boolean {
   return requestId === null || status === 401 || status === 503;
 }
@@ -76,7 +106,7 @@ const LEASE_SECONDS = 1;
  * second. A row that the caller may not retrieve stays as planned. @throws LeaseholdError
  */
 export async function compare(
-  { credentials }: Vault,
+  { credentials }: ImportTarget,
   plan: ImportPlan,
   { signal, progress }: Progressing,
 ): Promise<ImportPlan> {

@@ -1,5 +1,5 @@
 /** The catalogue's services for payments, messages and planning. SOURCE: their SDKs and API descriptions. */
-import { defineService, keyShape, keyVariable, mintingEndpoints } from './definition.ts';
+import { defineService, keyShape, keyVariable, mintingEndpoints, ownForm, sharedForm } from './definition.ts';
 
 export const BUSINESS_SERVICES = [
   defineService({
@@ -9,7 +9,10 @@ export const BUSINESS_SERVICES = [
       { origin: 'https://api.stripe.com', paths: ['/v1/*', '/v2/*'] },
       { origin: 'https://files.stripe.com', paths: ['/v1/*'] },
     ],
-    key: keyShape(['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_']),
+    key: keyShape(
+      ['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_'],
+      [sharedForm('k_', /(?<![\w-])[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}/g)],
+    ),
     mints: mintingEndpoints(
       'POST /v1/ephemeral_keys',
       'POST /v1/account_sessions',
@@ -27,7 +30,13 @@ export const BUSINESS_SERVICES = [
     title: 'Slack',
     targets: [{ origin: 'https://slack.com', paths: ['/api/*'] }],
     variables: [keyVariable('SLACK_TOKEN', 'example')],
-    key: keyShape(['xoxb-', 'xoxp-', 'xapp-']),
+    key: keyShape(
+      ['xoxb-', 'xoxp-', 'xapp-'],
+      [
+        ownForm('xapp-', /(?<![\w-])xapp-\d-[\w-]{10,}/gi),
+        ownForm('xox', /(?<![\w-])xox[abeoprs](?:\.xox[bp])?-(?=[A-Za-z_-]{0,40}\d)[\w-]{13,}/gi),
+      ],
+    ),
     // A method of the Web API accepts GET and POST.
     mints: mintingEndpoints(
       'ANY /api/oauth.access',
@@ -51,7 +60,7 @@ export const BUSINESS_SERVICES = [
     targets: [{ origin: 'https://api.linear.app', paths: ['/graphql'], methods: ['POST'] }],
     placement: { kind: 'header', name: 'Authorization', template: '{value}' },
     variables: [keyVariable('LINEAR_API_KEY', 'example')],
-    key: keyShape(['lin_api_']),
+    key: keyShape(['lin_api_'], [ownForm('lin_api_', /(?<![\w-])lin_api_[A-Za-z0-9]{32,}/g)]),
     notes: [
       'For an API key; an OAuth token needs `bearer`.',
       'All requests have one path, so mutations that create secrets are not denied: give the key no admin rights.',
@@ -62,7 +71,7 @@ export const BUSINESS_SERVICES = [
     title: 'Notion',
     targets: [{ origin: 'https://api.notion.com', paths: ['/v1/*'] }],
     variables: [keyVariable('NOTION_TOKEN', 'example')],
-    key: keyShape(['ntn_']),
+    key: keyShape(['ntn_'], [ownForm('ntn_', /(?<![\w-])ntn_[A-Za-z0-9]{40,}/g)]),
     mints: mintingEndpoints('POST /v1/oauth/token'),
     notes: ['The client sends the header `Notion-Version`. The SDK has the option `baseUrl`, without `/v1`.'],
   }),
@@ -72,7 +81,7 @@ export const BUSINESS_SERVICES = [
     targets: [{ origin: 'https://*.atlassian.net', paths: ['/rest/*'] }],
     needsHost: true,
     placement: { kind: 'basic' },
-    key: keyShape(['ATATT3']),
+    key: keyShape(['ATATT3'], [ownForm('ATATT3', /(?<![\w-])ATATT3[\w=-]{100,}/g)]),
     mints: mintingEndpoints('POST /rest/auth/*/session'),
     notes: ['The value is `EMAIL:API_TOKEN`.'],
   }),
@@ -82,7 +91,7 @@ export const BUSINESS_SERVICES = [
     targets: [{ origin: 'https://discord.com', paths: ['/api/*'] }],
     placement: { kind: 'header', name: 'Authorization', template: 'Bot {value}' },
     variables: [keyVariable('DISCORD_TOKEN')],
-    key: keyShape([]),
+    key: keyShape([], [sharedForm('.', /(?<![\w.-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,38}(?![\w-])/g)]),
     // A webhook contains its token, and the path may name a version of the API.
     mints: mintingEndpoints(
       ...['/api', '/api/*'].flatMap((api) => [
@@ -105,7 +114,7 @@ export const BUSINESS_SERVICES = [
     ].map((product) => ({ origin: `https://${product}.twilio.com` })),
     placement: { kind: 'basic' },
     variables: [keyVariable('TWILIO_AUTH_TOKEN')],
-    key: keyShape(['AC', 'SK']),
+    key: keyShape(['AC', 'SK'], [ownForm('SK', /(?<![\w-])SK[0-9a-fA-F]{32}(?!\w)/g)]),
     mints: mintingEndpoints(
       'GET,POST /2010-04-01/Accounts',
       'GET,POST /2010-04-01/Accounts/*',
@@ -130,7 +139,7 @@ export const BUSINESS_SERVICES = [
       { origin: 'https://api.eu.sendgrid.com', paths: ['/v3/*'] },
     ],
     variables: [keyVariable('SENDGRID_API_KEY', 'example')],
-    key: keyShape(['SG.'], /^SG\./),
+    key: keyShape(['SG.'], [ownForm('SG.', /(?<![\w-])SG\.[\w=-]{16,32}\.[\w=-]{32,}/g)], /^SG\./),
     mints: mintingEndpoints('POST /v3/api_keys'),
     notes: ['The Node SDK prints a warning for a key that does not begin with `SG.`.'],
   }),

@@ -30,6 +30,28 @@ export function findService(name: string): ServiceDefinition | null {
 }
 
 /**
+ * The service whose key the value is, by its form; null if none is certain. A form that other companies' keys have too
+ * counts only if the name says whose the key is. WHY so careful: a service that is wrong would receive the key.
+ * Services that need a host, or a user beside the key, are never recognised.
+ */
+export function recogniseKey(name: string, value: string): ServiceDefinition | null {
+  const words = name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
+  const isNamed = ({ name: service, variables }: ServiceDefinition): boolean =>
+    `_${words}_`.includes(`_${service.toUpperCase().replaceAll('-', '_')}_`) ||
+    variables.some((variable) => variable.holds === 'key' && variable.name === words);
+  const isKeyOf = (service: ServiceDefinition): boolean =>
+    service.key.forms.some(
+      ({ pattern, isShared }) => value.match(pattern)?.[0] === value && (!isShared || isNamed(service)),
+    );
+  return SERVICES.find((service) => takesKeyAlone(service) && isKeyOf(service)) ?? null;
+}
+
+function takesKeyAlone({ unsupported, needsHost, placement }: ServiceDefinition): boolean {
+  const needsUser = placement.kind === 'basic' && placement.username === undefined;
+  return unsupported === null && !needsHost && !needsUser;
+}
+
+/**
  * The targets to store for a credential of the service, with `origin` instead of the wildcard where the service needs
  * a host.
  * @throws INVALID_REQUEST if the service is not supported, or its host is missing or not one of the service's

@@ -1,5 +1,5 @@
 /** The catalogue's services that host or observe programs. SOURCE: their SDKs' sources and API descriptions. */
-import { baseUrl, defineService, keyShape, keyVariable, mintingEndpoints } from './definition.ts';
+import { baseUrl, defineService, keyShape, keyVariable, mintingEndpoints, ownForm } from './definition.ts';
 
 /** The sites of Datadog's clients; a key is valid at one of them. */
 const DATADOG_SITES = [
@@ -12,7 +12,7 @@ export const CLOUD_SERVICES = [
     name: 'google',
     title: 'Google APIs',
     targets: [{ origin: 'https://www.googleapis.com' }, { origin: 'https://*.googleapis.com' }],
-    key: keyShape(['ya29.']),
+    key: keyShape(['ya29.'], [ownForm('ya29.', /(?<![\w-])ya29\.[\w-]{20,}/g)]),
     mints: mintingEndpoints(
       'POST /token',
       'POST /v1/token',
@@ -34,7 +34,7 @@ export const CLOUD_SERVICES = [
     title: 'Cloudflare',
     targets: [{ origin: 'https://api.cloudflare.com', paths: ['/client/v4/*'] }],
     variables: [baseUrl('CLOUDFLARE_BASE_URL', '/client/v4'), keyVariable('CLOUDFLARE_API_TOKEN')],
-    key: keyShape([]),
+    key: keyShape([], []),
     mints: mintingEndpoints(
       'POST /client/v4/user/tokens',
       'PUT /client/v4/user/tokens/*/value',
@@ -61,7 +61,7 @@ export const CLOUD_SERVICES = [
     name: 'vercel',
     title: 'Vercel',
     targets: [{ origin: 'https://api.vercel.com' }],
-    key: keyShape([]),
+    key: keyShape([], []),
     // The first segment is the version of the endpoint.
     mints: mintingEndpoints(
       'POST /*/user/tokens',
@@ -96,7 +96,7 @@ export const CLOUD_SERVICES = [
       { name: 'SUPABASE_URL', holds: 'base-url', suffix: '', readBy: 'example' },
       keyVariable('SUPABASE_SECRET_KEY', 'example'),
     ],
-    key: keyShape(['sb_secret_', 'sb_publishable_']),
+    key: keyShape(['sb_secret_', 'sb_publishable_'], [ownForm('sb_secret_', /(?<![\w-])sb_secret_[\w-]{20,}/g)]),
     mints: mintingEndpoints(
       'POST /auth/v1/token',
       'POST /auth/v1/signup',
@@ -118,7 +118,7 @@ export const CLOUD_SERVICES = [
       { origin: 'https://us.sentry.io', paths: ['/api/0/*'] },
     ],
     variables: [baseUrl('SENTRY_URL'), keyVariable('SENTRY_AUTH_TOKEN')],
-    key: keyShape(['sntryu_', 'sntrys_']),
+    key: keyShape(['sntryu_', 'sntrys_'], [ownForm('sntry', /(?<![\w-])sntry(?:u_[a-f0-9]{64}|s_eyJ[\w+/=-]{80,})/g)]),
     mints: mintingEndpoints(
       'POST /api/0/organizations/*/org-auth-tokens/',
       'POST /api/0/sentry-apps/*/api-tokens/',
@@ -132,7 +132,7 @@ export const CLOUD_SERVICES = [
     targets: DATADOG_SITES.map((site) => ({ origin: `https://api.${site}`, paths: ['/api/*'] })),
     placement: { kind: 'header', name: 'DD-API-KEY' },
     variables: [keyVariable('DD_API_KEY')],
-    key: keyShape([]),
+    key: keyShape([], []),
     mints: mintingEndpoints(
       'GET,POST /api/v1/api_key',
       'GET,PUT /api/v1/api_key/*',
@@ -157,7 +157,10 @@ export const CLOUD_SERVICES = [
     name: 'aws',
     title: 'AWS',
     targets: [],
-    key: keyShape(['AKIA', 'ASIA']),
+    key: keyShape(
+      ['AKIA', 'ASIA'],
+      [ownForm('A', /(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])/g)],
+    ),
     unsupported: 'AWS requests are signed with the secret key, and Leasehold does not sign requests yet.',
   }),
 ];

@@ -1,5 +1,13 @@
 /** The catalogue's services for source code and packages. SOURCE: their clients and API descriptions. */
-import { baseUrl, defineService, fixedVariable, keyShape, keyVariable, mintingEndpoints } from './definition.ts';
+import {
+  baseUrl,
+  defineService,
+  fixedVariable,
+  keyShape,
+  keyVariable,
+  mintingEndpoints,
+  ownForm,
+} from './definition.ts';
 
 export const CODE_SERVICES = [
   defineService({
@@ -7,7 +15,10 @@ export const CODE_SERVICES = [
     title: 'GitHub',
     targets: [{ origin: 'https://api.github.com' }, { origin: 'https://uploads.github.com', paths: ['/repos/*'] }],
     variables: [baseUrl('GITHUB_API_URL'), keyVariable('GITHUB_TOKEN'), keyVariable('GH_TOKEN')],
-    key: keyShape(['ghp_', 'gho_', 'ghu_', 'ghs_', 'github_pat_']),
+    key: keyShape(
+      ['ghp_', 'gho_', 'ghu_', 'ghs_', 'github_pat_'],
+      [ownForm('github_pat_', /(?<![\w-])github_pat_\w{22,}/g), ownForm('gh', /(?<![\w-])gh[oprsu]_[A-Za-z0-9]{36,}/g)],
+    ),
     mints: mintingEndpoints(
       'POST /app/installations/*/access_tokens',
       'POST /app-manifests/*/conversions',
@@ -33,7 +44,10 @@ export const CODE_SERVICES = [
     // Without /api/graphql, whose mutations a path cannot tell apart.
     targets: [{ origin: 'https://gitlab.com', paths: ['/api/v4/*'] }],
     placement: { kind: 'header', name: 'PRIVATE-TOKEN' },
-    key: keyShape(['glpat-']),
+    key: keyShape(
+      ['glpat-'],
+      [ownForm('gl', /(?<![\w-])gl(?:pat|dt|rt|ptt|cbt|ft|ffct|soat|agent|imt|oas)-[\w.-]{20,}/g)],
+    ),
     mints: mintingEndpoints(
       'POST /api/v4/personal_access_tokens/*/rotate',
       'POST /api/v4/user/personal_access_tokens',
@@ -70,7 +84,7 @@ export const CODE_SERVICES = [
     title: 'npm',
     targets: [{ origin: 'https://registry.npmjs.org' }],
     variables: [{ name: 'npm_config_registry', holds: 'base-url', suffix: '/', readBy: 'sdk' }],
-    key: keyShape(['npm_']),
+    key: keyShape(['npm_'], [ownForm('npm_', /(?<![\w-])npm_[A-Za-z0-9]{36,}/g)]),
     mints: mintingEndpoints(
       'POST /-/npm/v1/tokens',
       'POST /-/v1/login',
@@ -89,7 +103,7 @@ export const CODE_SERVICES = [
       fixedVariable('TWINE_USERNAME', '__token__'),
       keyVariable('TWINE_PASSWORD'),
     ],
-    key: keyShape(['pypi-']),
+    key: keyShape(['pypi-'], [ownForm('pypi-', /(?<![\w-])pypi-[\w-]{50,}/g)]),
     notes: ['For uploads only; downloads need no credential.'],
   }),
 ];

@@ -20,9 +20,21 @@ export interface SdkVariable {
   readonly readBy: 'sdk' | 'example';
 }
 
+/** A form of the service's keys by which text is searched for them. */
+export interface KeyForm {
+  /** A text without it contains no such key: checked first, because that is fast. */
+  readonly keyword: string;
+  /** Global, and linear in the text's length: see `src/masking/secret-patterns.ts`. */
+  readonly pattern: RegExp;
+  /** Whether keys of other companies have the form too, so that it does not tell whose a key is. */
+  readonly isShared: boolean;
+}
+
 export interface KeyShape {
   /** The prefixes that the service's keys have; for display and for hints, not for validation. */
   readonly prefixes: readonly string[];
+  /** Empty if the keys have no form that ordinary text lacks. */
+  readonly forms: readonly KeyForm[];
   /** What a placeholder must match, where an SDK or a command rejects or reports other keys; null if none checks. */
   readonly checkedBySdk: RegExp | null;
 }
@@ -88,10 +100,13 @@ export const fixedVariable = (name: string, value: string): SdkVariable => ({
   readBy: 'sdk',
 });
 
-export const keyShape = (prefixes: readonly string[], checkedBySdk: RegExp | null = null): KeyShape => ({
-  prefixes,
-  checkedBySdk,
-});
+export const keyShape = (
+  prefixes: readonly string[],
+  forms: readonly KeyForm[],
+  checkedBySdk: RegExp | null = null,
+): KeyShape => ({ prefixes, forms, checkedBySdk });
+export const ownForm = (keyword: string, pattern: RegExp): KeyForm => ({ keyword, pattern, isShared: false });
+export const sharedForm = (keyword: string, pattern: RegExp): KeyForm => ({ keyword, pattern, isShared: true });
 
 /** Minting endpoints of lines such as `POST /v1/keys` or `POST,PUT /v1/keys/*`; `ANY` is every method. */
 export function mintingEndpoints(...lines: readonly string[]): MintingEndpoint[] {

@@ -1,27 +1,45 @@
-/** Replaces an env file atomically: writes the new content to a temporary file, then renames it over the old one. */
+/**
+ * Replaces stored values of a .env file by references. The new content is written to a temporary file, which is renamed
+ * over the previous one, so that the file is complete at every moment; every other byte, its owner and its mode stay.
+ */
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
+import { parseEnvFile } from '../../run/env-file.ts';
+import { writeReference } from '../../run/references.ts';
 import { openDirectly, readHandle } from '../input.ts';
+import { type ImportRow, toPath } from './plan.ts';
 
-export interface Replacement {
-  /** Byte offsets in the file; `to` is exclusive. */
-  readonly span: readonly [from: number, to: number];
-  readonly text: string;
+/** A .env file as it was read. */
+export interface EnvFile {
+  /** In the file system. */
+  readonly path: string;
+  /** As messages call it. */
+  readonly name: string;
+  readonly bytes: Buffer;
 }
 
 /** The file was not changed; the message says why. */
 export class RewriteError extends Error {}
 
-export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
+/**
+ * The content with references in place of the values in `stored`, and their number. An assignment is replaced only if
+ * its value is the one that was stored.
+ */
+export function withReferences({ name, bytes }: EnvFile, prefix: readonly string[], stored: readonly ImportRow[]) {
+  const rows = new Map(stored.map((row) => [row.path, row]));
   const parts: Buffer[] = [];
-  let at = 0;
-  for (const { span, text } of replacements.toSorted((one, other) => one.span[0] - other.span[0])) {
-    if (span[0] < at) throw new Error('replacements overlap');
-    parts.push(bytes.subarray(at, span[0]), Buffer.from(text));
-    at = span[1];
+  let [at, replaced] = [0, 0];
+  for (const { name: variable, value, valueSpan } of parseEnvFile(bytes, name)) {
+    const target = toPath(prefix, [variable]);
+    const row = 'path' in target ? rows.get(target.path) : undefined;
+    if (row?.draft.value.reveal() !== value.reveal()) continue;
+    const [from, to] = valueSpan;
+    parts.push(bytes.subarray(at, from), Buffer.from(writeReference(row.path, row.service !== null)));
+    at = to;
+    replaced += 1;
   }
-  return Buffer.concat([...parts, bytes.subarray(at)]);
+  return { content: Buffer.concat([...parts, bytes.subarray(at)]), replaced };
 }
 
 /**
@@ -44,8 +62,7 @@ export async function rewrite(file: string, before: Buffer, after: Buffer): Prom
     // Opened again because an editor may have replaced the file.
     await using current = await openDirectly(file);
     const found = await readHandle(current, before.length);
-    if (typeof found === 'string' || !found.equals(before))
-      throw new RewriteError('it has changed since it was scanned');
+    if (typeof found === 'string' || !found.equals(before)) throw new RewriteError('it has changed since it was read');
     await rename(unfinished, file);
     // Some systems cannot open directories; the rename is complete anyway.
     await using directory = await open(dirname(file), 'r').catch(() => null);
