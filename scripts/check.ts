@@ -1,8 +1,8 @@
-// `npm test`: runs Biome, tsc and knip, and at the same time the tests on both stores. `--tests-only`, or names of test
-// files or directories, run only tests; `--test-name-pattern=TEXT` selects tests by name; LEASEHOLD_TEST_STORE selects
-// a store. `--unit` runs the directories that need no service; `--long` runs the tests that `npm test` leaves out;
-// `--watch` runs tests again when a file changes. The run succeeds if no test failed or was skipped and tests ran on
-// each store. It ends with the time of each directory, a line per store, and what failed.
+// `npm test`: runs Biome, tsc and knip, and at the same time the tests. `--tests-only`, or names of test files or
+// directories, run only tests; `--test-name-pattern=TEXT` selects tests by name; LEASEHOLD_TEST_STORE selects a store.
+// `--unit` runs the directories that need no service, `--long` the tests that `npm test` leaves out, `--weekly` those
+// that have rounds, with all of them; `--watch` runs tests again when a file changes. The run succeeds if no test
+// failed or was skipped and tests ran on each store. It ends with the time of each directory and what failed.
 
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -150,24 +150,25 @@ async function check(): Promise<boolean> {
       'test-name-pattern': { type: 'string' },
       unit: { type: 'boolean' },
       long: { type: 'boolean' },
+      weekly: { type: 'boolean' },
       watch: { type: 'boolean' },
     },
   });
-  const kind = values.long ? 'long' : values.unit ? 'unit' : 'usual';
+  const kind = values.weekly ? 'weekly' : values.long ? 'long' : values.unit ? 'unit' : 'usual';
   const files = findTests(positionals, kind);
   if (values.watch) return watch(files);
   const isTestsOnly = values['tests-only'] === true || kind !== 'usual' || positionals.length > 0;
   const namePattern = values['test-name-pattern'];
   const isVerbose = positionals.length > 0 || namePattern !== undefined;
   const passes = passesFor(files, process.env['LEASEHOLD_TEST_STORE'], kind, positionals.length > 0);
-  if (kind === 'long') process.env['LEASEHOLD_TEST_LONG'] = '1'; // see test/kit/scale.ts
-  // The long tests use the disk.
-  const memory = kind === 'long' ? null : findMemoryDirectory();
+  if (kind === 'weekly') process.env['LEASEHOLD_TEST_ALL_ROUNDS'] = '1'; // see test/kit/scale.ts
+  // The weekly tests use the disk.
+  const memory = kind === 'weekly' ? null : findMemoryDirectory();
   if (memory !== null) process.env['TMPDIR'] ??= memory;
   return runEverything(passes, isTestsOnly ? [] : TOOLS, {
     namePattern,
     isVerbose,
-    isLong: kind === 'long',
+    isLong: kind === 'long' || kind === 'weekly',
     signal: stop.signal,
   });
 }

@@ -1,9 +1,9 @@
 /**
- * Defines which tests run in which command and on which store. All run on SQLite. Tests that reach SQL also run on
- * PostgreSQL; the other tests that open a vault do so in `npm run test:all`. `test/conventions/test-matrix.test.ts`
- * checks that no test is left out.
+ * Defines which tests run in which command and on which store. `npm test` runs all but the long ones on SQLite, and a
+ * few on PostgreSQL. `npm run test:all` runs the others of both kinds. `npm run test:weekly` repeats the tests that
+ * have rounds, with all of them. `test/conventions/test-matrix.test.ts` checks that no test is left out.
  */
-import { existsSync, globSync, statSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -35,84 +35,24 @@ export const ONCE: Readonly<Record<string, string>> = {
   sqlite: 'properties of SQLite',
 };
 
-/** The directories and files that run on PostgreSQL only in `npm run test:all`, with the reasons. */
-export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
-  'test/e2e': 'programs and pages; test/cluster kills nodes on PostgreSQL',
-  'test/server': 'start and stop, before and after the store is used',
-  'test/hostile': 'requests that are rejected before the store is read',
-  'test/spec/configuration.test.ts': 'flags and addresses',
-  'test/spec/connections.test.ts': 'sockets',
-  'test/spec/conventions.test.ts': 'headers and errors of the HTTP layer',
-  'test/spec/docs.test.ts': 'pages',
-  'test/spec/grammars.test.ts': 'the grammar of fields, rejected before the store is read',
-  'test/spec/guessing.test.ts': 'counted in memory',
-  'test/spec/matrix.test.ts': 'who may call what, which core decides',
-  'test/spec/names.test.ts': 'the grammar of names, rejected before the store is read',
-  'test/spec/openapi.test.ts': 'a document of the HTTP layer',
-  'test/spec/restored-rows.test.ts': 'MACs of rows; test/spec/random-tampering.test.ts alters rows there',
-  'test/spec/product.test.ts': 'starting, stopping and the files of the data directory, as test/server',
-  'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is read',
-  'test/spec/verification.test.ts':
-    'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
-  'test/vault/log-columns.test.ts': 'no store',
-  'test/vault/log-texts.test.ts': 'no store',
-  'test/vault/login-throttle.test.ts': 'no store',
-  'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
-  'test/ledger/fair-queue.test.ts': 'no store',
-  'test/vault/verification.test.ts':
-    'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
-  'test/vault/verification-single-flight.test.ts': 'no store',
-};
-
 /**
- * Tests that take long: packaging, tours in every shell, overload. They run only in `npm run test:all`, or if they are
- * named.
+ * The tests that `npm test` also runs on PostgreSQL: each request reaches SQL in its own way. Those of `test/contract`,
+ * `test/cluster` and `test/postgres` use it themselves. The other tests that open a vault run there in
+ * `npm run test:all`.
  */
-const LONG = '.long.test.ts';
-/**
- * Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`, on each of their stores: see
- * test/kit/scale.ts.
- */
-const SCALED = [
-  'test/backup/fuzzed.test.ts',
-  'test/backup/refused.test.ts',
-  'test/broker/guessing.test.ts',
-  'test/broker/redaction-splits.test.ts',
-  'test/broker/redaction.test.ts',
-  'test/broker/streaming.test.ts',
-  'test/cli/run-ignored-signals.test.ts',
-  'test/client/endless-responses.test.ts',
-  'test/cluster/approvals.test.ts',
-  'test/cluster/checkpoint-races.test.ts',
-  'test/cluster/review-regressions.test.ts',
-  'test/cluster/revocation.test.ts',
-  'test/cluster/split-brain.test.ts',
-  'test/e2e/crash.test.ts',
-  'test/e2e/streams-crash.test.ts',
-  'test/e2e/use-crash.test.ts',
-  'test/faults/call-faults.test.ts',
-  'test/faults/damage.test.ts',
-  'test/faults/power-cuts.test.ts',
-  'test/faults/tampering.test.ts',
-  'test/hostile/fuzz.test.ts',
-  'test/hostile/use-ssrf.test.ts',
-  'test/masking/matcher.test.ts',
-  'test/mcp/messages.test.ts',
-  'test/vault/key-rotation.test.ts',
-  'test/spec/grammars.test.ts',
-  'test/spec/random-tampering.test.ts',
-  'test/spec/unaltered-state.test.ts',
-  'test/sqlite/power-cut.test.ts',
-  'test/vault/audit-counts.test.ts',
-  'test/vault/counts.test.ts',
-  'test/vault/exposure-model.test.ts',
-  'test/vault/long-log.test.ts',
-  'test/vault/verification.test.ts',
+export const EARLY_ON_POSTGRES: readonly string[] = [
+  'test/spec/conformance.test.ts',
+  'test/spec/lists.test.ts',
+  'test/spec/audit.test.ts',
 ];
+
+/** Tests that take long: packaging, tours in every shell, overload. Only `npm run test:all` runs them. */
+const LONG = '.long.test.ts';
+
 /** Directories that need no service and no process. */
 const UNIT = ['core', 'crypto'];
 
-export type Kind = 'usual' | 'unit' | 'long';
+export type Kind = 'usual' | 'unit' | 'long' | 'weekly';
 
 const nameOf = (file: string): string => path.relative(ROOT, file).split(path.sep).join('/');
 
@@ -162,8 +102,10 @@ export function needsServer(passes: readonly Pass[]): boolean {
   );
 }
 
-const isLater = (file: string): boolean =>
-  Object.keys(LATER_ON_POSTGRES).some((name) => nameOf(file) === name || nameOf(file).startsWith(`${name}/`));
+const isEarly = (file: string): boolean => EARLY_ON_POSTGRES.includes(nameOf(file));
+const isLong = (file: string): boolean => file.endsWith(LONG);
+/** Whether the file takes a number of rounds from test/kit/scale.ts or test/kit/property.ts. */
+const hasRounds = (file: string): boolean => /\bscaled\(|\bruns\([\d_]+, [\d_]+\)/.test(readFileSync(file, 'utf8'));
 
 /**
  * The passes of a run. A file that the user named always runs. `only` is the requested store: then every test that can
@@ -176,22 +118,15 @@ export function passesFor(
   kind: Kind = 'usual',
   areNamed = false,
 ): Pass[] {
-  const isLong = (file: string): boolean => file.endsWith(LONG);
-  const isScaled = (file: string): boolean => SCALED.includes(nameOf(file));
   const onBoth = files.filter(runsOnBoth);
-  const kept: Record<StoreName, readonly string[]> =
-    kind === 'long'
-      ? {
-          sqlite: files.filter((file) => isLong(file) || isScaled(file)),
-          postgres: onBoth.filter((file) => isLong(file) || isLater(file) || isScaled(file)),
-        }
-      : {
-          sqlite: files.filter((file) => areNamed || !isLong(file)),
-          postgres: onBoth.filter((file) => areNamed || only !== undefined || !(isLong(file) || isLater(file))),
-        };
   const passes: Pass[] = [
-    { store: 'sqlite', files: kept.sqlite },
-    { store: 'postgres', files: kept.postgres },
+    { store: 'sqlite', files: files.filter((file) => areNamed || belongsTo(kind, file)) },
+    {
+      store: 'postgres',
+      files: onBoth.filter(
+        (file) => areNamed || (only === undefined ? laterOnPostgres(kind, file) : belongsTo(kind, file)),
+      ),
+    },
   ];
   if (only !== undefined && !passes.some(({ store }) => store === only))
     throw new Error('LEASEHOLD_TEST_STORE must be sqlite or postgres');
@@ -200,8 +135,18 @@ export function passesFor(
   );
 }
 
+function belongsTo(kind: Kind, file: string): boolean {
+  if (kind === 'weekly') return hasRounds(file);
+  return kind === 'long' ? isLong(file) : !isLong(file);
+}
+
+function laterOnPostgres(kind: Kind, file: string): boolean {
+  if (kind === 'weekly') return hasRounds(file);
+  return kind === 'long' ? !isEarly(file) : isEarly(file);
+}
+
 /** The directories and files named above that do not exist. */
 export function missingNames(): string[] {
-  const names = [...Object.keys(ONCE).map((name) => `test/${name}`), ...Object.keys(LATER_ON_POSTGRES), ...SCALED];
+  const names = [...Object.keys(ONCE).map((name) => `test/${name}`), ...EARLY_ON_POSTGRES];
   return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }

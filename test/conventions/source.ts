@@ -30,11 +30,31 @@ export function readSources(places: readonly string[], endings: readonly string[
     .map((name) => name.split(path.sep).join('/'))
     .filter((name) => endings.some((ending) => name.endsWith(ending)))
     .sort()
-    .map((name) => toSource(name, readFileSync(path.join(ROOT, name), 'utf8')));
+    .map((name) => readSource(name));
+}
+
+const read = new Map<string, Source>();
+
+/** WHY kept: several tests of this process read the same files, and separating their code takes seconds. */
+function readSource(name: string): Source {
+  const known = read.get(name) ?? toSource(name, readFileSync(path.join(ROOT, name), 'utf8'));
+  read.set(name, known);
+  return known;
 }
 
 export function toSource(name: string, text: string): Source {
-  return { name, text, ...separate(text) };
+  let separated: { code: string; literals: string[] } | undefined;
+  const parts = () => (separated ??= separate(text));
+  return {
+    name,
+    text,
+    get code() {
+      return parts().code;
+    },
+    get literals() {
+      return parts().literals;
+    },
+  };
 }
 
 // At the start of an expression a slash begins a regular expression; after a value it divides.

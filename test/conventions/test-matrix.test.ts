@@ -6,7 +6,7 @@ import { globSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ALONE, jobsFor } from '../../scripts/test-jobs.ts';
-import { LATER_ON_POSTGRES, missingNames, ONCE, passesFor, runsOnBoth } from '../../scripts/test-matrix.ts';
+import { missingNames, ONCE, passesFor, runsOnBoth } from '../../scripts/test-matrix.ts';
 import { importsOf, ROOT, readSources, resolveImport, type Source, toSource } from './source.ts';
 
 const tests = readSources(['test'], ['.ts']);
@@ -65,27 +65,26 @@ const named = (names: readonly string[]): string[] => names.map((name) => path.j
 const ofStore = (passes: ReturnType<typeof passesFor>, store: string): readonly string[] =>
   passes.find((run) => run.store === store)?.files ?? [];
 
-test('npm test and npm run test:all together omit no file on either store, and repeat only those with more rounds', () => {
+test('npm test and npm run test:all together omit no file on either store, and repeat none', () => {
   const [usual, long] = [passesFor(files, undefined), passesFor(files, undefined, 'long')];
   const sqlite = [...ofStore(usual, 'sqlite'), ...ofStore(long, 'sqlite')];
-  assert.deepEqual([...new Set(sqlite)].sort(), files.toSorted());
-  const repeated = ofStore(long, 'sqlite').filter((file) => ofStore(usual, 'sqlite').includes(file));
-  const takesScale = /\bscaled\(|\bruns\([\d_]+, [\d_]+\)/;
-  const scaled = tests.filter(({ name, text }) => /(?<!\.long)\.test\.ts$/.test(name) && takesScale.test(text));
-  assert.deepEqual(repeated.toSorted(), named(scaled.map(({ name }) => name)).toSorted());
+  assert.deepEqual(sqlite.toSorted(), files.toSorted());
   const postgres = [...ofStore(usual, 'postgres'), ...ofStore(long, 'postgres')];
-  assert.deepEqual([...new Set(postgres)].toSorted(), files.filter(runsOnBoth).toSorted());
-  const repeatedOnPostgres = ofStore(long, 'postgres').filter((file) => ofStore(usual, 'postgres').includes(file));
-  const inBoth = repeated.filter((file) => ofStore(usual, 'postgres').includes(file));
-  assert.deepEqual(repeatedOnPostgres.toSorted(), inBoth.toSorted());
+  assert.deepEqual(postgres.toSorted(), files.filter(runsOnBoth).toSorted());
   assert.deepEqual(missingNames(), []);
-  assert.deepEqual([...Object.values(ONCE), ...Object.values(LATER_ON_POSTGRES)].includes(''), false, 'each says why');
 });
 
-test('a new directory runs on both stores in npm test', () => {
+test('npm run test:weekly runs the tests that have a number of rounds', () => {
+  const weekly = ofStore(passesFor(files, undefined, 'weekly'), 'sqlite').map((file) => path.relative(ROOT, file));
+  assert.ok(weekly.includes('test/e2e/crash.test.ts'));
+  assert.ok(!weekly.includes('test/core/errors.test.ts'));
+});
+
+test('a new directory runs on SQLite in npm test, and on PostgreSQL in npm run test:all', () => {
   const added = named(['test/brand_new/a.test.ts']);
-  assert.deepEqual(passesFor(added, undefined), [
-    { store: 'sqlite', files: added },
+  assert.deepEqual(passesFor(added, undefined), [{ store: 'sqlite', files: added }]);
+  assert.deepEqual(passesFor(added, undefined, 'long'), [
+    { store: 'sqlite', files: [] },
     { store: 'postgres', files: added },
   ]);
 });

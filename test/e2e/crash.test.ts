@@ -1,4 +1,4 @@
-/** Kills the service under load. `SEED=n` repeats a load; `npm run torture -- --kinds kills` repeats this test. */
+/** Kills the service under load. `SEED=n` repeats a load; `npm run test:weekly` kills more often. */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,12 +1,10 @@
-/** Limits the runs of property tests, so that a test run stays short; `SLOW=1` runs them much more often. */
+/** Limits the runs of property tests, so that a test run stays short. */
 import fc from 'fast-check';
+import { scaled } from './scale.ts';
 
-const { LEASEHOLD_TEST_LONG, SLOW } = process.env;
-
-/** Parameters of `fc.assert`: `few` runs, `full` in `npm run test:all`, forty times as many with `SLOW=1`. */
+/** Parameters of `fc.assert`: `few` runs, `full` in `npm run test:weekly`. */
 export function runs(few: number, full = few): { numRuns: number } {
-  if (SLOW) return { numRuns: 40 * full };
-  return { numRuns: LEASEHOLD_TEST_LONG ? full : few };
+  return { numRuns: scaled(few, full) };
 }
 
 /** Any string without unpaired surrogates. WHY not fast-check's arbitrary: building it takes a second. */

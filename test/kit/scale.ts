@@ -1,8 +1,7 @@
-/** The number of repetitions of a test: a few in `npm test`, all in `npm run test:all`, ten times as many with SLOW. */
-const { LEASEHOLD_TEST_LONG, SLOW } = process.env;
+/** The number of repetitions of a test: a few, or all in `npm run test:weekly`. */
+const { LEASEHOLD_TEST_ALL_ROUNDS } = process.env;
 
 /** `full` kills, races or rounds support the claim; `few` are a quick check of it. */
 export function scaled(few: number, full: number): number {
-  if (SLOW) return 10 * full;
-  return LEASEHOLD_TEST_LONG ? full : few;
+  return LEASEHOLD_TEST_ALL_ROUNDS ? full : few;
 }

@@ -16,17 +16,10 @@ import { until } from '../kit/processes.ts';
 
 const { copied, entrypoint, health } = readContainerfile();
 
-/** With SLOW=1 as npm installs it, otherwise with links to the packages that npm would install. */
+/** The tree of the image, with links to the packages that npm would install. */
 function makeTree(scope: Scope): string {
   const tree = temporaryDirectory(scope);
   for (const { from, to } of copied) cpSync(join(ROOT, from), join(tree, to), { recursive: true });
-  if (process.env['SLOW']) {
-    execFileSync('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'], {
-      cwd: tree,
-      stdio: 'pipe',
-    });
-    return tree;
-  }
   const lock: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
     readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
   );
