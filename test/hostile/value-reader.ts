@@ -12,12 +12,16 @@ const MAX_DECODED_LENGTH = 256 * 1024;
 type Decoder = (text: string) => readonly string[];
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-const DECOMPRESSORS = [
-  zlib.gunzipSync,
-  zlib.inflateSync,
-  zlib.inflateRawSync,
-  zlib.brotliDecompressSync,
-  zlib.zstdDecompressSync,
+/** Decompressors, and whether bytes begin as theirs do. Raw deflate and Brotli begin with anything but text. */
+const DECOMPRESSORS: readonly (readonly [
+  isStart: (first: number) => boolean,
+  decompress: (bytes: Buffer) => Buffer,
+])[] = [
+  [(first) => first === 0x1f, zlib.gunzipSync],
+  [(first) => first % 16 === 8, zlib.inflateSync],
+  [(first) => first === 0x28, zlib.zstdDecompressSync],
+  [(first) => first < 0x20 || first > 0x7e, zlib.inflateRawSync],
+  [(first) => first < 0x20 || first > 0x7e, zlib.brotliDecompressSync],
 ];
 
 const DECODERS: readonly Decoder[] = [
@@ -52,7 +56,8 @@ function decodeRuns(text: string, runs: RegExp, alignments: number, encoding: 'h
 
 function decompress(text: string): string[] {
   const bytes = Buffer.from(text, 'latin1');
-  return DECOMPRESSORS.flatMap((decoder) => {
+  return DECOMPRESSORS.flatMap(([isStart, decoder]) => {
+    if (!isStart(bytes[0] ?? 0)) return [];
     try {
       return [decoder(bytes).toString('latin1')];
     } catch {

@@ -1,14 +1,11 @@
 // An agent that may use a credential cannot get its value through the service's own routes, states and errors.
-// docs/theft.md lists the attempts.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertUnreadable, PATHS, startTheft, tokenOf, VALUE } from './theft-fixture.ts';
+import { assertUnreadable, attempt, PATHS, tokenOf, VALUE } from './theft-fixture.ts';
 
-const attempt = await startTheft({ after });
 const bearer = { kind: 'bearer' };
 
 attempt(

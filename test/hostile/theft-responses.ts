@@ -1,13 +1,10 @@
-// An agent that may use a credential cannot get its value through what the upstream answers. use-theft-forms has
-// encodings, use-theft-routes the service's own routes. docs/theft.md lists the attempts.
+// An agent that may use a credential cannot get its value through what the upstream answers. theft-forms.ts has
+// encodings, theft-routes.ts the server's own routes.
 
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import zlib from 'node:zlib';
-import { alignments, PATHS, type Respond, startTheft, tokenOf, VALUE } from './theft-fixture.ts';
-
-const attempt = await startTheft({ after });
+import { alignments, attempt, PATHS, type Respond, tokenOf, VALUE } from './theft-fixture.ts';
 
 function responses(name: string, ...hows: readonly Respond[]): void {
   attempt(name, async ({ echo }) => {
