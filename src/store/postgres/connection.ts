@@ -1,7 +1,7 @@
 /**
- * A single connection to PostgreSQL. WHY not the driver's pool: it reconnects automatically, so that statements of a
- * lost transaction would run outside of it. Here a statement runs on its own connection or fails, and a lost connection
- * rejects all pending statements.
+ * A single connection to PostgreSQL: a statement runs on it or fails, and a lost connection rejects all pending
+ * statements. WHY not the driver's pool of several: it reports a lost connection and a slow one without telling whose
+ * they are, and its transactions take two round trips more.
  */
 import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
@@ -26,8 +26,7 @@ const PREPARED = { prepare: true, simple: false };
 export class Connection {
   /** Host and port, as messages name the server. */
   readonly host: string;
-  readonly #pool: postgres.Sql<{ number: number }>;
-  #sql: postgres.ReservedSql<{ number: number }> | null = null;
+  readonly #sql: postgres.Sql<{ number: number }>;
   readonly #waiting = new Set<(error: unknown) => void>();
   readonly #ending = new AbortController();
   #isPreparing = false;
@@ -39,7 +38,7 @@ export class Connection {
   private constructor(address: PostgresAddress, host: DatabaseHost, purpose: Purpose) {
     this.host = describeHost(host);
     const { signal } = this.#ending;
-    this.#pool = connect(
+    this.#sql = connect(
       { address, host, purpose, signal },
       {
         onnotice: ({ code = '', message = '' }) => this.#notices.push(`${code} ${message}`),
@@ -70,14 +69,11 @@ export class Connection {
   async #begin({ sessionAttributes }: PostgresAddress, withinMs: number): Promise<void> {
     const timer = closeAfter(this, withinMs, true);
     try {
-      // WHY before the reservation: the driver never reserves a connection that has not completed a query.
-      const [row] = await this.#watch(
-        this.#pool`SELECT pg_is_in_recovery() AS is_standby, current_setting('transaction_read_only') AS is_read_only`,
-      );
+      const [row] = await this
+        .query`SELECT pg_is_in_recovery() AS is_standby, current_setting('transaction_read_only') AS is_read_only`;
       const takesWrites = row?.['is_standby'] === false && row['is_read_only'] === 'off';
       if (sessionAttributes === 'read-write' && !takesWrites)
         throw new StoreError('unavailable', `PostgreSQL: ${READ_ONLY}`);
-      this.#sql = await this.#pool.reserve();
     } finally {
       timer.clear();
     }
@@ -98,7 +94,7 @@ export class Connection {
    * @throws errors of the driver; see `toStoreError`
    */
   execute({ parts, values }: Statement): Promise<Rows> {
-    if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);
+    if (this.#failure !== null) return Promise.reject(this.#failure);
     const text = parts.reduce((before, part, index) => `${before}$${index}${part}`);
     const query = this.#sql.unsafe<Row[]>(text, [...values], PREPARED);
     return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
@@ -122,7 +118,7 @@ export class Connection {
 
   /** Runs several statements without parameters. @throws as `query` */
   async script(text: string): Promise<void> {
-    if (this.#failure !== null || this.#sql === null) throw this.#failure;
+    if (this.#failure !== null) throw this.#failure;
     await this.#watch(this.#sql.unsafe<Row[]>(text));
   }
 
@@ -171,7 +167,7 @@ export class Connection {
     setImmediate(() => {
       for (const reject of waiting) reject(failure);
     });
-    void this.#pool.end({ timeout: 0 }).catch(() => undefined);
+    void this.#sql.end({ timeout: 0 }).catch(() => undefined);
   }
 }
 

@@ -16,20 +16,20 @@ export class Pool {
   readonly #hosts: Hosts;
   readonly #purpose: Exclude<Purpose, 'writing'>;
   readonly #size: number;
-  #slots: number;
-  readonly #idle: Connection[] = [];
-  readonly #waiting: (() => void)[] = [];
+  /** Idle connections last, and null for each that may still be opened. */
+  #free: (Connection | null)[];
+  readonly #waiting: ((free: Connection | null) => void)[] = [];
   #isClosed = false;
 
-  constructor(hosts: Hosts, slots: number, purpose: Exclude<Purpose, 'writing'> = 'reading') {
+  constructor(hosts: Hosts, size: number, purpose: Exclude<Purpose, 'writing'> = 'reading') {
     this.#hosts = hosts;
     this.#purpose = purpose;
-    this.#size = slots;
-    this.#slots = slots;
+    this.#size = size;
+    this.#free = Array.from({ length: size }, () => null);
   }
 
   get inUse(): number {
-    return this.#size - this.#slots;
+    return this.#size - this.#free.length;
   }
 
   /** Callers that wait for a connection. */
@@ -54,10 +54,11 @@ export class Pool {
     work: (connection: Connection) => Promise<T>,
     withinMs = RESPONSE_TIMEOUT_MS[this.#purpose],
   ): Promise<T> {
-    await this.#acquireSlot();
-    let connection: Connection | null = null;
+    const free = this.#free.length > 0 ? this.#free.pop() : await this.#wait();
+    let connection = free?.isOpen === true ? free : null;
     try {
-      connection = await this.#acquire();
+      if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
+      connection ??= await this.#hosts.connect(this.#purpose);
       const working = connection;
       return await this.#hosts.guard(() => withDeadline(working, withinMs, work(working), 'do not count'));
     } catch (error) {
@@ -65,8 +66,7 @@ export class Pool {
       if (connection?.isOpen === false) this.closeIdle();
       throw toStoreError(error);
     } finally {
-      if (connection !== null) this.#release(connection);
-      this.#releaseSlot();
+      this.#release(connection);
     }
   }
 
@@ -77,38 +77,30 @@ export class Pool {
 
   /** Forces new connections: idle ones to an unresponsive server would not report their loss. */
   closeIdle(): void {
-    for (const connection of this.#idle.splice(0)) connection.close();
+    for (const connection of this.#free) connection?.close();
+    this.#free = this.#free.map(() => null);
   }
 
-  async #acquireSlot(): Promise<void> {
-    if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
-    if (this.#slots > 0) {
-      this.#slots -= 1;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+  async #wait(): Promise<Connection | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Connection | null>();
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
       reject(new StoreError('unavailable', 'PostgreSQL: all connections for reading are in use'));
     }, ACQUIRE_TIMEOUT_MS);
     this.#waiting.push(resolve);
-    await promise;
-    clearTimeout(timer);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
-  #releaseSlot(): void {
+  #release(used: Connection | null): void {
+    if (this.#isClosed) used?.close();
+    const open = used?.isOpen === true ? used : null;
     const next = this.#waiting.shift();
-    if (next === undefined) this.#slots += 1;
-    else next();
-  }
-
-  async #acquire(): Promise<Connection> {
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return this.#hosts.connect(this.#purpose);
-  }
-
-  #release(connection: Connection): void {
-    if (this.#isClosed) connection.close();
-    else if (connection.isOpen) this.#idle.push(connection);
+    if (next !== undefined) next(open);
+    else if (open === null) this.#free.unshift(null);
+    else this.#free.push(open);
   }
 }
