@@ -14,9 +14,6 @@ export const SERVICE = parsed(
   'NAME',
   'the service of the value, such as openai: its hosts, and how it takes a key',
   toService,
-  {
-    completes: USABLE,
-  },
 );
 
 /** @throws UsageError */

@@ -5,21 +5,6 @@ import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What completion offers. `own agent`: an agent whose key is on this machine. `assignment`: NAME=PATH. */
-export type Completes =
-  | 'path'
-  | 'agent'
-  | 'own agent'
-  | 'operator'
-  | 'policy'
-  | 'approval'
-  | 'assignment'
-  | 'path or assignment'
-  | 'file'
-  | 'directory'
-  | 'command'
-  | readonly string[];
-
 /** A flag whose value a command gets as a T. `src/cli/flags.ts` has the constructors. */
 export interface Flag<T = unknown> {
   /** One letter, as in `-o`. */
@@ -28,7 +13,6 @@ export interface Flag<T = unknown> {
   readonly value: string | null;
   readonly help: string;
   readonly isRepeatable?: true;
-  readonly completes?: Completes;
   /**
    * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
    * that name `field`
@@ -44,7 +28,6 @@ export interface Argument {
   readonly name: string;
   readonly help: string;
   readonly count: 'one' | 'optional' | 'many';
-  readonly completes?: Completes;
 }
 
 export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
@@ -59,8 +42,6 @@ interface Example {
 interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
-  /** An imperative sentence without a period. */
-  readonly summary: string;
   /** Paragraphs of the help page. */
   readonly about?: readonly string[];
   readonly arguments?: A;
@@ -84,14 +65,21 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number> | Promise<void>;
 }
 
-/** An entry of the command table. */
 export type Command = CommandOf<readonly Argument[], Flags>;
+
+/** An entry of the command table: what `leasehold --help` lists. The command itself is loaded when it is needed. */
+export interface Entry {
+  readonly name: string;
+  /** An imperative sentence without a period. */
+  readonly summary: string;
+  load(): Promise<Command>;
+}
 
 /** Types the parameters of `run` by the command's own flags and arguments. */
 export function defineCommand<const A extends readonly Argument[] = [], F extends Flags = Record<never, never>>(
   command: CommandOf<A, F>,
 ): Command {
-  // The program passes `run` what it parsed by this entry's own flags and arguments.
+  // The program passes `run` what it parsed by this command's own flags and arguments.
   return command as unknown as Command;
 }
 

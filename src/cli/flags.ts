@@ -2,12 +2,11 @@
 import { nearest } from '../core/nearest.ts';
 import { parseTimestamp } from '../core/timestamp.ts';
 import { UsageError } from '../platform/errors.ts';
-import type { Command, Completes, Flag, Flags } from './command.ts';
-import { FORMATS } from './output/output.ts';
+import type { Command, Flag, Flags } from './command.ts';
+import { FORMATS } from './output/cells.ts';
 
 interface Details {
   readonly short?: string;
-  readonly completes?: Completes;
 }
 
 /** A flag without a value. */
@@ -25,8 +24,8 @@ export function parsed<T>(
   return { ...details, value, help, read: ([text], field) => (text === undefined ? null : parse(text, field)) };
 }
 
-export function text(value: string, help: string, completes?: Completes): Flag<string | null> {
-  return parsed(value, help, (given) => given, completes === undefined ? {} : { completes });
+export function text(value: string, help: string): Flag<string | null> {
+  return parsed(value, help, (given) => given);
 }
 
 /** A flag that can be given several times. */
@@ -42,7 +41,7 @@ export function choice<T extends string>(value: string, choices: readonly T[], h
     const hint = near === null ? '' : `; did you mean ${near}?`;
     throw new UsageError(`${field}: must be one of ${choices.join(', ')}${hint}`);
   };
-  return parsed(value, help, parse, { completes: choices });
+  return parsed(value, help, parse);
 }
 
 /** A positive integer. */
@@ -87,16 +86,15 @@ function toSeconds(given: string, field: string): number {
 /** Flags that select the service and the identity. The settings read them, not the commands. */
 export const CONNECTION_FLAGS = {
   address: text('URL', 'address of the service (LEASEHOLD_ADDR)'),
-  agent: text('NAME', 'log in as this agent with its key (LEASEHOLD_AGENT)', 'own agent'),
-  operator: text('NAME', 'log in as this operator with its key (LEASEHOLD_OPERATOR)', 'operator'),
-  'key-file': text('FILE', "the agent's or operator's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)", 'file'),
-  'token-file': text('FILE', 'read the token from this file (LEASEHOLD_TOKEN_FILE)', 'file'),
+  agent: text('NAME', 'log in as this agent with its key (LEASEHOLD_AGENT)'),
+  operator: text('NAME', 'log in as this operator with its key (LEASEHOLD_OPERATOR)'),
+  'key-file': text('FILE', "the agent's or operator's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)"),
+  'token-file': text('FILE', 'read the token from this file (LEASEHOLD_TOKEN_FILE)'),
   'data-dir': text(
     'DIR',
     "data directory of a service on this machine, for its address and administrator's token (LEASEHOLD_DATA_DIR)",
-    'directory',
   ),
-  'ca-file': text('FILE', 'PEM file of certificate authorities; only these are trusted (LEASEHOLD_CA_FILE)', 'file'),
+  'ca-file': text('FILE', 'PEM file of certificate authorities; only these are trusted (LEASEHOLD_CA_FILE)'),
   profile: text('NAME', 'profile of leasehold.toml (LEASEHOLD_PROFILE)'),
   timeout: text('DURATION', 'timeout of each request, such as 10s (default 30s, or 11m for use; LEASEHOLD_TIMEOUT)'),
   'insecure-http': toggle('allow plain HTTP to another machine; its network can read every value'),
@@ -104,7 +102,7 @@ export const CONNECTION_FLAGS = {
 
 export const OUTPUT_FLAGS = {
   output: {
-    ...text(FORMATS.join('|'), 'output format (default table, LEASEHOLD_OUTPUT)', FORMATS),
+    ...text(FORMATS.join('|'), 'output format (default table, LEASEHOLD_OUTPUT)'),
     short: 'o',
   },
   field: text('NAME', 'print only this field'),

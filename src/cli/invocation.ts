@@ -1,4 +1,4 @@
-/** Builds the invocation that a command runs with. */
+/** Runs a command: resolves its settings, builds its invocation, and reports its error. */
 
 import type { CallOptions } from '../client/api-client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -8,10 +8,12 @@ import { UsageError } from '../platform/errors.ts';
 import { ApprovalNotices } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';
+import { EXIT } from './errors.ts';
 import { createOutput } from './output/output.ts';
-import { vaultHint } from './report-error.ts';
+import type { CommandLine } from './program.ts';
+import { reportError, vaultHint } from './report-error.ts';
 import { writeLogin } from './settings/logins.ts';
-import { userDirsOf } from './settings/resolve.ts';
+import { resolveSettings, userDirsOf } from './settings/resolve.ts';
 import type { Login, Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -26,7 +28,45 @@ type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | '
   resolveSettings(): Promise<Settings>;
 };
 
-export function createInvocation(context: InvocationContext): Invocation {
+const NEVER = new AbortController().signal;
+
+/** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM. */
+export async function runCommandLine(
+  { command, given, operands, rest }: CommandLine,
+  terminal: Terminal,
+  interruptible: () => AbortSignal,
+): Promise<number> {
+  let settings: Settings | null = null;
+  let invocation: Invocation | null = null;
+  try {
+    const flags = Object.fromEntries(
+      Object.entries(command.flags ?? {}).map(([name, flag]) => [name, flag.read(given.get(name) ?? [], `--${name}`)]),
+    );
+    const values = (command.arguments ?? []).map(({ count }, at) =>
+      count === 'many' ? operands.slice(at) : (operands[at] ?? null),
+    );
+    const last = (name: string): string | null => given.get(name)?.at(-1) ?? null;
+    const resolve = (): Promise<Settings> => resolveSettings(last, terminal);
+    settings = await resolve();
+    invocation = createInvocation({
+      terminal,
+      settings,
+      signal: command.handlesSignals === true ? NEVER : interruptible(),
+      rest,
+      field: last('field'),
+      waitsForApprovals: command.returnsPending !== true,
+      resolveSettings: resolve,
+    });
+    const code = await command.run(invocation, flags, ...values);
+    return typeof code === 'number' ? code : EXIT.OK;
+  } catch (error) {
+    return reportError({ terminal, noun: command.name.split(' ')[0] ?? '' }, error, settings);
+  } finally {
+    await invocation?.close();
+  }
+}
+
+function createInvocation(context: InvocationContext): Invocation {
   const { terminal, settings, signal, rest, field } = context;
   let connected: Leasehold | null = null;
   const approvalNotices = new ApprovalNotices(terminal);

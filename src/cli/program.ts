@@ -4,7 +4,7 @@
  */
 import { Argument, Command as Commander, CommanderError, Option } from 'commander';
 import { readVersion } from '../platform/version.ts';
-import type { Command, Flag } from './command.ts';
+import type { Command, Entry, Flag } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
@@ -16,7 +16,7 @@ const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials ar
 Run leasehold COMMAND --help for details. On the machine of the service the address and token are found automatically; \
 leasehold doctor shows their sources.`;
 
-interface CommandLine {
+export interface CommandLine {
   readonly command: Command;
   /** The texts given for each flag, by name; a switch has the text `true`. */
   readonly given: ReadonlyMap<string, readonly string[]>;
@@ -26,48 +26,58 @@ interface CommandLine {
   readonly rest: readonly string[];
 }
 
-/** Returns null when it printed help or the version. @throws UsageError */
-export function parseCommandLine(typed: readonly string[], terminal: Pick<Terminal, 'stdout'>): CommandLine | null {
+type OnFlag = (name: string, value: string) => void;
+
+/**
+ * Finds the entry that the words name, loads its command, and parses the words after its name. Null when it printed
+ * help or the version. @throws UsageError
+ */
+export async function parseCommandLine(
+  typed: readonly string[],
+  terminal: Pick<Terminal, 'stdout'>,
+): Promise<CommandLine | null> {
   const [first, ...others] = typed;
   const words = first === 'help' ? [...others, '--help'] : first === 'version' ? ['--version'] : typed;
   const given = new Map<string, string[]>();
-  let parsed: CommandLine | null = null;
-  const program = makeProgram({
-    terminal,
-    onFlag: (name, value) => void given.set(name, [...(given.get(name) ?? []), value]),
-    onCommand(command, all) {
-      const end = words.indexOf('--');
-      const afterCount = end === -1 ? 0 : words.length - end - 1;
-      const restAt = command.takesAllWords ? 0 : all.length - (command.rest === undefined ? 0 : afterCount);
-      const [operands, rest] = [all.slice(0, restAt), all.slice(restAt)];
-      assertFlags(command, given, words);
-      assertArguments(command, operands);
-      parsed = { command, given, operands, rest };
-    },
+  const onFlag: OnFlag = (name, value) => void given.set(name, [...(given.get(name) ?? []), value]);
+  let called: { readonly entry: Entry; readonly count: number } | null = null;
+  parse(
+    makeProgram(terminal, onFlag, (entry, count) => (called = { entry, count })),
+    words,
+  );
+  const found = called as { readonly entry: Entry; readonly count: number } | null;
+  if (found === null) return null;
+  // Commander leaves out a `--` right after the name.
+  const at = words.length - found.count;
+  const own = words.slice(words[at - 1] === '--' ? at - 1 : at);
+  const command = await found.entry.load();
+  let line: CommandLine | null = null;
+  const leaf = makeLeaf(found.entry, command, terminal, onFlag, (all) => {
+    const end = own.indexOf('--');
+    const afterCount = end === -1 ? 0 : own.length - end - 1;
+    const restAt = command.takesAllWords ? 0 : all.length - (command.rest === undefined ? 0 : afterCount);
+    const [operands, rest] = [all.slice(0, restAt), all.slice(restAt)];
+    assertFlags(command, given, words);
+    assertArguments(command, operands);
+    line = { command, given, operands, rest };
   });
+  parse(leaf, own);
+  return line;
+}
+
+/** @throws UsageError */
+function parse(commander: Commander, words: readonly string[]): void {
   try {
-    program.parse(words, { from: 'user' });
+    commander.parse(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
   }
-  return parsed;
 }
 
-interface Handlers {
-  readonly terminal: Pick<Terminal, 'stdout'>;
-  onFlag(name: string, value: string): void;
-  onCommand(command: Command, words: readonly string[]): void;
-}
-
-function makeProgram(handlers: Handlers): Commander {
-  const { stdout } = handlers.terminal;
-  const program = new Commander('leasehold')
-    .description(DESCRIPTION)
+function newCommander(name: string, { stdout }: Pick<Terminal, 'stdout'>): Commander {
+  return new Commander(name)
     .optionsGroup('Flags:')
-    .version(`leasehold ${readVersion()}`, '-V, --version', 'show the version')
-    .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
-    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
       outputError: () => undefined,
@@ -79,12 +89,22 @@ function makeProgram(handlers: Handlers): Commander {
       subcommandTerm: nameOf,
       optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1'),
     });
+}
+
+/** Knows the names and summaries of all commands, and the flags that may precede a name. */
+function makeProgram(
+  terminal: Pick<Terminal, 'stdout'>,
+  onFlag: OnFlag,
+  onEntry: (entry: Entry, wordCount: number) => void,
+): Commander {
+  const program = newCommander('leasehold', terminal)
+    .description(DESCRIPTION)
+    .version(`leasehold ${readVersion()}`, '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show this help');
   setUpParent(program, 'COMMAND [ARGUMENT …] [FLAG …]');
-  // Flags that all commands share may precede the command's name.
   for (const [name, flag] of Object.entries({ ...OUTPUT_FLAGS, ...CONNECTION_FLAGS }))
-    addFlag(program, name, flag, handlers).hideHelp();
-  for (const { title, commands } of GROUPS)
-    for (const command of commands) addCommand(program, title, command, handlers);
+    addFlag(program, name, flag, onFlag).hideHelp();
+  for (const { title, entries } of GROUPS) for (const entry of entries) addEntry(program, title, entry, onEntry);
   return program;
 }
 
@@ -92,9 +112,9 @@ function makeProgram(handlers: Handlers): Commander {
 function setUpParent(parent: Commander, usage: string): void {
   parent
     .usage(usage)
-    .optionsGroup('Flags:')
     .allowUnknownOption()
     .allowExcessArguments()
+    .enablePositionalOptions()
     .exitOverride((error) => {
       throw error.exitCode === 0 ? error : toUsageError(null, error);
     })
@@ -117,41 +137,57 @@ function leavesOf(commander: Commander): readonly Commander[] {
   return [...(NOUNS.has(commander) ? [] : [commander]), ...commander.commands.flatMap(leavesOf)];
 }
 
-function addCommand(program: Commander, title: string, command: Command, handlers: Handlers): void {
-  const words = command.name.split(' ');
-  const nouns = words.slice(0, -1);
-  const parent = nouns.reduce((above, noun) => findOrAddNoun(above, noun, title), program);
-  const { summary, about = [], examples = [], takesAllWords } = command;
+function addEntry(
+  program: Commander,
+  title: string,
+  entry: Entry,
+  onEntry: (entry: Entry, wordCount: number) => void,
+): void {
+  const words = entry.name.split(' ');
+  const parent = words.slice(0, -1).reduce((above, noun) => findOrAddNoun(above, noun, title), program);
   const added = parent.command(words.at(-1) ?? '').helpGroup(`${title}:`);
   if (NOUNS.has(parent)) parent.usage(parent.commands.map((each) => each.name()).join('|'));
-  // WHY: flags after the verb are those of the verb.
-  else if (parent !== program) parent.enablePositionalOptions();
   added
-    .summary(summary)
+    .summary(entry.summary)
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .enablePositionalOptions()
+    .passThroughOptions()
+    .action(() => onEntry(entry, added.args.length));
+}
+
+function makeLeaf(
+  { summary }: Entry,
+  command: Command,
+  terminal: Pick<Terminal, 'stdout'>,
+  onFlag: OnFlag,
+  onWords: (words: readonly string[]) => void,
+): Commander {
+  const { about = [], examples = [], takesAllWords } = command;
+  const leaf = newCommander(`leasehold ${command.name}`, terminal)
     .description([`${summary}.`, ...about].join('\n\n'))
     .usage(usageOf(command))
-    .optionsGroup('Flags:')
     .exitOverride((error) => {
       throw error.exitCode === 0 ? error : toUsageError(command, error);
     })
-    .action(() => handlers.onCommand(command, added.args));
+    .action(() => onWords(leaf.args));
   if (examples.length > 0)
-    added.addHelpText(
+    leaf.addHelpText(
       'after',
       ['', 'Examples:', ...examples.flatMap(({ line, does }) => [`  # ${does}`, `  ${line}`])].join('\n'),
     );
-  if (takesAllWords === true) {
-    added.helpOption(false).allowUnknownOption().allowExcessArguments().passThroughOptions();
-    return;
-  }
-  added.allowExcessArguments(command.rest !== undefined);
+  if (takesAllWords === true)
+    return leaf.helpOption(false).allowUnknownOption().allowExcessArguments().passThroughOptions();
+  leaf.allowExcessArguments(command.rest !== undefined);
   for (const { name, help, count } of command.arguments ?? []) {
     const placeholder = { one: `<${name}>`, optional: `[${name}]`, many: `[${name}...]` }[count];
-    added.addArgument(new Argument(placeholder, help));
+    leaf.addArgument(new Argument(placeholder, help));
   }
   const { help, ...flags } = flagsOf(command);
-  if (help !== undefined) added.helpOption('-h, --help', help.help);
-  for (const [name, flag] of Object.entries(flags)) addFlag(added, name, flag, handlers);
+  if (help !== undefined) leaf.helpOption('-h, --help', help.help);
+  for (const [name, flag] of Object.entries(flags)) addFlag(leaf, name, flag, onFlag);
+  return leaf;
 }
 
 function findOrAddNoun(program: Commander, noun: string, title: string): Commander {
@@ -163,7 +199,7 @@ function findOrAddNoun(program: Commander, noun: string, title: string): Command
   return added;
 }
 
-function addFlag(commander: Commander, name: string, flag: Flag, { onFlag }: Handlers): Option {
+function addFlag(commander: Commander, name: string, flag: Flag, onFlag: OnFlag): Option {
   const value = flag.value === null || flag.value.startsWith('[') ? flag.value : `<${flag.value}>`;
   const option = new Option(flagText(name, { ...flag, value }), helpOf(flag));
   if (Object.hasOwn(CONNECTION_FLAGS, name)) option.helpGroup('Connection flags:');

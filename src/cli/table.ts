@@ -1,49 +1,211 @@
-/** The command table: the source of help, the command pages, completion and the program. */
-import type { Command } from './command.ts';
-import { AGENT_COMMANDS } from './commands/agents.ts';
-import { APPROVE_COMMANDS } from './commands/approve.ts';
-import { AUDIT_COMMANDS } from './commands/audit.ts';
-import { backup } from './commands/backup.ts';
-import { completion } from './commands/completion.ts';
-import { consoleCommand } from './commands/console.ts';
-import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
-import { doctor } from './commands/doctor.ts';
-import { EXPOSURE_COMMANDS } from './commands/exposure.ts';
-import { get } from './commands/get.ts';
-import { importCommand } from './commands/import.ts';
-import { inject } from './commands/inject.ts';
-import { KEY_COMMANDS } from './commands/keys.ts';
-import { LEASE_COMMANDS } from './commands/leases.ts';
-import { LOCK_COMMANDS } from './commands/lock.ts';
-import { mcp } from './commands/mcp.ts';
-import { OPERATOR_COMMANDS } from './commands/operators.ts';
-import { POLICY_COMMANDS } from './commands/policies.ts';
-import { run } from './commands/run.ts';
-import { SERVICE_COMMANDS } from './commands/server.ts';
-import { SESSION_COMMANDS } from './commands/sessions.ts';
-import { TARGET_COMMANDS } from './commands/targets.ts';
-import { use } from './commands/use.ts';
+/**
+ * The command table: the source of help, the command pages, completion and the program. WHY each command is loaded when
+ * it is called: all of them together take longer to load than most of them run.
+ */
+import type { Command, Entry } from './command.ts';
 
 export interface Group {
   readonly title: string;
-  readonly commands: readonly Command[];
+  readonly entries: readonly Entry[];
+}
+
+/** The commands of one module, each with its summary. */
+function from(load: () => Promise<readonly Command[]>, summaries: Readonly<Record<string, string>>): Entry[] {
+  return Object.entries(summaries).map(([name, summary]) => ({
+    name,
+    summary,
+    async load() {
+      const command = (await load()).find((each) => each.name === name);
+      if (command === undefined) throw new Error(`the module has no command ${name}`);
+      return command;
+    },
+  }));
 }
 
 export const GROUPS: readonly Group[] = [
-  { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
-  { title: 'Use without seeing', commands: [use, ...TARGET_COMMANDS] },
-  { title: 'Import', commands: [importCommand] },
-  { title: 'Programs and models', commands: [run, inject, mcp] },
-  { title: 'Policies', commands: POLICY_COMMANDS },
-  { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
-  { title: 'Operators', commands: [...OPERATOR_COMMANDS, consoleCommand] },
-  { title: 'Approvals', commands: APPROVE_COMMANDS },
-  { title: 'Leases', commands: LEASE_COMMANDS },
-  { title: 'Exposure', commands: EXPOSURE_COMMANDS },
-  { title: 'Audit log', commands: AUDIT_COMMANDS },
-  { title: 'Keys', commands: [...KEY_COMMANDS, ...LOCK_COMMANDS] },
-  { title: 'Service', commands: [...SERVICE_COMMANDS, backup, doctor] },
-  { title: 'Shell', commands: [completion] },
+  {
+    title: 'Credentials',
+    entries: [
+      ...from(() => import('./commands/get.ts').then(({ get }) => [get]), {
+        get: 'Retrieve a value under a new lease',
+      }),
+      ...from(() => import('./commands/credentials.ts').then(({ CREDENTIAL_COMMANDS }) => CREDENTIAL_COMMANDS), {
+        put: 'Store a value as a new credential or a new version',
+        list: 'List credentials, without values',
+        history: 'List the kept versions of a credential, without values',
+        delete: 'Delete a credential with all its versions, and revoke its leases',
+      }),
+    ],
+  },
+  {
+    title: 'Use without seeing',
+    entries: [
+      ...from(() => import('./commands/use.ts').then(({ use }) => [use]), {
+        use: 'Make a request with a credential, without seeing its value',
+      }),
+      ...from(() => import('./commands/targets.ts').then(({ TARGET_COMMANDS }) => TARGET_COMMANDS), {
+        'target put': 'Set where a credential may be used, and how its value is sent',
+        'target show': 'Show where a credential may be used, and how its value is sent',
+        'target delete': 'Delete the targets of a credential, which then cannot be used',
+      }),
+    ],
+  },
+  {
+    title: 'Import',
+    entries: [
+      ...from(() => import('./commands/import.ts').then(({ importCommand }) => [importCommand]), {
+        import: 'Import secrets from .env, JSON, Vault, OpenBao, 1Password or Bitwarden',
+      }),
+    ],
+  },
+  {
+    title: 'Programs and models',
+    entries: [
+      ...from(() => import('./commands/run.ts').then(({ run }) => [run]), {
+        run: 'Run a program that uses credentials unseen, or gets them, masked',
+      }),
+      ...from(() => import('./commands/inject.ts').then(({ inject }) => [inject]), {
+        inject: 'Replace the references {{leasehold://PATH}} in a template by values',
+      }),
+      ...from(() => import('./commands/mcp.ts').then(({ mcp }) => [mcp]), {
+        mcp: 'Serve credentials to a model over MCP without showing it the values',
+      }),
+    ],
+  },
+  {
+    title: 'Policies',
+    entries: [
+      ...from(() => import('./commands/policies.ts').then(({ POLICY_COMMANDS }) => POLICY_COMMANDS), {
+        'policy list': 'List policies',
+        'policy show': 'Show a policy',
+        'policy put': 'Create or replace a policy',
+        'policy delete': 'Delete a policy, effective immediately on every node',
+        'policy explain': 'Explain why access is allowed or denied, and what would grant it',
+        'policy test': 'Test policies against a file of expected decisions',
+        'policy apply': 'Create and replace policies to match the files in a directory',
+      }),
+    ],
+  },
+  {
+    title: 'Agents and logins',
+    entries: [
+      ...from(() => import('./commands/agents.ts').then(({ AGENT_COMMANDS }) => AGENT_COMMANDS), {
+        'agent add': 'Register an agent with a new key pair made on this machine',
+        'agent list': 'List agents',
+        'agent show': 'Show an agent',
+        'agent rotate': "Replace an agent's key; for a time the former one is valid too",
+        'agent delete': 'Deregister an agent and end its sessions and leases immediately',
+      }),
+      ...from(() => import('./commands/sessions.ts').then(({ SESSION_COMMANDS }) => SESSION_COMMANDS), {
+        login: 'Log in and save the session or token for later commands',
+        logout: 'Delete the saved login and end its session',
+        whoami: 'Show the identity in use and where it comes from',
+      }),
+    ],
+  },
+  {
+    title: 'Operators',
+    entries: [
+      ...from(() => import('./commands/operators.ts').then(({ OPERATOR_COMMANDS }) => OPERATOR_COMMANDS), {
+        'operator add': 'Add an operator, who signs in by key, passkey or identity',
+        'operator invite': 'Print a link with which an operator registers a passkey',
+        'operator list': 'List operators',
+        'operator show': 'Show an operator',
+        'operator set': 'Replace the roles, the description or the identity of an operator',
+        'operator rotate': "Replace an operator's key and end its sessions",
+        'operator delete': 'Remove an operator and end its sessions and leases immediately',
+      }),
+      ...from(() => import('./commands/console.ts').then(({ consoleCommand }) => [consoleCommand]), {
+        console: 'Open the console in a browser',
+      }),
+    ],
+  },
+  {
+    title: 'Approvals',
+    entries: [
+      ...from(() => import('./commands/approve.ts').then(({ APPROVE_COMMANDS }) => APPROVE_COMMANDS), {
+        approve: 'Answer the requests of agents that wait for an approval',
+        'approve list': 'List the requests for approval of the last days, newest first',
+        'approve show': 'Show a request for approval with the exact request',
+        'approve withdraw': 'Withdraw a request for approval, or end what an approval still allows',
+      }),
+    ],
+  },
+  {
+    title: 'Leases',
+    entries: [
+      ...from(() => import('./commands/leases.ts').then(({ LEASE_COMMANDS }) => LEASE_COMMANDS), {
+        'lease list': 'List leases, newest first',
+        'lease show': 'Show a lease',
+        'lease renew': 'Renew an active lease',
+        'lease revoke': 'Revoke leases immediately, on every node',
+      }),
+    ],
+  },
+  {
+    title: 'Exposure',
+    entries: [
+      ...from(() => import('./commands/exposure.ts').then(({ EXPOSURE_COMMANDS }) => EXPOSURE_COMMANDS), {
+        exposure: 'Show who has seen or used a credential, or what an agent has seen or used',
+        panic: 'End every lease, session and running use, and list the versions to rotate',
+      }),
+    ],
+  },
+  {
+    title: 'Audit log',
+    entries: [
+      ...from(() => import('./commands/audit.ts').then(({ AUDIT_COMMANDS }) => AUDIT_COMMANDS), {
+        'audit list': 'List audit entries, newest first',
+        'audit tail': 'Print the last audit entries, then new ones as they are written',
+        'audit verify': 'Verify the MAC chain of the whole audit log',
+        'audit export': 'Export all audit entries as JSON lines, oldest first',
+        'audit checkpoint': 'Print the newest signed checkpoint of the audit log',
+        'audit receipt': 'Print the receipt of an audit entry: proof that it is in the log',
+        'audit accept-rollback': 'Accept that the log has lost entries, so that the vault is served again',
+      }),
+    ],
+  },
+  {
+    title: 'Keys',
+    entries: [
+      ...from(() => import('./commands/keys.ts').then(({ KEY_COMMANDS }) => KEY_COMMANDS), {
+        'key slot add': 'Add a key slot, with which the vault can be opened',
+        'key slot list': 'List the key slots',
+        'key slot remove': 'Remove a key slot, unless it is the last one',
+        'key slot test': 'Test whether a key slot opens the vault',
+        'key rotate': 'Replace the data key, the root key, or the key of the audit log',
+      }),
+      ...from(() => import('./commands/lock.ts').then(({ LOCK_COMMANDS }) => LOCK_COMMANDS), {
+        lock: 'Lock the vault: brokered requests end, and the server forgets the keys',
+        unlock: 'Unlock the vault with a passphrase, a share or a root key file',
+      }),
+    ],
+  },
+  {
+    title: 'Service',
+    entries: [
+      ...from(() => import('./commands/server.ts').then(({ SERVICE_COMMANDS }) => SERVICE_COMMANDS), {
+        server: 'Start the service',
+        status: 'Show whether the service is reachable and healthy',
+        migrate: 'Migrate a vault between SQLite and PostgreSQL',
+        restore: 'Restore a backup into an empty data directory or database',
+        schema: 'Create or upgrade the schema of a PostgreSQL database',
+        'audit-key': 'Print the key that verifies the audit log; it decrypts no values',
+      }),
+      ...from(() => import('./commands/backup.ts').then(({ backup }) => [backup]), {
+        backup: 'Write an encrypted backup of the vault while it is in use',
+      }),
+      ...from(() => import('./commands/doctor.ts').then(({ doctor }) => [doctor]), {
+        doctor: 'Show the settings in effect, where each comes from, and whether they work',
+      }),
+    ],
+  },
+  {
+    title: 'Shell',
+    entries: from(async () => [(await import('./commands/completion.ts')).completionOf(() => ENTRIES)], {
+      completion: 'Print a completion script for bash, zsh or fish',
+    }),
+  },
 ];
 
-export const COMMANDS: readonly Command[] = GROUPS.flatMap(({ commands }) => commands);
+export const ENTRIES: readonly Entry[] = GROUPS.flatMap(({ entries }) => entries);

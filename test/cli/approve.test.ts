@@ -275,21 +275,3 @@ test('by id on a terminal: the card, and the same keys', async (t) => {
   assert.match(deny.screen(), /Denied\./);
   assert.match((await held).body.error.message, /^The approval was denied by \S+\. /);
 });
-
-test('help, usage and completion know the command and its verbs', async () => {
-  const bot = await agentWith('completes');
-  const held = bot.send('/v1/x');
-  const [{ approval_id: id = '' } = {}] = await pendingOf('completes');
-  const help = await home.leasehold(['--help']);
-  for (const name of ['approve', 'approve list', 'approve show', 'approve withdraw']) {
-    assert.match(help.stdout, new RegExp(`^ +${name} `, 'm'), name);
-  }
-  assert.match((await home.leasehold(['approve', '--help'])).stdout, /^Usage: leasehold approve \[ID\] \[FLAG …\]/m);
-  const all = await home.leasehold(['__complete', '--', 'approve', '']);
-  assert.match(all.stdout, /^words\nlist\tList [\s\S]*\nshow\t[\s\S]*\nwithdraw\t/);
-  assert.ok(all.stdout.includes(`\n${id}\n`), all.stdout);
-  const shows = await home.leasehold(['__complete', '--', 'approve', 'show', id.slice(0, 9)]);
-  assert.equal(shows.stdout, `words\n${id}\n`);
-  await home.leasehold(['approve', id, '--deny']);
-  await held;
-});

@@ -1,11 +1,13 @@
 // Invocation: help, names, flags, usage errors and exit codes.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { parseCommandLine } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cli/table.ts';
-import { newHome } from '../kit/command.ts';
+import { ENTRIES } from '../../src/cli/table.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -13,18 +15,18 @@ test('help names every command, and each command has a page', async (t) => {
   const home = newHome(t);
   const { code, stdout, stderr } = await home.leasehold(['--help']);
   assert.deepEqual([code, stderr], [0, '']);
-  for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
+  for (const { name, summary } of ENTRIES) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
   const page = await home.leasehold(['help', 'lease', 'revoke']);
   assert.match(page.stdout, /^Usage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n\nRevoke leases /);
   assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
 
-test('help fits the width of the terminal, except for its examples', () => {
-  for (const { name, takesAllWords } of COMMANDS) {
-    if (takesAllWords === true) continue;
+test('help fits the width of the terminal, except for its examples', async () => {
+  for (const { name, load } of ENTRIES) {
+    if ((await load()).takesAllWords === true) continue;
     const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 80 });
-    assert.equal(parseCommandLine([...name.split(' '), '--help'], { stdout }), null);
+    assert.equal(await parseCommandLine([...name.split(' '), '--help'], { stdout }), null);
     const [page = ''] = String(stdout.read()).split('Examples:');
     assert.deepEqual(
       page.split('\n').filter((line) => line.length > 80),
@@ -35,8 +37,28 @@ test('help fits the width of the terminal, except for its examples', () => {
 });
 
 test('each name is in the table once, and no summary ends with a period', () => {
-  assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
-  for (const { name, summary } of COMMANDS) assert.doesNotMatch(summary, /\.$/, name);
+  assert.equal(new Set(ENTRIES.map(({ name }) => name)).size, ENTRIES.length);
+  for (const { name, summary } of ENTRIES) assert.doesNotMatch(summary, /\.$/, name);
+});
+
+test('help reads few files, and a command only its own', async () => {
+  const loaded = async (...words: string[]): Promise<string[]> => {
+    const hooks = `import { registerHooks } from 'node:module';
+      const names = [];
+      registerHooks({ load: (url, context, next) => (names.push(url), next(url, context)) });
+      process.on('exit', () => console.error(names.join('\\n')));`;
+    const imports = ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`];
+    const [program = '', ...flags] = COMMAND;
+    const { stderr } = await promisify(execFile)(program, [...imports, ...flags, ...words]);
+    return stderr.split('\n').filter((name) => name.includes('/src/'));
+  };
+  const help = await loaded('--help');
+  assert.ok(help.length < 25, help.join('\n'));
+  const page = await loaded('agent', 'list', '--help');
+  assert.deepEqual(
+    page.filter((name) => name.includes('/commands/')).map((name) => name.split('/').at(-1)),
+    ['agents.ts'],
+  );
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [

@@ -5,7 +5,8 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { createOutput, type Format } from '../../src/cli/output/output.ts';
+import type { Format } from '../../src/cli/output/cells.ts';
+import { createOutput } from '../../src/cli/output/output.ts';
 
 const WRITTEN = 'a\u001b[31m\u009b\u202eb\u2028c\u{e0041}\n\u0007d';
 const RECORD = { path: 'a/b', description: WRITTEN };

@@ -108,7 +108,6 @@ test('the CLI connects directly over HTTP, TLS, a Unix socket and to a data dire
   await works(list, { LEASEHOLD_DATA_DIR: own });
   await works([process.execPath, '--use-env-proxy', ...list.slice(1)], admin(plain));
   await works(cli('doctor'), admin(plain));
-  await works(cli('__complete', 'leasehold', 'get', ''), admin(plain));
 });
 
 test('the CLI imports from a vault on this machine directly', async (t) => {

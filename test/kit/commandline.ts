@@ -5,9 +5,7 @@
 
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { type CompletionTimeouts, printCompletions } from '../../src/cli/completion/complete.ts';
 import { main } from '../../src/cli/main.ts';
-import { COMMANDS } from '../../src/cli/table.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 
 const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);
@@ -15,9 +13,6 @@ const challenge = async (...asked: Parameters<typeof challengeService>) => chall
 const OWN_UMASK = 0o077;
 /** Commands that start programs, handle signals, or exit the process. */
 const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'restore', 'audit-key', 'schema'];
-/** A busy machine may take longer than the interactive time-out of a completion. */
-export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
-
 export interface CommandLine {
   readonly words: readonly string[];
   /** Null for a standard input that stays open and silent. */
@@ -54,11 +49,7 @@ export async function runInProcess({ words, input, environment, cwd, signal, onS
       umask: callersUmask,
       challengeService: challenge,
     };
-    const [first, ...others] = words;
-    const code =
-      first === '__complete'
-        ? await printCompletions(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
-        : await main(words, terminal, () => signal ?? new AbortController().signal);
+    const code = await main(words, terminal, () => signal ?? new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {
     // As Node reports an uncaught exception.

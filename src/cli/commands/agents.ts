@@ -17,12 +17,11 @@ import { userDirsOf } from '../settings/resolve.ts';
 import type { Precedence, Settings } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
-const NAME = { name: 'NAME', help: 'name of the agent', count: 'one', completes: 'agent' } as const;
+const NAME = { name: 'NAME', help: 'name of the agent', count: 'one' } as const;
 const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
 
 const add = defineCommand({
   name: 'agent add',
-  summary: 'Register an agent with a new key pair made on this machine',
   about: [
     'The private key is written to a file that only you can read, by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it. The service receives only the public key. For an agent on another machine, make the key there and register its public key with --public-key.',
     'A new agent has no access until a policy grants it: see leasehold policy put.',
@@ -30,11 +29,10 @@ const add = defineCommand({
   arguments: [{ name: 'NAME', help: 'name of the agent: letters, digits, . _ and -', count: 'one' }],
   flags: {
     description: text('TEXT', 'description of the agent'),
-    'new-key': text('FILE', 'write the new private key to this file', 'file'),
+    'new-key': text('FILE', 'write the new private key to this file'),
     'public-key': text(
       'FILE',
       'register this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; of a private key only the public half is sent; - for standard input',
-      'file',
     ),
     'service-key': toggle('let the service make the key pair and keep it in its data directory'),
   },
@@ -115,7 +113,6 @@ function connectionFlags({ address, dataDir, ownService, caFile, allowsInsecureH
 
 const list = defineCommand({
   name: 'agent list',
-  summary: 'List agents',
   async run(invocation) {
     const agents = await Array.fromAsync(invocation.connect().agents.listAll(invocation));
     await invocation.output.records(agents, COLUMNS, 'No agents. Register one with: leasehold agent add NAME');
@@ -124,7 +121,6 @@ const list = defineCommand({
 
 const show = defineCommand({
   name: 'agent show',
-  summary: 'Show an agent',
   arguments: [NAME],
   async run(invocation, _flags, given) {
     const name = parseAgentName(given, 'NAME');
@@ -134,7 +130,6 @@ const show = defineCommand({
 
 const remove = defineCommand({
   name: 'agent delete',
-  summary: 'Deregister an agent and end its sessions and leases immediately',
   about: [
     'Policies that name the agent stay. An agent registered later under the same name inherits no sessions or leases.',
   ],
@@ -175,7 +170,6 @@ function replaceKeyFile(made: string, file: string): void {
 
 const rotate = defineCommand({
   name: 'agent rotate',
-  summary: "Replace an agent's key; for a time the former one is valid too",
   about: [
     'A new key pair is made on this machine. Its file takes the place of the previous one when the server knows the new public key. The previous file is kept under a name with the time, because a restored backup may need it. Sessions stay, and end in an hour at most.',
   ],
@@ -185,9 +179,8 @@ const rotate = defineCommand({
     'new-key': text(
       'FILE',
       'the file of the new private key; the previous file is kept (default: as agent add writes it)',
-      'file',
     ),
-    'public-key': text('FILE', 'take this key instead of a new one, as for agent add', 'file'),
+    'public-key': text('FILE', 'take this key instead of a new one, as for agent add'),
     'service-key': toggle('let the service make the key pair and replace the file in its data directory'),
   },
   async run(invocation, flags, given) {

@@ -11,7 +11,7 @@ import { choice, text, toggle } from '../flags.ts';
 import { askLine } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
-const ID = { name: 'ID', help: 'id of the approval', count: 'one', completes: 'approval' } as const;
+const ID = { name: 'ID', help: 'id of the approval', count: 'one' } as const;
 const COLUMNS = ['approval_id', 'status', 'agent_name', 'action', 'path', 'requested_at', 'host', 'purpose'];
 const UNREADABLE = 'Not approved: the request is not readable any more. Deny it, and the agent can ask again.';
 
@@ -47,7 +47,6 @@ async function askReason(invocation: Invocation): Promise<string | null> {
 
 const approve = defineCommand({
   name: 'approve',
-  summary: 'Answer the requests of agents that wait for an approval',
   about: [
     'Without ID, shows each request as it arrives, exactly as it would be sent, and takes one key for its answer: a approves, d denies, s skips, q quits. What is typed before a request is shown has no effect. Requests of an agent to the same endpoint within 2 seconds are shown together, and one key answers all of them.',
     'With ID, shows that request and takes the same keys. --yes approves it and --deny denies it without asking, as scripts need it. The exit code is 3 if nothing was answered.',
@@ -92,11 +91,10 @@ async function watch(invocation: Invocation): Promise<void> {
 
 const listAll = defineCommand({
   name: 'approve list',
-  summary: 'List the requests for approval of the last days, newest first',
   about: ['Agents see their own. A request and its answer stay listed for a week.'],
   flags: {
     status: choice('STATUS', APPROVAL_STATUSES, `only those that are ${APPROVAL_STATUSES.join(', ')}`),
-    'agent-name': text('NAME', 'only those of this agent', 'agent'),
+    'agent-name': text('NAME', 'only those of this agent'),
   },
   async run(invocation, { status, 'agent-name': agent }) {
     const filter = { ...(status === null ? {} : { status }), ...(agent === null ? {} : { agent }) };
@@ -108,7 +106,6 @@ const listAll = defineCommand({
 
 const show = defineCommand({
   name: 'approve show',
-  summary: 'Show a request for approval with the exact request',
   arguments: [ID],
   async run(invocation, _flags, given) {
     const { approval, card } = await readCard(invocation, idOf(given));
@@ -119,7 +116,6 @@ const show = defineCommand({
 
 const withdraw = defineCommand({
   name: 'approve withdraw',
-  summary: 'Withdraw a request for approval, or end what an approval still allows',
   about: ['An agent withdraws its own requests, an operator any.'],
   arguments: [ID],
   printsNoRecords: true,

@@ -20,7 +20,6 @@ import { printNotice } from '../terminal.ts';
 
 const checkpoint = defineCommand({
   name: 'audit checkpoint',
-  summary: 'Print the newest signed checkpoint of the audit log',
   about: [
     'Keep checkpoints where the host of the service cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
   ],
@@ -29,7 +28,6 @@ const checkpoint = defineCommand({
     out: text(
       'FILE',
       'write to this new file instead of standard output: complete, or not at all; an existing file is never replaced',
-      'file',
     ),
   },
   examples: [
@@ -62,7 +60,6 @@ function writeEvidence(file: string, content: string): void {
 
 const receipt = defineCommand({
   name: 'audit receipt',
-  summary: 'Print the receipt of an audit entry: proof that it is in the log',
   about: ['A third party verifies it with the public key of the checkpoints alone: scripts/verify_audit.py --receipt.'],
   arguments: [{ name: 'SEQ', help: 'sequence number of the entry', count: 'one' }],
   printsNoRecords: true,
@@ -114,7 +111,6 @@ export async function contradiction(
 
 const acceptRollback = defineCommand({
   name: 'audit accept-rollback',
-  summary: 'Accept that the log has lost entries, so that the vault is served again',
   about: [
     'A service whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
   ],

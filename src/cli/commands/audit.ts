@@ -24,9 +24,8 @@ const FILTERS = {
     'NAME',
     'only entries of this agent, or of admin or service (--agent selects who you log in as)',
     parseActorName,
-    { completes: 'agent' },
   ),
-  resource: text('GLOB', 'only entries on this path; * matches any characters, ? matches one', 'path'),
+  resource: text('GLOB', 'only entries on this path; * matches any characters, ? matches one'),
   action: choice('ACTION', ACTIONS, 'only this action, such as retrieve'),
   event: choice('TYPE', EVENT_TYPES, 'only this event type, such as credential.retrieve'),
   result: choice(RESULTS.join('|'), RESULTS, 'only this result'),
@@ -43,7 +42,6 @@ function toFilter(
 
 const list = defineCommand({
   name: 'audit list',
-  summary: 'List audit entries, newest first',
   flags: {
     ...FILTERS,
     since: instant('only entries since this time: ISO 8601, or an age such as 90m, 2h or 7d'),
@@ -79,7 +77,6 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
 
 const tail = defineCommand({
   name: 'audit tail',
-  summary: 'Print the last audit entries, then new ones as they are written',
   flags: { ...FILTERS, last: wholeNumber('start with the last N entries (default 10)') },
   async run(invocation, { last, ...filters }) {
     await followLog(invocation, invocation.connect(), toFilter(filters), last ?? 10);
@@ -150,14 +147,9 @@ const PROGRESS_INTERVAL_MS = 500;
 
 const verify = defineCommand({
   name: 'audit verify',
-  summary: 'Verify the MAC chain of the whole audit log',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
   flags: {
-    checkpoint: text(
-      'FILE',
-      'also check that the log extends the checkpoint in this file; - for standard input',
-      'file',
-    ),
+    checkpoint: text('FILE', 'also check that the log extends the checkpoint in this file; - for standard input'),
   },
   async run(invocation, { checkpoint: file }) {
     const { terminal, signal } = invocation;
@@ -188,13 +180,12 @@ const verify = defineCommand({
 
 const exportEntries = defineCommand({
   name: 'audit export',
-  summary: 'Export all audit entries as JSON lines, oldest first',
   about: [
     'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit-key and the head record from --head.',
   ],
   flags: {
-    out: text('FILE', 'write to this new file instead of standard output', 'file'),
-    head: text('FILE', 'also write the head record, which reveals missing entries at the end', 'file'),
+    out: text('FILE', 'write to this new file instead of standard output'),
+    head: text('FILE', 'also write the head record, which reveals missing entries at the end'),
   },
   printsNoRecords: true,
   async run(invocation, flags) {

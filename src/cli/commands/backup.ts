@@ -19,24 +19,19 @@ import { printNotice } from '../terminal.ts';
 
 const FLAGS = {
   recipient: list('AGE1…', 'encrypt to this age recipient'),
-  'recipients-file': text('FILE', 'encrypt to the age recipients in this file, one per line', 'file'),
-  'passphrase-file': text(
-    'FILE',
-    'encrypt with, or open with, the passphrase in this file; - for standard input',
-    'file',
-  ),
+  'recipients-file': text('FILE', 'encrypt to the age recipients in this file, one per line'),
+  'passphrase-file': text('FILE', 'encrypt with, or open with, the passphrase in this file; - for standard input'),
   verify: toggle('read an existing backup completely instead, and report what it has'),
-  'identity-file': text('FILE', 'with --verify: open with the age identities in this file', 'file'),
+  'identity-file': text('FILE', 'with --verify: open with the age identities in this file'),
 };
 
 export const backup: Command = defineCommand({
   name: 'backup',
-  summary: 'Write an encrypted backup of the vault while it is in use',
   about: [
     'The backup has everything in the vault as of one moment. It is encrypted here, with age, to recipients or with a passphrase, and read again before the file gets its name. Values in it stay sealed, so it is useless without the root key, which is not in it: keep a copy of the root key in another place.',
     'If FILE is a directory, the file gets a name with the id of the vault, the time and the last entry. leasehold restore restores it, into either database.',
   ],
-  arguments: [{ name: 'FILE', help: 'a new file, or a directory', count: 'one', completes: 'file' }],
+  arguments: [{ name: 'FILE', help: 'a new file, or a directory', count: 'one' }],
   flags: FLAGS,
   examples: [
     { line: 'leasehold backup vault.age --recipient age1…', does: 'encrypt to the holder of a key' },

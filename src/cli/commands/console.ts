@@ -13,7 +13,6 @@ function isOperator({ settings }: Invocation): boolean {
 
 export const consoleCommand: Command = defineCommand({
   name: 'console',
-  summary: 'Open the console in a browser',
   about: [
     'With --operator NAME, or after leasehold login --operator NAME, the browser is signed in by a code that works once, for a minute. Otherwise sign in there: with a passkey, with an identity provider, or with a token.',
   ],

@@ -22,7 +22,6 @@ const PATH = {
   name: 'PATH',
   help: 'path of the credential, such as prod/db/password',
   count: 'one',
-  completes: 'path',
 } as const;
 
 const NEWLINE_IS_STORED =
@@ -30,7 +29,6 @@ const NEWLINE_IS_STORED =
 
 const put = defineCommand({
   name: 'put',
-  summary: 'Store a value as a new credential or a new version',
   about: [
     'The value comes from a hidden prompt, from standard input (-) or from a file (@FILE), byte for byte. It is never an argument: shells record arguments, and every user of the machine can see them.',
     'Earlier versions are kept, up to the configured number; leasehold get --version N retrieves one.',
@@ -42,7 +40,6 @@ const put = defineCommand({
       name: 'FROM',
       help: '- for standard input, @FILE for a file (default: prompt)',
       count: 'optional',
-      completes: 'file',
     },
   ],
   flags: {
@@ -141,9 +138,8 @@ async function readValue(question: Question, from: string): Promise<Secret> {
 
 const list = defineCommand({
   name: 'list',
-  summary: 'List credentials, without values',
   about: ['An agent sees only the paths that a policy lets it list.'],
-  arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional', completes: 'path' }],
+  arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional' }],
   flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
   examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
   async run(invocation, { type }, prefix) {
@@ -162,7 +158,6 @@ const list = defineCommand({
 
 const history = defineCommand({
   name: 'history',
-  summary: 'List the kept versions of a credential, without values',
   arguments: [PATH],
   async run(invocation, _flags, given) {
     const path = parsePath(given, 'PATH');

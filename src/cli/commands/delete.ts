@@ -14,13 +14,10 @@ const COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
 
 export const remove = defineCommand({
   name: 'delete',
-  summary: 'Delete a credential with all its versions, and revoke its leases',
   about: [
     'With --recursive, deletes every credential below PATH/ that you may list, but not PATH itself, after showing the list and asking for confirmation.',
   ],
-  arguments: [
-    { name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one', completes: 'path' },
-  ],
+  arguments: [{ name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one' }],
   flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
   examples: [
     { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },

@@ -18,7 +18,6 @@ const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Show the settings in effect, where each comes from, and whether they work',
   about: [
     'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
     'With --state, the administrator also has the service verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also opens every sealed value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was inserted again or set back, "missing" was removed outside the service, "value unreadable" does not authenticate.',

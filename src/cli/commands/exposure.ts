@@ -21,20 +21,16 @@ function toRows({ path, versions }: CredentialExposure) {
 
 const exposure = defineCommand({
   name: 'exposure',
-  summary: 'Show who has seen or used a credential, or what an agent has seen or used',
   about: [
     'A version that was seen may be known to the agent for good; one that was only used is not.',
     'The record outlives leases, credentials and agents. Only the administrator may read it.',
   ],
-  arguments: [{ name: 'PATH', help: 'path of a credential', count: 'optional', completes: 'path' }],
+  arguments: [{ name: 'PATH', help: 'path of a credential', count: 'optional' }],
   flags: {
     'agent-name': parsed(
       'NAME',
       'what this agent has seen or used (--agent selects who you log in as)',
       parseActorName,
-      {
-        completes: 'agent',
-      },
     ),
   },
   examples: [
@@ -58,15 +54,12 @@ const exposure = defineCommand({
 
 const panic = defineCommand({
   name: 'panic',
-  summary: 'End every lease, session and running use, and list the versions to rotate',
   about: [
     'Ends what one agent holds (--agent-name), or everything, also what the administrator holds. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
     'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. A replaced value is to be withdrawn where it was issued, if it still works there.',
   ],
   flags: {
-    'agent-name': parsed('NAME', 'only what this agent holds (--agent selects who you log in as)', parseAgentName, {
-      completes: 'agent',
-    }),
+    'agent-name': parsed('NAME', 'only what this agent holds (--agent selects who you log in as)', parseAgentName),
     ...CONFIRMATION_FLAGS,
   },
   examples: [{ line: 'leasehold panic --agent-name deploy-bot', does: 'end everything that deploy-bot holds' }],

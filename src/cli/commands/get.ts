@@ -6,7 +6,8 @@ import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { TTL, toggle, wholeNumber } from '../flags.ts';
-import { assertNotLoaderVariable, type Format, toVariableName } from '../output/output.ts';
+import type { Format } from '../output/cells.ts';
+import { assertNotLoaderVariable, toVariableName } from '../output/output.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -14,12 +15,11 @@ const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
 export const get = defineCommand({
   name: 'get',
-  summary: 'Retrieve a value under a new lease',
   about: [
     'Writes only the value, byte for byte, to a pipe or file. On a terminal, asks for confirmation first unless --reveal is given. With -o or --field, prints the lease too.',
     'Each retrieval creates a lease and an entry in the audit log. To give a value to a program, prefer leasehold run, which revokes the lease when the program ends.',
   ],
-  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' }],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
   flags: {
     reveal: toggle('show the value on a terminal without asking'),
     version: wholeNumber('retrieve this version (default: the newest)'),

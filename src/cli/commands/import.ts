@@ -20,7 +20,6 @@ const MAX_SOURCE_MIB = 64;
 
 export const importCommand = defineCommand({
   name: 'import',
-  summary: 'Import secrets from .env, JSON, Vault, OpenBao, 1Password or Bitwarden',
   about: [
     'Shows the plan and asks for confirmation. An existing credential gets a new version; nothing is overwritten. The source is not changed.',
     'A key that the catalogue recognises by its form gets the targets of its service, so that agents can use it without its value. Of a .env file only values that look like secrets are stored; --all stores every value.',
@@ -33,7 +32,6 @@ export const importCommand = defineCommand({
       name: 'FILE',
       help: '.env, .json or .csv file; - for standard input; omit it for Vault',
       count: 'optional',
-      completes: 'file',
     },
   ],
   flags: {
@@ -42,7 +40,7 @@ export const importCommand = defineCommand({
       SOURCE_FORMATS,
       'format of the file (default: detected from its name and content)',
     ),
-    prefix: text('PATH', 'prefix of every new path', 'path'),
+    prefix: text('PATH', 'prefix of every new path'),
     all: toggle('store every value of a .env file, and not only secrets'),
     rewrite: toggle('replace the stored values of a .env file by references'),
     'if-new': toggle('skip paths that exist'),

@@ -16,13 +16,12 @@ const NAME = 'template';
 
 export const inject = defineCommand({
   name: 'inject',
-  summary: 'Replace the references {{leasehold://PATH}} in a template by values',
   about: [
     'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for an earlier version. Other text stays unchanged.',
     'The result goes to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
   ],
-  arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one', completes: 'file' }],
-  flags: { out: text('FILE', 'write to this new file instead of standard output', 'file'), ttl: TTL },
+  arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
+  flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },
   examples: [
     { line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'write a configuration file with its secrets' },
   ],

@@ -12,11 +12,10 @@ import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the key slot', count: 'one' } as const;
 const COLUMNS = ['name', 'kind', 'created_at'];
-const PASSPHRASE_FILE = text('FILE', 'read the passphrase from this file; - for standard input', 'file');
+const PASSPHRASE_FILE = text('FILE', 'read the passphrase from this file; - for standard input');
 
 const add = defineCommand({
   name: 'key slot add',
-  summary: 'Add a key slot, with which the vault can be opened',
   about: [
     'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at a start without a person; passphrase and shamir need leasehold unlock.',
     'This command computes the secret of a passphrase, or makes the shares, on this machine; the service gets only a public key. Each share is printed once.',
@@ -85,7 +84,6 @@ function rejectForeignFlags(kind: SlotKind, flags: Readonly<Record<string, unkno
 
 const list = defineCommand({
   name: 'key slot list',
-  summary: 'List the key slots',
   async run(invocation) {
     await invocation.output.records(await invocation.connect().keys.slots(invocation), COLUMNS, 'No key slots.');
   },
@@ -93,7 +91,6 @@ const list = defineCommand({
 
 const remove = defineCommand({
   name: 'key slot remove',
-  summary: 'Remove a key slot, unless it is the last one',
   about: [
     'Test the other slots first with leasehold key slot test: without a slot that opens, the vault is lost at the next restart.',
     'A copy of the database from before still opens with the slot, so keep its secret as long as such a copy or a backup. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
@@ -117,7 +114,6 @@ const remove = defineCommand({
 
 const test = defineCommand({
   name: 'key slot test',
-  summary: 'Test whether a key slot opens the vault',
   about: [
     'Asks for the passphrase of a slot of that kind; it stays on this machine. The shares of a slot are not tested this way, because they belong to several people. The exit code is 2 if the slot does not open.',
   ],
@@ -143,7 +139,6 @@ async function publicKeyFor(invocation: Invocation, name: string, from: string |
 
 const rotate = defineCommand({
   name: 'key rotate',
-  summary: 'Replace the data key, the root key, or the key of the audit log',
   about: [
     'Without a flag, new values are sealed under a new key, and the earlier ones are sealed again in the background. --root replaces the root key and seals it to every slot. --audit ends the key of the audit log with an entry; an auditor needs the new one for later entries.',
   ],

@@ -13,10 +13,8 @@ import { printNotice } from '../terminal.ts';
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
 const FILTERS = {
-  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects who you log in as)', parseActorName, {
-    completes: 'agent',
-  }),
-  path: parsed('PATH', 'only leases of this credential', parsePath, { completes: 'path' }),
+  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects who you log in as)', parseActorName),
+  path: parsed('PATH', 'only leases of this credential', parsePath),
 };
 
 function toFilter({ 'agent-name': agent, path }: FlagValues<typeof FILTERS>): RevokeRequest {
@@ -25,7 +23,6 @@ function toFilter({ 'agent-name': agent, path }: FlagValues<typeof FILTERS>): Re
 
 const list = defineCommand({
   name: 'lease list',
-  summary: 'List leases, newest first',
   about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
   flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
   async run(invocation, { status, ...filters }) {
@@ -38,7 +35,6 @@ const list = defineCommand({
 
 const show = defineCommand({
   name: 'lease show',
-  summary: 'Show a lease',
   arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
   async run(invocation, _flags, given) {
     const id = parseLeaseId(given);
@@ -48,7 +44,6 @@ const show = defineCommand({
 
 const renew = defineCommand({
   name: 'lease renew',
-  summary: 'Renew an active lease',
   about: ['The current policies decide whether the lease is renewed and for how long, starting now.'],
   arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
   async run(invocation, _flags, given) {
@@ -59,7 +54,6 @@ const renew = defineCommand({
 
 const revoke = defineCommand({
   name: 'lease revoke',
-  summary: 'Revoke leases immediately, on every node',
   about: [
     'Select leases by id, or all active leases of an agent (--agent-name), of a credential (--path), or of both.',
   ],

@@ -14,7 +14,6 @@ import { printNotice } from '../terminal.ts';
 
 const lock = defineCommand({
   name: 'lock',
-  summary: 'Lock the vault: brokered requests end, and the server forgets the keys',
   about: [
     'Every later request fails with VAULT_LOCKED until leasehold unlock, or until a restart opens a slot. Without a slot that opens, the vault is lost: test one first with leasehold key slot test.',
   ],
@@ -32,15 +31,14 @@ const lock = defineCommand({
 
 const unlock = defineCommand({
   name: 'unlock',
-  summary: 'Unlock the vault with a passphrase, a share or a root key file',
   about: [
     'Works over a Unix socket or from the machine of the service only. The passphrase stays on this machine; the service gets the secret that follows from it. It goes to the service of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
   ],
   flags: {
     slot: text('NAME', 'key slot to open (default: the only one)'),
-    'passphrase-file': text('FILE', 'read the passphrase from this file; - for standard input', 'file'),
-    'share-file': text('FILE', 'read one share from this file; - for standard input', 'file'),
-    'root-key-file': text('FILE', 'open the slot of this root key', 'file'),
+    'passphrase-file': text('FILE', 'read the passphrase from this file; - for standard input'),
+    'share-file': text('FILE', 'read one share from this file; - for standard input'),
+    'root-key-file': text('FILE', 'open the slot of this root key'),
   },
   examples: [
     { line: 'leasehold unlock', does: 'ask for the passphrase or a share' },

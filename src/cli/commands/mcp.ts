@@ -12,16 +12,15 @@ import { text, toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
 
 const FLAGS = {
-  'files-dir': text('DIR', 'let the model write values to files in this private directory', 'directory'),
-  commands: text('FILE', 'let the model run the commands that this TOML file allows', 'file'),
+  'files-dir': text('DIR', 'let the model write values to files in this private directory'),
+  commands: text('FILE', 'let the model run the commands that this TOML file allows'),
   'allow-values': toggle('let the model read bare values, which then appear in its conversation'),
   http: text('HOST:PORT', 'serve HTTP on this loopback address, protected by a token'),
-  'http-token-file': text('FILE', 'token for --http (default: print a new one)', 'file'),
+  'http-token-file': text('FILE', 'token for --http (default: print a new one)'),
 };
 
 export const mcp = defineCommand({
   name: 'mcp',
-  summary: 'Serve credentials to a model over MCP without showing it the values',
   about: [
     'The server acts as one agent: give --agent NAME. It rejects an administrator’s token.',
     'It serves standard input and output, or with --http streamable HTTP on loopback. The model can always make HTTP requests with credentials that the agent may use, without seeing them; list the credentials that the agent may list; show its leases; and ask why access is denied. Flags enable what gives away values: running allowed commands, writing values to private files, and reading bare values.',

@@ -16,7 +16,7 @@ import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice } from '../terminal.ts';
 
-const NAME = { name: 'NAME', help: 'name of the operator', count: 'one', completes: 'operator' } as const;
+const NAME = { name: 'NAME', help: 'name of the operator', count: 'one' } as const;
 const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];
 /** WHY an `@` tells: no provider's subjects have one by rule, and every e-mail address does. */
 const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identity provider', (given) =>
@@ -25,7 +25,6 @@ const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identit
 const ROLE_FLAG = list(
   'ROLE',
   'viewer (sees everything but values), approver (answers requests), editor (changes what policies grant it) or admin (everything); can be repeated',
-  { completes: ROLES },
 );
 const PUBLIC_KEY_HELP =
   'take this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input';
@@ -37,7 +36,6 @@ function nameOf(given: string): string {
 
 const add = defineCommand({
   name: 'operator add',
-  summary: 'Add an operator, who signs in by key, passkey or identity',
   about: [
     'With --invite, prints a link with which the operator registers a passkey. With --oidc, the operator signs in at the identity provider of the service. With either, a key is made only if you ask for one with --new-key.',
     'The private key is written to a file that only you can read, by default ~/.config/leasehold/operators/NAME.pem, where --operator NAME finds it. The service receives only the public key.',
@@ -47,8 +45,8 @@ const add = defineCommand({
   flags: {
     role: ROLE_FLAG,
     description: text('TEXT', 'description of the operator'),
-    'new-key': text('FILE', 'write the new private key to this file', 'file'),
-    'public-key': text('FILE', PUBLIC_KEY_HELP, 'file'),
+    'new-key': text('FILE', 'write the new private key to this file'),
+    'public-key': text('FILE', PUBLIC_KEY_HELP),
     invite: toggle('print a link for a passkey, which works once, for 24 hours'),
     oidc: OIDC_FLAG,
   },
@@ -110,7 +108,6 @@ async function printInvitation(invocation: Invocation, name: string): Promise<vo
 
 const invite = defineCommand({
   name: 'operator invite',
-  summary: 'Print a link with which an operator registers a passkey',
   about: ['The link works once, for 24 hours. A passkey that is added or removed voids it, and so does a rotation.'],
   arguments: [NAME],
   async run(invocation, _flags, given) {
@@ -139,7 +136,6 @@ function waysIn({ public_key, passkeys, identity }: Pick<Operator, 'public_key' 
 
 const listAll = defineCommand({
   name: 'operator list',
-  summary: 'List operators',
   async run(invocation) {
     const operators = await Array.fromAsync(invocation.connect().operators.listAll(invocation));
     const rows = operators.map(({ roles, ...operator }) => ({
@@ -157,7 +153,6 @@ const listAll = defineCommand({
 
 const show = defineCommand({
   name: 'operator show',
-  summary: 'Show an operator',
   arguments: [NAME],
   async run(invocation, _flags, given) {
     await invocation.output.record(await invocation.connect().operators.read(nameOf(given), invocation));
@@ -166,7 +161,6 @@ const show = defineCommand({
 
 const set = defineCommand({
   name: 'operator set',
-  summary: 'Replace the roles, the description or the identity of an operator',
   about: [
     'What the operator may do changes with its next request. The last operator with the role admin keeps it.',
     'A passkey is removed in the console, under Settings.',
@@ -192,18 +186,13 @@ const set = defineCommand({
 
 const rotate = defineCommand({
   name: 'operator rotate',
-  summary: "Replace an operator's key and end its sessions",
   about: [
     'A new key pair is made on this machine. Its file replaces the former one when the service knows the new key.',
   ],
   arguments: [NAME],
   flags: {
-    'new-key': text(
-      'FILE',
-      'the file of the private key, which is replaced (default: as operator add writes it)',
-      'file',
-    ),
-    'public-key': text('FILE', PUBLIC_KEY_HELP, 'file'),
+    'new-key': text('FILE', 'the file of the private key, which is replaced (default: as operator add writes it)'),
+    'public-key': text('FILE', PUBLIC_KEY_HELP),
   },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
@@ -225,7 +214,6 @@ const rotate = defineCommand({
 
 const remove = defineCommand({
   name: 'operator delete',
-  summary: 'Remove an operator and end its sessions and leases immediately',
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,

@@ -13,11 +13,10 @@ import { put } from './policy-put.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 const LEASES_STAY = 'Existing leases stay valid until they expire; leasehold lease revoke ends them.';
-const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' } as const;
+const NAME = { name: 'NAME', help: 'name of the policy', count: 'one' } as const;
 
 const list = defineCommand({
   name: 'policy list',
-  summary: 'List policies',
   async run(invocation) {
     const policies = await Array.fromAsync(invocation.connect().policies.listAll(invocation));
     const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
@@ -27,7 +26,6 @@ const list = defineCommand({
 
 const show = defineCommand({
   name: 'policy show',
-  summary: 'Show a policy',
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
   examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
@@ -39,7 +37,6 @@ const show = defineCommand({
 
 const remove = defineCommand({
   name: 'policy delete',
-  summary: 'Delete a policy, effective immediately on every node',
   about: [
     'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, it decides from then on, possibly with longer leases.',
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',

@@ -23,15 +23,14 @@ import { printNotice } from '../terminal.ts';
 
 export const explain = defineCommand({
   name: 'policy explain',
-  summary: 'Explain why access is allowed or denied, and what would grant it',
   about: [
     'Shows the policies considered, the first test that each failed (principal, action, then pattern), the deciding policy, the nearest pattern, and a command that would grant exactly this access. Nothing is retrieved or recorded.',
     'An agent can ask only about itself, and gets only the reason. The exit code is 0 for either decision; in scripts, use --field allowed or policy test.',
   ],
   arguments: [
-    { name: 'AGENT', help: 'name of the agent; it need not be registered', count: 'one', completes: 'agent' },
-    { name: 'ACTION', help: ACTIONS.join(', '), count: 'one', completes: ACTIONS },
-    { name: 'PATH', help: 'path of a credential; it need not exist', count: 'one', completes: 'path' },
+    { name: 'AGENT', help: 'name of the agent; it need not be registered', count: 'one' },
+    { name: 'ACTION', help: ACTIONS.join(', '), count: 'one' },
+    { name: 'PATH', help: 'path of a credential; it need not exist', count: 'one' },
   ],
   flags: {
     all: toggle('also show policies that do not name the agent'),
@@ -95,13 +94,12 @@ const toProblem = (problem: string) => {
 
 export const test = defineCommand({
   name: 'policy test',
-  summary: 'Test policies against a file of expected decisions',
   about: [
     'Each line is allow|deny AGENT ACTION PATH. With the action use, METHOD and URL of a request may follow. An allow can end with ttl SECONDS, the exact lease duration. Text after # is a comment. If an expectation fails, it is printed and the exit code is 3.',
     'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied. Targets are not in policy files, so a line with a request needs a vault.',
   ],
-  arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one', completes: 'file' }],
-  flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault', 'directory') },
+  arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one' }],
+  flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault') },
   examples: [
     { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
     { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },

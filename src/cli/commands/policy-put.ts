@@ -1,7 +1,7 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
 import { toPolicy, toReplacement } from '../../client/policy-drafts.ts';
-import { APPROVAL_EXTENTS, APPROVAL_FIELDS } from '../../core/approval-rule.ts';
+import { APPROVAL_FIELDS } from '../../core/approval-rule.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { LIMIT_FIELDS } from '../../core/policy-limits.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -19,30 +19,29 @@ const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
 const FLAGS = {
   principal: text('agent:NAME', 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*'),
-  resource: list('PATTERN', 'paths it grants; separate several with commas', { completes: 'path' }),
-  action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas', { completes: ACTIONS }),
+  resource: list('PATTERN', 'paths it grants; separate several with commas'),
+  action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas'),
   'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
   'uses-per-hour': text('NUMBER', 'maximum number of uses of each agent in an hour'),
   'bytes-per-hour': text('NUMBER', 'maximum number of bytes that each agent may send and receive in an hour'),
   concurrent: text('NUMBER', 'maximum number of uses of each agent at the same time'),
-  approval: text('use|retrieve', 'the action that a person must approve', ['use', 'retrieve']),
-  'approval-each': text('EXTENT', 'what one approval covers: request, endpoint or host', APPROVAL_EXTENTS),
+  approval: text('use|retrieve', 'the action that a person must approve'),
+  'approval-each': text('EXTENT', 'what one approval covers: request, endpoint or host'),
   'approval-scope': text('SCOPE', "how long an approval counts: once, session, '5 uses' or '3600 seconds'"),
   'approval-quorum': text('NUMBER', 'how many operators must approve (default 1)'),
   'approval-timeout': text('DURATION', 'how long a request waits for an answer, such as 10m (default 5m)'),
-  file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input', 'file'),
+  file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input'),
   ...CONFIRMATION_FLAGS,
 };
 
 export const put = defineCommand({
   name: 'policy put',
-  summary: 'Create or replace a policy',
   about: [
     'Access that no policy grants is denied. If several policies match, the one with the smallest --max-ttl decides.',
     'A resource is a path, PREFIX/* for everything below a prefix, or * for everything. Quote it, because shells expand *.',
     'Before it replaces a policy, the command shows the changes, marks those that grant more than before, and asks for confirmation.',
   ],
-  arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' }],
+  arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one' }],
   flags: FLAGS,
   examples: [
     {

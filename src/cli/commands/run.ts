@@ -12,7 +12,6 @@ import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run = defineCommand({
   name: 'run',
-  summary: 'Run a program that uses credentials unseen, or gets them, masked',
   about: [
     'With --use PATH the program gets a base URL of the vault and, in place of the key, a token that is worth nothing elsewhere, in the variables that the SDKs of the credential’s service read. It never has the value. --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
     'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends; until then use leases are renewed, unless --ttl is given. The program keeps its terminal, colours, signals and exit code.',
@@ -22,14 +21,11 @@ export const run = defineCommand({
     'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
   ],
   flags: {
-    use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value', {
-      completes: 'path or assignment',
-    }),
+    use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value'),
     env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', {
       short: 'e',
-      completes: 'assignment',
     }),
-    'env-file': list('FILE', 'read variables and references from a .env file', { completes: 'file' }),
+    'env-file': list('FILE', 'read variables and references from a .env file'),
     files: toggle('pass values in private files, and set the variables to their paths'),
     keep: list('NAME', 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own'),
     'no-masking': toggle('do not mask the output'),

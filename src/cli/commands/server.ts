@@ -12,7 +12,6 @@ import type { Terminal } from '../terminal.ts';
 
 const status = defineCommand({
   name: 'status',
-  summary: 'Show whether the service is reachable and healthy',
   about: ['Needs no token. The exit code is 2 if the service is not healthy.'],
   async run(invocation) {
     const { settings, signal } = invocation;
@@ -53,10 +52,9 @@ async function runEntry(name: string, words: readonly string[], { environment }:
   }
 }
 
-function entry(name: string, summary: string, file: string): Command {
+function entry(name: string, file: string): Command {
   return defineCommand({
     name,
-    summary,
     about: [`For its flags, run leasehold ${name} --help.`],
     isLocal: true,
     takesAllWords: true,
@@ -66,10 +64,10 @@ function entry(name: string, summary: string, file: string): Command {
 }
 
 export const SERVICE_COMMANDS: readonly Command[] = [
-  entry('server', 'Start the service', 'bin/server'),
+  entry('server', 'bin/server'),
   status,
-  entry('migrate', 'Migrate a vault between SQLite and PostgreSQL', 'bin/migrate'),
-  entry('restore', 'Restore a backup into an empty data directory or database', 'bin/restore'),
-  entry('schema', 'Create or upgrade the schema of a PostgreSQL database', 'bin/schema'),
-  entry('audit-key', 'Print the key that verifies the audit log; it decrypts no values', 'bin/audit-key'),
+  entry('migrate', 'bin/migrate'),
+  entry('restore', 'bin/restore'),
+  entry('schema', 'bin/schema'),
+  entry('audit-key', 'bin/audit-key'),
 ];

@@ -34,7 +34,6 @@ export async function identify(
 
 const whoami = defineCommand({
   name: 'whoami',
-  summary: 'Show the identity in use and where it comes from',
   async run(invocation) {
     const { settings, signal } = invocation;
     const { name, expiresAt } = await identify(invocation.connect(), signal);
@@ -51,7 +50,6 @@ const whoami = defineCommand({
 
 const login = defineCommand({
   name: 'login',
-  summary: 'Log in and save the session or token for later commands',
   about: [
     'With --agent NAME, logs in with the agent’s key and saves the session, which lasts up to an hour, or for an operator half an hour. Otherwise prompts for a token, checks it and saves it. Both are saved in a file that only you can read, until leasehold logout.',
     'Without a saved login, an agent logs in for each command and its session ends with the command.',
@@ -98,7 +96,6 @@ const login = defineCommand({
 
 const logout = defineCommand({
   name: 'logout',
-  summary: 'Delete the saved login and end its session',
   printsNoRecords: true,
   async run({ terminal, settings, signal }) {
     const userDirs = userDirsOf(terminal);

@@ -19,11 +19,9 @@ const FLAGS = {
   service: SERVICE,
   origin: list('URL', 'origin such as https://api.example.com or https://*.example.com'),
   path: list('PATTERN', 'paths below the origin, such as /v1/*; separate several with commas (default /*)'),
-  method: list('METHOD', `methods; separate several with commas (default ${METHODS.join(', ')})`, {
-    completes: METHODS,
-  }),
+  method: list('METHOD', `methods; separate several with commas (default ${METHODS.join(', ')})`),
   'allow-network': list('CIDR', 'internal network in which the origin may be, such as 10.0.0.0/8'),
-  'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there', 'file'),
+  'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there'),
   add: toggle('keep the targets that exist, and how the value is sent'),
   bearer: toggle('send the value as a bearer token'),
   header: text('NAME[=TEMPLATE]', 'send the value in this header; a template contains {value} once'),
@@ -33,13 +31,12 @@ const FLAGS = {
 
 export const put = defineCommand({
   name: 'target put',
-  summary: 'Set where a credential may be used, and how its value is sent',
   about: [
     'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
     'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
-  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' }],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
   flags: FLAGS,
   examples: [
     { line: 'leasehold target put openai/key --service openai', does: 'use the hosts and the header of the catalogue' },

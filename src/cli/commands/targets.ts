@@ -10,11 +10,10 @@ import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
 import { put } from './target-put.ts';
 
-const PATH = { name: 'PATH', help: 'path of a credential', count: 'one', completes: 'path' } as const;
+const PATH = { name: 'PATH', help: 'path of a credential', count: 'one' } as const;
 
 const show = defineCommand({
   name: 'target show',
-  summary: 'Show where a credential may be used, and how its value is sent',
   arguments: [PATH],
   async run(invocation, _flags, given) {
     await printTargets(invocation.output, await readTargets(invocation, parsePath(given, 'PATH')));
@@ -23,7 +22,6 @@ const show = defineCommand({
 
 const remove = defineCommand({
   name: 'target delete',
-  summary: 'Delete the targets of a credential, which then cannot be used',
   about: ['Ends its use leases and cuts running uses. Its value and its other leases stay.'],
   arguments: [PATH],
   flags: CONFIRMATION_FLAGS,

@@ -18,7 +18,6 @@ import { reportError } from '../report-error.ts';
 
 export const use = defineCommand({
   name: 'use',
-  summary: 'Make a request with a credential, without seeing its value',
   about: [
     'Leasehold makes the request, puts the value where the targets of the credential say, and masks it in the response. Prints the body of the response, byte for byte.',
     'A URL that is only a path, such as /v1/models, goes to the first target of the credential that it matches.',
@@ -26,13 +25,13 @@ export const use = defineCommand({
     'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was cut.',
   ],
   arguments: [
-    { name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' },
-    { name: 'METHOD', help: 'such as GET or POST', count: 'one', completes: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+    { name: 'PATH', help: 'path of the credential', count: 'one' },
+    { name: 'METHOD', help: 'such as GET or POST', count: 'one' },
     { name: 'URL', help: 'such as https://api.openai.com/v1/models, or only /v1/models', count: 'one' },
   ],
   flags: {
     header: list('NAME: VALUE', 'send this header', { short: 'H' }),
-    data: { ...text('TEXT', 'send this body; @FILE for a file, - for standard input', 'file'), short: 'd' },
+    data: { ...text('TEXT', 'send this body; @FILE for a file, - for standard input'), short: 'd' },
     include: toggle('print the status and the headers of the response too', { short: 'i' }),
     ttl: TTL,
     purpose: text('TEXT', 'why, for the audit log'),

@@ -1,5 +1,8 @@
-/** Formats fields of a record on one line. */
+/** Output formats, and the fields of a record on one line. */
 import { escapeInvisible } from '../../core/invisible-text.ts';
+
+export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
+export type Format = (typeof FORMATS)[number];
 
 /** A record with the field names of the HTTP interface. */
 export type Printable = { readonly [field: string]: unknown };

@@ -3,11 +3,8 @@ import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteForShell } from '../../platform/shell-quoting.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
-import { escapeControls, escapeLines, type Printable, toText } from './cells.ts';
+import { escapeControls, escapeLines, type Format, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
-
-export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
-export type Format = (typeof FORMATS)[number];
 
 export interface Output {
   readonly format: Format;

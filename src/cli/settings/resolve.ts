@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
 import { parseDuration } from '../flags.ts';
-import { FORMATS, type Format } from '../output/output.ts';
+import { FORMATS, type Format } from '../output/cells.ts';
 import type { Terminal } from '../terminal.ts';
 import { printNotice } from '../terminal.ts';
 import { readServiceAddress } from './data-dir.ts';
