@@ -15,13 +15,10 @@ const {
   NullableCount,
   Text,
   Timestamp,
-  MAX_BUCKETS,
 } = fields;
 
 /** Longer than any recorded resource, action or event. */
 export const MAX_FILTER_LENGTH = 640;
-/** A year in seconds. */
-const MAX_STEP = 366 * 24 * 3600;
 
 const filter = (options: TSchemaOptions = {}) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
@@ -50,17 +47,6 @@ export const AuditQuery = StrictObject({
   ...range,
   order: Type.Optional(StringEnum(['asc', 'desc'], { description: 'Newest first by default.' })),
   ...paging,
-});
-export const AuditFacetsQuery = StrictObject({ ...filters, ...range });
-export const AuditCountsQuery = StrictObject({
-  ...filters,
-  since: Type.String(instant),
-  until: Type.Optional(Type.String({ ...instant, description: 'ISO 8601, inclusive; now by default.' })),
-  step: Type.Integer({
-    minimum: 1,
-    maximum: MAX_STEP,
-    description: `Seconds; since, until and step must give at most ${MAX_BUCKETS} buckets.`,
-  }),
 });
 
 export const VerifyQuery = StrictObject({
@@ -163,30 +149,4 @@ export const VerificationProgress = StrictObject({
   // Only while the state is checked.
   rows_checked: Type.Optional(NullableCount),
   started_at: NullableTimestamp,
-});
-
-export const FacetCount = StrictObject({ value: Text, count: PositiveInteger });
-const facet = Type.Array(FacetCount, { description: 'Most frequent first, at most 50.' });
-export const AuditFacets = StrictObject({
-  counted: NonNegativeInteger,
-  complete: Type.Boolean({ description: 'Whether all matching entries were counted, and not only the newest.' }),
-  event_type: facet,
-  result: facet,
-  agent_name: facet,
-});
-export const CountBucket = StrictObject({
-  at: Type.String({ ...Timestamp, description: 'The beginning of the bucket.' }),
-  retrievals: NonNegativeInteger,
-  uses: NonNegativeInteger,
-  denials: NonNegativeInteger,
-  errors: NonNegativeInteger,
-  entries: Type.Integer({ ...NonNegativeInteger, description: 'All matching entries.' }),
-});
-export const AuditCounts = StrictObject({
-  since: Timestamp,
-  until: Timestamp,
-  step: PositiveInteger,
-  complete: Type.Boolean({ description: 'Whether all matching entries were counted, and not only the newest.' }),
-  counted_from: Type.String({ ...Timestamp, description: 'From this time on all matching entries were counted.' }),
-  buckets: Type.Array(CountBucket),
 });

@@ -73,7 +73,6 @@ export const TREE_LIMITS: PageLimits = { most: 1000, byDefault: 100 };
 export const SEARCH_LIMITS: PageLimits = { most: 50, byDefault: 20 };
 export const MAX_SEARCH_LENGTH = 128;
 export const MAX_AGENT_PREFIX_LENGTH = 63;
-export const MAX_BUCKETS = 500;
 
 const PATH_RULE =
   '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.';

@@ -1,6 +1,5 @@
 /** The schemas of the overview lists and their queries. SOURCE: docs/api.md, "Overview". */
 import { Type } from 'typebox';
-import { ATTENTION_KINDS } from '../core/attention.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import * as fields from './fields.ts';
 
@@ -110,25 +109,18 @@ export const SearchResults = StrictObject({
 });
 
 export const AttentionItem = StrictObject({
-  kind: StringEnum(ATTENTION_KINDS),
-  subject: Type.String({ description: 'A path, `policy:<name>`, `agent:<name>` or `*`.' }),
+  kind: StringEnum(['denied_repeatedly', 'lease_expiring', 'credential_unused']),
+  subject: Type.String({ description: 'A path, `agent:<name>` or `operator:<name>`.' }),
   text: Type.String({ description: 'What is the case, and what to do.' }),
   count: NullableCount,
   since: NullableTimestamp,
 });
-export const Attention = StrictObject({
-  complete: complete('everything was examined'),
-  items: Type.Array(AttentionItem),
-});
-
-const Milliseconds = Type.Number({ minimum: 0 });
-export const LatencyMinute = StrictObject({
+export const ActivityMinute = StrictObject({
   at: Timestamp,
-  count: PositiveInteger,
-  p50_ms: Milliseconds,
-  p99_ms: Milliseconds,
+  retrievals: NonNegativeInteger,
+  uses: NonNegativeInteger,
+  denials: NonNegativeInteger,
 });
-export const Latency = StrictObject({ retrieve: Type.Array(LatencyMinute), use: Type.Array(LatencyMinute) });
 
 export const Node = StrictObject({
   name: Type.String({ description: 'Host name and process id.' }),

@@ -1,16 +1,11 @@
 /** Calls on the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { decodeCounts, decodeFacets } from './decode-overview.ts';
 import { decodeCheckpoint, decodeConsistency, decodeEntryProof, decodeVerification } from './decode-verification.ts';
 import { decodeEntry, decodeHealth, decodeProgress, decodeRollback } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './ndjson.ts';
 import type {
-  AuditCounts,
-  AuditCountsQuery,
   AuditEntry,
-  AuditFacets,
-  AuditFacetsQuery,
   AuditFilter,
   Checkpoint,
   ConsistencyProof,
@@ -54,16 +49,6 @@ export class Audit {
   /** Newest first, unless `order` is `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
     return this.#api.page(AUDIT, filter, decodeEntry, options);
-  }
-
-  /** How many of the matching entries have each event, result and agent. */
-  facets(filter: AuditFacetsQuery = {}, options: CallOptions = {}): Promise<AuditFacets> {
-    return this.#api.read(`${AUDIT}/facets`, filter, decodeFacets, options);
-  }
-
-  /** How many entries match in each step of `step` seconds. */
-  counts(query: AuditCountsQuery, options: CallOptions = {}): Promise<AuditCounts> {
-    return this.#api.read(`${AUDIT}/counts`, query, decodeCounts, options);
   }
 
   /**

@@ -1,32 +1,6 @@
-/** Decoders of counts and of the overview. */
+/** Decoders of the overview. */
 import { type Decoder, invalid, listOf, object } from './decoders.ts';
 import type * as types from './types.ts';
-
-const decodeFacet = listOf(object<types.AuditFacets['result'][number]>({ value: 'text', count: 'integer' }));
-export const decodeFacets = object<types.AuditFacets>({
-  counted: 'integer',
-  complete: 'boolean',
-  event_type: decodeFacet,
-  result: decodeFacet,
-  agent_name: decodeFacet,
-});
-export const decodeCounts = object<types.AuditCounts>({
-  since: 'text',
-  until: 'text',
-  step: 'integer',
-  complete: 'boolean',
-  counted_from: 'text',
-  buckets: listOf(
-    object<types.AuditCounts['buckets'][number]>({
-      at: 'text',
-      retrievals: 'integer',
-      uses: 'integer',
-      denials: 'integer',
-      errors: 'integer',
-      entries: 'integer',
-    }),
-  ),
-});
 
 const decodeIndex: Decoder<number> = (body) => {
   if (typeof body !== 'number' || !Number.isSafeInteger(body)) throw invalid('an index must be integer');
@@ -74,22 +48,18 @@ export const decodeSearch = object<types.SearchResults>({
   complete: 'boolean',
   results: listOf(object<types.SearchResults['results'][number]>({ kind: 'text', name: 'text', description: 'text' })),
 });
-export const decodeAttention = object<types.Attention>({
-  complete: 'boolean',
-  items: listOf(
-    object<types.Attention['items'][number]>({
-      kind: 'text',
-      subject: 'text',
-      text: 'text',
-      count: 'integer or null',
-      since: 'text or null',
-    }),
-  ),
-});
-const decodeMinutes = listOf(
-  object<types.Latency['use'][number]>({ at: 'text', count: 'integer', p50_ms: 'number', p99_ms: 'number' }),
+export const decodeAttention = listOf(
+  object<types.AttentionItem>({
+    kind: 'text',
+    subject: 'text',
+    text: 'text',
+    count: 'integer or null',
+    since: 'text or null',
+  }),
 );
-export const decodeLatency = object<types.Latency>({ retrieve: decodeMinutes, use: decodeMinutes });
+export const decodeActivity = listOf(
+  object<types.ActivityMinute>({ at: 'text', retrievals: 'integer', uses: 'integer', denials: 'integer' }),
+);
 export const decodeNodes = listOf(
   object<types.VaultNode>({
     name: 'text',

@@ -1,16 +1,16 @@
 /** Calls that show the vault as a whole. SOURCE: docs/api.md, "Overview". */
 import type { ApiClient, CallOptions } from './api-client.ts';
 import {
+  decodeActivity,
   decodeAttention,
-  decodeLatency,
   decodeMatrix,
   decodeNodes,
   decodeSearch,
   decodeTree,
 } from './decode-overview.ts';
 import type {
-  Attention,
-  Latency,
+  ActivityMinute,
+  AttentionItem,
   Matrix,
   MatrixQuery,
   SearchQuery,
@@ -43,13 +43,13 @@ export class Overview {
   }
 
   /** What an operator should look at. */
-  attention(options: CallOptions = {}): Promise<Attention> {
+  attention(options: CallOptions = {}): Promise<AttentionItem[]> {
     return this.#api.read('/api/v1/attention', {}, decodeAttention, options);
   }
 
-  /** How long retrievals and uses took on the node that responds. */
-  latency(options: CallOptions = {}): Promise<Latency> {
-    return this.#api.read('/api/v1/latency', {}, decodeLatency, options);
+  /** What the node that responds decided in each minute of the last hour, oldest first. */
+  activity(options: CallOptions = {}): Promise<ActivityMinute[]> {
+    return this.#api.read('/api/v1/activity', {}, decodeActivity, options);
   }
 
   /** The node that responds, and the others. */

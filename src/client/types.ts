@@ -4,6 +4,7 @@ import type { Secret } from '../core/secret.ts';
 import type { PlacementFields, TargetFields } from '../core/target.ts';
 
 export type {
+  ActivityMinute,
   AgentRequest,
   AgentResponse as Agent,
   AgentRotation,
@@ -12,12 +13,8 @@ export type {
   AssertionOptions,
   AssertionRequest,
   AttendedSlot,
-  Attention,
-  AuditCounts,
-  AuditCountsQuery,
+  AttentionItem,
   AuditEntryResponse as AuditEntry,
-  AuditFacets,
-  AuditFacetsQuery,
   AuditListQuery as AuditFilter,
   BrowserSession,
   CatalogueService,
@@ -36,7 +33,6 @@ export type {
   KeySlotRequest,
   KeySlotResponse as KeySlot,
   KeySlotTest,
-  Latency,
   LeaseResponse as Lease,
   LeasesQuery as LeasesFilter,
   ListCredentialsQuery as CredentialsFilter,

@@ -49,6 +49,43 @@ export class PairTally {
   }
 }
 
+const MINUTE_MS = 60_000;
+const MINUTES = 60;
+
+/** What was decided in a minute. */
+export interface MinuteCounts {
+  /** The beginning of the minute in milliseconds since 1970. */
+  readonly at: number;
+  readonly retrievals: number;
+  readonly uses: number;
+  readonly denials: number;
+}
+
+/** Counts of the last hour by minute, in a ring. */
+export class LastHour {
+  readonly #minutes = Array.from({ length: MINUTES }, () => ({ number: -1, retrievals: 0, uses: 0, denials: 0 }));
+
+  /** `now`: milliseconds since 1970. */
+  add(what: 'retrievals' | 'uses' | 'denials', now: number): void {
+    const number = Math.floor(now / MINUTE_MS);
+    const minute = this.#minutes[number % MINUTES];
+    if (minute === undefined) return;
+    if (minute.number !== number) Object.assign(minute, { number, retrievals: 0, uses: 0, denials: 0 });
+    minute[what] += 1;
+  }
+
+  /** Every minute of the last hour, oldest first. */
+  read(now: number): readonly MinuteCounts[] {
+    const newest = Math.floor(now / MINUTE_MS);
+    return this.#minutes.map((_, index) => {
+      const number = newest - MINUTES + 1 + index;
+      const known = this.#minutes[number % MINUTES];
+      const { retrievals, uses, denials } = known?.number === number ? known : { retrievals: 0, uses: 0, denials: 0 };
+      return { at: number * MINUTE_MS, retrievals, uses, denials };
+    });
+  }
+}
+
 /** From half a millisecond to ten seconds. */
 const SECONDS_BOUNDS: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,

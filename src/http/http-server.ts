@@ -199,7 +199,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
   addConsole(app, parts);
-  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE, 'use'));
+  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE));
   return app;
 }
 

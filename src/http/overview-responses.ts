@@ -1,10 +1,9 @@
 /** Converts the overview lists to the types of the interface. */
 import type * as api from '../api/types.ts';
-import type { MinuteLatency } from '../core/minute-latency.ts';
+import type { MinuteCounts } from '../core/measures.ts';
 import { ACTIONS } from '../core/policy.ts';
-import type { AttentionList } from '../vault/attention/attention.ts';
+import type { AttentionItem } from '../vault/attention.ts';
 import type { AccessMatrix } from '../vault/matrix.ts';
-import type { NodeFacts } from '../vault/node-facts.ts';
 import type { SeenNode } from '../vault/nodes.ts';
 import type { TreeLevel } from '../vault/tree.ts';
 import { toTimestamp } from './serialize.ts';
@@ -31,23 +30,14 @@ export const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): ap
   next,
 });
 
-export const toAttentionResponse = ({ isComplete, items }: AttentionList): api.Attention => ({
-  complete: isComplete,
-  items: items.map(({ kind, subject, text, count, since }) => ({
-    kind,
-    subject,
-    text,
-    count,
-    since: since === null ? null : toTimestamp(since),
-  })),
+export const toAttentionResponse = ({ since, ...item }: AttentionItem): api.AttentionItem => ({
+  ...item,
+  since: since === null ? null : toTimestamp(since),
 });
 
-const toMinutes = (minutes: readonly MinuteLatency[]) =>
-  minutes.map(({ at, count, p50Ms, p99Ms }) => ({ at: toTimestamp(at), count, p50_ms: p50Ms, p99_ms: p99Ms }));
-
-export const toLatencyResponse = ({ retrieve, use }: ReturnType<NodeFacts['latency']>): api.Latency => ({
-  retrieve: toMinutes(retrieve),
-  use: toMinutes(use),
+export const toActivityResponse = ({ at, ...counts }: MinuteCounts): api.ActivityMinute => ({
+  at: toTimestamp(at),
+  ...counts,
 });
 
 export const toNodeResponse = (node: SeenNode): api.NodeResponse => ({

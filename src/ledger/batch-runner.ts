@@ -146,7 +146,7 @@ export class BatchRunner {
     for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
-    this.#measures.committed(entries, changes);
+    this.#measures.committed(entries, changes, now);
     this.#parts.onCommitted(changes);
   }
 

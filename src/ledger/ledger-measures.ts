@@ -1,7 +1,7 @@
 /** What the ledger counts: its batches, and the entries and changes that they committed. */
 import type { AuditEntry } from '../core/audit.ts';
 import { DENIAL_CLASSES, denialClassOf } from '../core/denial-class.ts';
-import { Distribution, PairTally, Tally } from '../core/measures.ts';
+import { Distribution, LastHour, PairTally, Tally } from '../core/measures.ts';
 import type { StoredChange } from '../store/store.ts';
 
 export class LedgerMeasures {
@@ -16,14 +16,22 @@ export class LedgerMeasures {
   /** By event type and result. */
   readonly entries = new PairTally();
   readonly denials = new Tally(DENIAL_CLASSES);
+  readonly lastHour = new LastHour();
   readonly leasesIssued = new Tally<'retrieve' | 'use'>(['retrieve', 'use']);
   /** Versions of credentials that were sealed. */
   valuesSealed = 0;
 
-  committed(entries: readonly AuditEntry[], changes: readonly StoredChange[]): void {
+  committed(entries: readonly AuditEntry[], changes: readonly StoredChange[], now: number): void {
     for (const entry of entries) {
-      this.entries.add(entry.event_type, entry.result);
-      if (entry.result === 'denied') this.denials.add(denialClassOf(entry));
+      const { event_type, result } = entry;
+      this.entries.add(event_type, result);
+      if (result === 'denied') {
+        this.denials.add(denialClassOf(entry));
+        this.lastHour.add('denials', now);
+      } else if (result === 'allowed') {
+        if (event_type === 'credential.retrieve') this.lastHour.add('retrievals', now);
+        else if (event_type === 'credential.use') this.lastHour.add('uses', now);
+      }
     }
     for (const change of changes) {
       if (change.kind === 'addLease') this.leasesIssued.add(change.lease.kind);

@@ -93,10 +93,6 @@ export async function startService(
   const node = {
     self: { name: `${hostname()}:${process.pid}`, version: readVersion(), startedAt: Date.now() },
     status: () => status(),
-    latency() {
-      const { retrieve, use } = requests.minutes;
-      return { retrieve: retrieve.read(Date.now()), use: use.read(Date.now()) };
-    },
   };
   const open: OpenVault = async (given, acceptRollback) => {
     await using own = new AsyncDisposableStack();

@@ -9,19 +9,16 @@ import { StoreError } from '../store/errors.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { ApprovalEvents } from '../vault/approval-events.ts';
 import { ApprovalHolds } from '../vault/approval-holds.ts';
-import { AttentionReader } from '../vault/attention/attention.ts';
 import { cutBackup } from '../vault/backup/backup.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
-import { columnsOf, LogColumns } from '../vault/log-columns.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
-import type { NodeFacts } from '../vault/node-facts.ts';
 import { Resealing } from '../vault/resealing.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import { UseLimits } from '../vault/use-limits.ts';
 import { Uses } from '../vault/uses.ts';
-import type { Vault } from '../vault/vault.ts';
+import type { OwnNode, Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { Anchors } from './anchors.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
@@ -49,7 +46,7 @@ export interface RunningVaultParts {
   readonly logOften: ServiceLog['error'];
   readonly onStorageFailure: (failure: StoreError) => void;
   readonly approvalHoldMs: number;
-  readonly node: Omit<NodeFacts, 'lateness'>;
+  readonly node: OwnNode;
   /** For links; null if browsers cannot reach the service. */
   readonly consoleUrl: () => string | null;
   /** The TCP ports on which the server listens. */
@@ -141,14 +138,7 @@ export class RunningVault {
     });
     this.#background.push(resealing, { stop: async () => agentKeys.stop() });
     const inventory = new Inventory(store, clock, keys);
-    const lateness = () => ({
-      anchorSeconds: anchor.unsyncedSeconds,
-      deliveries: this.#anchors.status(),
-      backupAt: inventory.read()?.backupAt,
-    });
-    const logColumns = new LogColumns(columnsOf(store));
-    this.#background.push(inventory, logColumns);
-    const node: NodeFacts = { ...parts.node, lateness };
+    this.#background.push(inventory);
     const checkpoints = new Checkpoints({
       store,
       keys,
@@ -167,9 +157,7 @@ export class RunningVault {
       budgets,
       verifier: new Verifier({ store, keys, clock }),
       checkpoints,
-      logColumns,
-      node,
-      attention: new AttentionReader({ store, ledger, clock, logColumns, checkpoints, node }),
+      node: parts.node,
       uses: this.#uses,
       approvals,
       slotSecrets,

@@ -2,8 +2,8 @@
 import { type AuditEntry, hasState, hasUse } from '../core/audit.ts';
 import { AUDIT_ENTRIES } from './audit-tables.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import type { AuditFilter, Matches } from './queries.ts';
-import { and, type Procedure, type Row, raw, sql } from './statement.ts';
+import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
+import { and, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Head, LastEntry } from './store.ts';
 import { scanUntilDeadline } from './time-slice.ts';
 
@@ -89,39 +89,108 @@ export function* hasEntryBeforeFirst(): Procedure<boolean> {
   return rows.length > 0;
 }
 
-/** A step through the range in that order. */
-export function* matchEntries(
-  { chunkEntries, matchesGlob }: Dialect,
+/** The matching entries of a range, in its order, at most `limit`, which is at least 1. */
+export function* listEntries(
+  dialect: Dialect,
+  filter: AuditFilter,
+  range: EntryRange,
+  limit: number,
+): Procedure<ListStep<AuditEntry, number>> {
+  const rows: AuditEntry[] = [];
+  const next = yield* scanMatches(
+    dialect,
+    filter,
+    range,
+    function* ({ chunk, matching, order }, nextChunk) {
+      // WHY the numbers first: the index has the columns that a filter compares, so few entries are read as a whole.
+      const found = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
+        WHERE ${chunk} AND seq IN (SELECT seq ${matching} ${order} LIMIT ${limit - rows.length}) ${order}`;
+      for (const row of found) rows.push(withoutEmpty(AUDIT_ENTRIES.decode(row)));
+      return rows.length < limit ? nextChunk : afterSeq(range, rows.at(-1)?.seq ?? 0);
+    },
+    () => rows.length >= limit,
+  );
+  return { rows, next };
+}
+
+/** Counts the matching entries of a range, in its order, and stops after `atMost`, which is at least 1. */
+export function* countEntries(
+  dialect: Dialect,
+  filter: AuditFilter,
+  range: EntryRange,
+  atMost: number,
+): Procedure<CountStep<number>> {
+  let count = 0;
+  const next = yield* scanMatches(
+    dialect,
+    filter,
+    range,
+    function* ({ matching, order }, nextChunk) {
+      const [end] = yield sql`SELECT count(*) AS n, ${raw(range.order === 'asc' ? 'max' : 'min')}(seq) AS last
+        FROM (SELECT seq ${matching} ${order} LIMIT ${atMost - count}) AS counted`;
+      count += numberIn(end, 'n');
+      return count < atMost ? nextChunk : afterSeq(range, numberIn(end, 'last'));
+    },
+    () => count >= atMost,
+  );
+  return { count, next };
+}
+
+/** Parts of a statement for one chunk of a range. */
+interface Chunk {
+  /** The condition that an entry is in the chunk. */
+  readonly chunk: Statement;
+  /** `FROM` and `WHERE` for the entries of the chunk that match. */
+  readonly matching: Statement;
+  readonly order: Statement;
+}
+
+/** Visits chunks of a range in its order. `visit` receives the first entry after the chunk; null at the end. */
+function* scanMatches(
+  dialect: Dialect,
+  filter: AuditFilter,
+  range: EntryRange,
+  visit: (chunk: Chunk, next: number | null) => Procedure<number | null>,
+  isEnough: () => boolean,
+): Procedure<number | null> {
+  // No entry has U+0000, which PostgreSQL cannot receive.
+  if (Object.values(filter).some((text: string | null) => text?.includes('\0'))) return null;
+  const { order: direction, from, to } = range;
+  const [start, end] = direction === 'asc' ? [from, to] : [to, from];
+  const order = raw(direction === 'asc' ? 'ORDER BY seq ASC' : 'ORDER BY seq DESC');
+  const between = (first: number, last: number): Statement =>
+    direction === 'asc' ? sql`seq >= ${first} AND seq <= ${last}` : sql`seq >= ${last} AND seq <= ${first}`;
+  const conditions = conditionsOf(dialect, filter);
+  const size = dialect.chunkEntries(filter.resource);
+  return yield* scanUntilDeadline(
+    start,
+    function* (first) {
+      const [found] = yield sql`SELECT seq FROM audit_entries
+        WHERE ${between(first, end)} ${order} LIMIT 1 OFFSET ${size - 1}`;
+      const last = found === undefined ? end : numberIn(found, 'seq');
+      const chunk = between(first, last);
+      const matching = sql`FROM audit_entries WHERE ${and(chunk, ...conditions)}`;
+      return yield* visit({ chunk, matching, order }, last === end ? null : afterSeq(range, last));
+    },
+    isEnough,
+  );
+}
+
+const afterSeq = ({ order }: EntryRange, seq: number): number => (order === 'asc' ? seq + 1 : seq - 1);
+
+function conditionsOf(
+  { matchesGlob }: Dialect,
   { agentName, resource, action, eventType, result }: AuditFilter,
-  fromSeq: number,
-  toSeq: number,
-  order: 'asc' | 'desc',
-): Procedure<Matches> {
+): Statement[] {
   const columns = { agent_name: agentName, action, event_type: eventType, result };
-  // PostgreSQL cannot receive U+0000, and no entry contains it.
-  if ([...Object.values(columns), resource].some((text) => text?.includes('\0'))) return { seqs: [], next: null };
   const conditions = Object.entries(columns).flatMap(([column, value]) =>
     value === null ? [] : [sql`${raw(column)} = ${value}`],
   );
-  if (resource !== null) conditions.push(matchesGlob(resource));
-  const seqs: number[] = [];
-  const isAscending = order === 'asc';
-  const [end, direction] = isAscending ? [raw('max(seq)'), raw('ASC')] : [raw('min(seq)'), raw('DESC')];
-  const next = yield* scanUntilDeadline(isAscending ? fromSeq : toSeq, function* (cursor) {
-    const inRange = isAscending
-      ? sql`seq >= ${cursor} AND seq <= ${toSeq}`
-      : sql`seq >= ${fromSeq} AND seq <= ${cursor}`;
-    const [chunk] = yield sql`SELECT ${end} AS last, count(*) AS n FROM
-      (SELECT seq FROM audit_entries WHERE ${inRange} ORDER BY seq ${direction} LIMIT ${chunkEntries}) AS chunk`;
-    if (typeof chunk?.['last'] !== 'number') return null;
-    const { last } = chunk;
-    const inChunk = isAscending ? sql`seq >= ${cursor} AND seq <= ${last}` : sql`seq >= ${last} AND seq <= ${cursor}`;
-    const rows =
-      yield sql`SELECT seq FROM audit_entries WHERE ${and(inChunk, ...conditions)} ORDER BY seq ${direction}`;
-    for (const { seq } of rows) seqs.push(Number(seq));
-    return numberIn(chunk, 'n') < chunkEntries ? null : Number(last) + (isAscending ? 1 : -1);
-  });
-  return { seqs, next };
+  if (resource === null) return conditions;
+  // Comparing the beginning is faster than a glob, and true for few entries.
+  const [beginning = ''] = resource.split(/[*?]/, 1);
+  if (beginning !== '') conditions.push(sql`resource >= ${beginning}`, sql`resource < ${`${beginning}\u{10ffff}`}`);
+  return [...conditions, matchesGlob(resource)];
 }
 
 /**

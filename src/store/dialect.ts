@@ -18,8 +18,8 @@ export interface Dialect {
   readonly sealedSources: readonly string[];
   /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
-  /** Number of log entries to read between two checks of the clock. */
-  readonly chunkEntries: number;
+  /** Number of log entries to compare with a filter between two checks of the clock. */
+  chunkEntries(glob: string | null): number;
   /** The newest leases before a sequence number, of one agent name or of all agents; null if none exists. */
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
   /** The condition that the column `resource` matches a glob. */

@@ -80,48 +80,6 @@ export function* countActiveLeases(
   return { retrieve, use, oldestSeq, next };
 }
 
-/** Leases of one holder and path that end soon. */
-export interface EndingLeases {
-  readonly agentName: string;
-  readonly path: string;
-  readonly count: number;
-  readonly firstEndAt: number;
-}
-
-/** Which leases end soon: active ones that end by `endsBy` and were issued for at least `minimumMs`. */
-export interface EndingQuery {
-  readonly now: number;
-  readonly endsBy: number;
-  readonly minimumMs: number;
-}
-
-/** A step through the leases before `beforeSeq`, newest first: those that end soon, and the credentials of uses. */
-export function* readLeaseSigns(
-  dialect: Dialect,
-  { now, endsBy, minimumMs }: EndingQuery,
-  beforeSeq: number,
-): Procedure<{ ending: readonly EndingLeases[]; usedCredentials: readonly string[]; next: number | null }> {
-  const ending: EndingLeases[] = [];
-  const usedCredentials: string[] = [];
-  const where = sql`l.expires_at > ${now} AND l.expires_at <= ${endsBy}
-    AND l.expires_at - l.issued_at >= ${minimumMs} AND l.revoked_at IS NULL`;
-  const next = yield* scanUntilDeadline(beforeSeq, function* (before) {
-    const chunk = yield* dialect.findLeaseChunk(null, before);
-    if (chunk === null) return null;
-    const rows = yield sql`SELECT l.agent_name, l.path, count(*) AS n, min(l.expires_at) AS first_end
-      ${inChunk({ from: 'effective_leases', agentName: null, where }, chunk)} GROUP BY l.agent_name, l.path`;
-    for (const row of rows) {
-      const [agentName, path] = [String(row['agent_name']), String(row['path'])];
-      ending.push({ agentName, path, count: numberIn(row, 'n'), firstEndAt: numberIn(row, 'first_end') });
-    }
-    const used = yield sql`SELECT DISTINCT credential_id FROM leases
-      WHERE seq >= ${chunk.from} AND seq < ${chunk.before} AND kind = 'use'`;
-    for (const { credential_id } of used) usedCredentials.push(String(credential_id));
-    return chunk.next;
-  });
-  return { ending, usedCredentials, next };
-}
-
 /**
  * Counts the leases that the committed bulk revocation ended: those of its kind that were active and that no earlier
  * revocation ended. The result never changes.

@@ -14,6 +14,13 @@ export interface AuditFilter {
   readonly result: string | null;
 }
 
+/** Sequence numbers, both inclusive, and which of them comes first. */
+export interface EntryRange {
+  readonly from: number;
+  readonly to: number;
+  readonly order: 'asc' | 'desc';
+}
+
 export interface CredentialListQuery {
   /** In order, not overlapping. */
   readonly ranges: readonly PathRange[];
@@ -68,11 +75,4 @@ export interface CountStep<Cursor> {
 export interface RevokedLeases {
   readonly revocation: BulkRevocation;
   readonly agentName: ActorName | null;
-}
-
-/** Result of a search step, and the sequence number at which the next one begins: null at the end of the range. */
-export interface Matches {
-  /** Matching entries, in the requested order. */
-  readonly seqs: readonly number[];
-  readonly next: number | null;
 }

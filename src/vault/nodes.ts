@@ -1,10 +1,12 @@
-/** The nodes of the vault: this one, and on a shared database the others that are connected to it. */
-
+/**
+ * The nodes of the vault: this one with what it decided in the last hour, and on a shared database the others that are
+ * connected to it.
+ */
+import type { MinuteCounts } from '../core/measures.ts';
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/overview.ts';
 import { readConnectedPrograms } from '../store/credential-levels.ts';
-import type { VaultNode } from './node-facts.ts';
-import type { Vault } from './vault.ts';
+import type { Vault, VaultNode } from './vault.ts';
 
 export interface SeenNode extends VaultNode {
   /** Null for another node: only the node itself knows it. */
@@ -33,6 +35,12 @@ export async function listNodes(vault: Vault, context: Context): Promise<SeenNod
     return other === null ? [] : [{ ...other, status: null, newestSeq: null, isSelf: false, seenAt }];
   });
   return [own, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+/** What this node has decided since its startup, for each minute of the last hour. */
+export async function readActivity(vault: Vault, context: Context): Promise<readonly MinuteCounts[]> {
+  await vault.ledger.submit(readOverview(context));
+  return vault.ledger.measures.lastHour.read(vault.clock.now());
 }
 
 /** Null for a name that no node has. */

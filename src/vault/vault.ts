@@ -13,12 +13,9 @@ import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { ApprovalHolds } from './approval-holds.ts';
-import type { AttentionReader } from './attention/attention.ts';
 import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import type { LogColumns } from './log-columns.ts';
 import type { LoginThrottle } from './login-throttle.ts';
-import type { NodeFacts } from './node-facts.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Resealing } from './resealing.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
@@ -26,6 +23,19 @@ import type { SlotSecrets } from './slot-secrets.ts';
 import type { Uses } from './uses.ts';
 import type { VaultAccess } from './vault-access.ts';
 import type { Verifier } from './verification/verifier.ts';
+
+/** A node of the vault. */
+export interface VaultNode {
+  /** Host name and process id. */
+  readonly name: string;
+  readonly version: string;
+  readonly startedAt: number;
+}
+
+export interface OwnNode {
+  readonly self: VaultNode;
+  status(): string;
+}
 
 export interface Vault {
   readonly ledger: Ledger;
@@ -38,9 +48,7 @@ export interface Vault {
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   readonly checkpoints: Checkpoints;
-  readonly logColumns: LogColumns;
-  readonly node: NodeFacts;
-  readonly attention: AttentionReader;
+  readonly node: OwnNode;
   readonly uses: Uses;
   readonly approvals: ApprovalHolds;
   readonly slotSecrets: SlotSecrets;

@@ -170,11 +170,6 @@ test('every route in the table is called, and every response is returned', async
 
   const newest = await vault.audit.list({ limit: 2 });
   assert.equal(newest.data[0]?.event_type, 'credential.delete');
-  const facets = await vault.audit.facets({ event_type: 'credential.delete' });
-  assert.deepEqual([facets.counted, facets.complete, facets.result], [1, true, [{ value: 'allowed', count: 1 }]]);
-  const hour = { since: new Date(Date.now() - 3_600_000).toISOString(), step: 600 };
-  const { buckets, complete } = await vault.audit.counts(hour);
-  assert.deepEqual([buckets.length, complete], [7, true]);
   const [newestEntry] = newest.data;
   assert.equal((await vault.audit.list({ before: newestEntry?.seq ?? 0, limit: 1 })).data[0]?.seq, newest.data[1]?.seq);
   const matrix = await vault.overview.matrix({ agent_limit: 1, prefix: 'prod' });
@@ -182,8 +177,9 @@ test('every route in the table is called, and every response is returned', async
   const { entries: level } = await vault.overview.tree({ prefix: 'prod' });
   assert.deepEqual(level, [{ name: 'db', kind: 'directory', path: 'prod/db', credentials: 1 }]);
   assert.equal((await vault.overview.search({ q: 'DB/', limit: 1 })).results[0]?.name, 'prod/db/password');
-  assert.equal((await vault.overview.attention()).complete, true);
-  assert.ok(((await vault.overview.latency()).retrieve[0]?.p99_ms ?? 0) > 0);
+  assert.deepEqual(await vault.overview.attention(), []);
+  const activity = await vault.overview.activity();
+  assert.ok(activity.some(({ retrievals }) => retrievals > 0));
   assert.equal((await vault.overview.nodes())[0]?.is_self, true);
 
   const { head, entries } = await vault.audit.export();

@@ -47,25 +47,6 @@ test('a filter by time takes the time as the table shows it, in local time and i
   assert.deepEqual(await violationsOf(page), []);
 });
 
-test('the numbers of the facets follow the live log', async (t) => {
-  await store('live/first');
-  const opened = await browser.open(t, at('?event_type=credential.store&tail=on'));
-  const { page } = opened;
-  await signIn(opened, service.adminToken);
-  const count = (number: number) =>
-    page.getByRole('group', { name: 'Event' }).getByRole('button', { name: `credential.store ${number}`, exact: true });
-  await count(1).waitFor();
-  await store('live/second');
-  await store('live/third');
-  await page.getByText('3 entries', { exact: true }).first().waitFor();
-  await count(3).waitFor();
-  await page.getByLabel('Live').uncheck();
-  await store('live/fourth');
-  await page.getByRole('button', { name: 'Refresh' }).click();
-  await count(4).waitFor();
-  assert.deepEqual(await violationsOf(page), []);
-});
-
 test('a drag selects text and opens nothing, and details leave the result and the reason in sight', async (t) => {
   await store('drag/one');
   await store('drag/two');

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Locator } from 'playwright-core';
 import { newId } from '../../src/crypto/random.ts';
 import { rewriteLog } from '../e2e/rewrite-log.ts';
 import { signIn, startBrowser } from '../kit/browser.ts';
@@ -147,28 +146,6 @@ test('an export is written to the chosen file as it is read', async (t) => {
   await page.getByRole('button', { name: 'Export' }).click();
   await page.getByRole('button', { name: 'Export' }).waitFor();
   assert.equal(await page.getByRole('alert').count(), 0);
-});
-
-async function rightEdgeOf(element: Locator): Promise<number> {
-  const box = await element.boundingBox();
-  return box === null ? Number.NaN : box.x + box.width;
-}
-
-test('the numbers of the facets are filters, all of them in sight at 360 pixels', async (t) => {
-  const opened = await browser.open(t, at(''));
-  const { page } = opened;
-  await signIn(opened, service.adminToken);
-  const group = page.getByRole('group', { name: 'Event' });
-  const facet = group.getByRole('button', { name: /^service\.start 1$/ });
-  await facet.click();
-  await page.waitForURL(/event_type=service\.start/);
-  await page.getByText('1 entry').first().waitFor();
-  await group.getByRole('button', { name: /^service\.start 1$/, pressed: true }).click();
-  await page.waitForURL(({ href }) => !href.includes('event_type'));
-  await page.setViewportSize({ width: 360, height: 740 });
-  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-  const widest = Math.max(...(await Promise.all((await page.locator('.facet').all()).map(rightEdgeOf))));
-  assert.ok(widest > 0 && widest <= 360, `a number of the facets ends at ${widest} px`);
 });
 
 for (const { title, edit, found, row } of [

@@ -84,7 +84,7 @@ test('a browser whose language is not a valid tag gets the numbers in words', as
   await page.addInitScript(`Object.defineProperty(navigator, 'language', { get: () => 'en-US@posix' })`);
   await page.reload();
   await signIn(opened, service.adminToken);
-  await page.getByText(/^Decisions of the last hour: in the last hour .* cannot draw the plot\.$/).waitFor();
+  await page.getByText(/^Decisions of the last hour: .* cannot draw the plot\.$/).waitFor();
   await page.getByRole('region', { name: 'Denials' }).waitFor();
 });
 

@@ -78,7 +78,7 @@ test('a session that seems to be always near its end is renewed once a minute', 
   assert.equal(await renewalsOf(name), 0);
 });
 
-test('what is left for an approval, and the hour of the plots, are by the clock of the server', async (t) => {
+test('what is left for an approval is by the clock of the server', async (t) => {
   const agent = await service.agent('asker');
   await admin.post('/api/v1/credentials', { path: 'asked/key', value: 'v' });
   await demandApproval(service, 'asker', ['asked/*']);
@@ -91,8 +91,4 @@ test('what is left for an approval, and the hour of the plots, are by the clock 
     .getByRole('timer')
     .getByText(/^[1-5]:\d\d left$/)
     .waitFor();
-  const counts = page.waitForRequest(/audit\/counts/);
-  await page.goto(`${service.address}/console/now`);
-  const until = new URL((await counts).url()).searchParams.get('until') ?? '';
-  assert.ok(Math.abs(Date.parse(until) - Date.now()) < 2 * MINUTE_MS, until);
 });

@@ -12,10 +12,10 @@ import {
   type CountStep,
   type CredentialCursor,
   type CredentialListQuery,
+  type EntryRange,
   FIRST_CREDENTIAL,
   type LeaseQuery,
   type ListStep,
-  type Matches,
   NEWEST_LEASE,
   type RevokedLeases,
 } from '../../src/store/queries.ts';
@@ -111,19 +111,21 @@ export async function countRevokedBy(store: Store, marked: RevokedLeases): Promi
   ).count;
 }
 
-/** The ordinals that fit, in that order. */
+/** The numbers of the entries that match, in that order, after the first `offset` of them. */
 export async function matchEntries(
   store: Store,
   filter: AuditFilter,
-  from: number,
-  to: number,
-  order: 'asc' | 'desc' = 'asc',
+  range: EntryRange,
+  offset = 0,
+  limit = ALL,
 ): Promise<number[]> {
-  return rowsFrom(order === 'asc' ? from : to, async (place: number) => {
-    const range = order === 'asc' ? ([place, to] as const) : ([from, place] as const);
-    const { seqs, next }: Matches = await store.run(log.matchEntries(store.dialect, filter, ...range, order));
-    return { rows: seqs, next };
-  });
+  const { from, to, order } = range;
+  const rest = (place: number): EntryRange =>
+    order === 'asc' ? { from: place, to, order } : { from, to: place, order };
+  const count = (place: number, most: number) => store.run(log.countEntries(store.dialect, filter, rest(place), most));
+  const { next } = await countFrom(order === 'asc' ? from : to, count, offset);
+  const list = (place: number, most: number) => store.run(log.listEntries(store.dialect, filter, rest(place), most));
+  return (await rowsFrom(next, list, { limit })).map(({ seq }) => seq);
 }
 
 /** The active leases from `fromSeq` on. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { DENIAL_REASONS } from '../../src/core/decision.ts';
 import { DENIAL_CLASSES, denialClassOf } from '../../src/core/denial-class.ts';
-import { Distribution, PairTally, Tally } from '../../src/core/measures.ts';
+import { Distribution, LastHour, PairTally, Tally } from '../../src/core/measures.ts';
 import { runs } from '../kit/property.ts';
 
 test('a distribution counts how many values are at most each bound', () => {
@@ -45,6 +45,28 @@ test('tallies count per label, and known labels begin with 0', () => {
     ['y', 'x', 1],
   ]);
   assert.equal(pairs.get('x', 'x'), 0);
+});
+
+test('the last hour has 60 minutes, and none of an earlier hour', () => {
+  const [begin, minute] = [Date.parse('2026-01-01T00:00:00Z'), 60_000];
+  const hour = new LastHour();
+  hour.add('uses', begin + 7);
+  hour.add('uses', begin + minute - 1);
+  hour.add('denials', begin + 59 * minute);
+  const read = (now: number) => hour.read(now).filter(({ uses, denials }) => uses + denials > 0);
+  const oldest = { at: begin, retrievals: 0, uses: 2, denials: 0 };
+  const newest = { at: begin + 59 * minute, retrievals: 0, uses: 0, denials: 1 };
+  assert.deepEqual(read(begin + 60 * minute - 1), [oldest, newest]);
+  assert.deepEqual(read(begin + 60 * minute), [newest]);
+  hour.add('retrievals', begin + 60 * minute);
+  assert.deepEqual(hour.read(begin + 60 * minute).at(-1), {
+    ...oldest,
+    at: begin + 60 * minute,
+    retrievals: 1,
+    uses: 0,
+  });
+  assert.equal(hour.read(begin + 500 * minute).length, 60);
+  assert.deepEqual(read(begin + 500 * minute), []);
 });
 
 test('every denial has a class of the closed set, whatever its reason', () => {

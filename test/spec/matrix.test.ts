@@ -476,13 +476,6 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     event: 'audit.accept_rollback',
   },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'audit.export' },
-  'GET /api/v1/audit/facets': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'audit.list' },
-  'GET /api/v1/audit/counts': {
-    cells: [...FORBIDDEN, 200],
-    operators: [200, 200, 200, 200],
-    event: 'audit.list',
-    query: '?since=2026-01-01&step=31536000',
-  },
   'GET /api/v1/matrix': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'policy.simulate' },
   'GET /api/v1/tree': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'credential.list' },
   'GET /api/v1/search': {
@@ -492,7 +485,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
     query: '?q=matrix',
   },
   'GET /api/v1/attention': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
-  'GET /api/v1/latency': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
+  'GET /api/v1/activity': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
   'GET /api/v1/nodes': { cells: [...FORBIDDEN, 200], operators: [200, 200, 200, 200], event: 'service.read' },
   'POST /api/v1/backup': { cells: [...FORBIDDEN, 200], operators: [403, 403, 403, 200], event: 'service.backup' },
   'GET /api/v1/services': { cells: [200, 200, 200, 200], operators: [200, 200, 200, 200], event: 'target.read' },

@@ -27,19 +27,16 @@ import { readHighWaterTime, readStoredKeys } from '../../src/store/vault-metadat
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { APPROVAL_HOLD_MS, ApprovalHolds } from '../../src/vault/approval-holds.ts';
-import { AttentionReader } from '../../src/vault/attention/attention.ts';
 import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
-import { columnsOf, LogColumns } from '../../src/vault/log-columns.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
-import type { NodeFacts } from '../../src/vault/node-facts.ts';
 import { Resealing, type ResealingParts } from '../../src/vault/resealing.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
 import type { SlotSecrets } from '../../src/vault/slot-secrets.ts';
 import { UseLimits } from '../../src/vault/use-limits.ts';
 import { Uses } from '../../src/vault/uses.ts';
-import type { Vault } from '../../src/vault/vault.ts';
+import type { OwnNode, Vault } from '../../src/vault/vault.ts';
 import type { VaultAccess } from '../../src/vault/vault-access.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
@@ -100,12 +97,7 @@ const NO_ACCESS: VaultAccess = {
   acceptRollback: async () => assert.fail('this vault has lost nothing'),
 };
 
-const NODE: NodeFacts = {
-  self: { name: 'host:1', version: '0', startedAt: 0 },
-  status: () => 'ok',
-  lateness: () => ({ anchorSeconds: 0, deliveries: [], backupAt: undefined }),
-  latency: () => ({ retrieve: [], use: [] }),
-};
+const NODE: OwnNode = { self: { name: 'host:1', version: '0', startedAt: 0 }, status: () => 'ok' };
 
 const NEVER_MS = 2 ** 31 - 1;
 
@@ -185,9 +177,6 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     ...options.resealing,
   });
   scope.after(() => resealing.stop());
-  const logColumns = new LogColumns(columnsOf(store));
-  scope.after(() => logColumns.stop());
-  const attention = new AttentionReader({ store, ledger, clock, logColumns, checkpoints, node: NODE });
   const vault = {
     ledger,
     store,
@@ -199,9 +188,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     budgets,
     verifier,
     checkpoints,
-    logColumns,
     node: NODE,
-    attention,
     uses,
     approvals,
     adminTokenHash,

@@ -135,10 +135,12 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
       const filter = { agentName: null, action: 'list', eventType: null, result: null };
       const query = { ...filter, since: null, until: null, after: 0, before: null, order: 'desc' as const };
       const page = { limit: 10, offset: ENTRIES - 5 };
-      const slow = await listEntries(vault, admin(), { ...query, resource: `*${'a'.repeat(250)}b` }, page);
-      assert.deepEqual(slow, { entries: [], total: 0 });
-      const { entries, total } = await listEntries(vault, admin(), { ...query, resource: 'aa*' }, page);
-      assert.deepEqual([entries.length, total], [5, ENTRIES]);
+      const find = async (resource: string) => {
+        const { rows, meta } = await listEntries(vault, admin(), { ...query, resource }, page);
+        return [(await Array.fromAsync(rows)).flat().length, meta?.total];
+      };
+      assert.deepEqual(await find(`*${'a'.repeat(250)}b`), [0, 0]);
+      assert.deepEqual(await find('aa*'), [5, ENTRIES]);
     }),
   );
 

@@ -24,7 +24,7 @@ import { toAuditFilter, toEntryBounds } from '../audit-filter.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
-import { toNdjson } from '../streaming.ts';
+import { streamList, toNdjson } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
@@ -47,10 +47,10 @@ export const auditRoutes: readonly Route[] = [
     meta: 'always',
     showsLog: true,
     async handle({ vault, context, query }) {
-      const page = toPage(query);
       const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
-      const { entries, total } = await listEntries(vault, context, filter, page);
-      return { data: entries, meta: { total, ...page } };
+      const listing = await listEntries(vault, context, filter, toPage(query));
+      // The export has what an entry records about a row.
+      return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
   }),
   route({

@@ -9,8 +9,8 @@ import {
   TREE_LIMITS,
 } from '../../api/fields.ts';
 import {
-  Attention,
-  Latency,
+  ActivityMinute,
+  AttentionItem,
   Matrix,
   MatrixQuery,
   Node,
@@ -21,14 +21,14 @@ import {
 } from '../../api/overview.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
+import { readAttention } from '../../vault/attention.ts';
 import { readMatrix } from '../../vault/matrix.ts';
-import { listNodes } from '../../vault/nodes.ts';
-import { readAttention, readLatency } from '../../vault/overview.ts';
+import { listNodes, readActivity } from '../../vault/nodes.ts';
 import { search } from '../../vault/search.ts';
 import { readTree } from '../../vault/tree.ts';
 import {
+  toActivityResponse,
   toAttentionResponse,
-  toLatencyResponse,
   toMatrixResponse,
   toNodeResponse,
   toTreeResponse,
@@ -103,21 +103,21 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'List what an operator should look at.',
     who: 'admin',
     adminEvent: 'service.read',
-    data: Attention,
+    data: Type.Array(AttentionItem),
     async handle({ vault, context }) {
-      return { data: toAttentionResponse(await readAttention(vault, context)) };
+      return { data: (await readAttention(vault, context)).map(toAttentionResponse) };
     },
   }),
   route({
-    id: 'readLatency',
+    id: 'readActivity',
     method: 'GET',
-    path: '/api/v1/latency',
-    summary: 'Read how long retrievals and uses took on this node, by minute of the last hour.',
+    path: '/api/v1/activity',
+    summary: 'Count the retrievals, uses and denials of this node in each minute of the last hour.',
     who: 'admin',
     adminEvent: 'service.read',
-    data: Latency,
+    data: Type.Array(ActivityMinute),
     async handle({ vault, context }) {
-      return { data: toLatencyResponse(await readLatency(vault, context)) };
+      return { data: (await readActivity(vault, context)).map(toActivityResponse) };
     },
   }),
   route({

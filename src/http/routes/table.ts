@@ -4,7 +4,6 @@ import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
-import { auditCountRoutes } from './audit-counts.ts';
 import { backupRoutes } from './backup.ts';
 import { credentialRoutes } from './credentials.ts';
 import { exposureRoutes } from './exposure.ts';
@@ -38,7 +37,7 @@ const GROUPS: readonly RouteGroup[] = [
   {
     tag: 'Audit',
     description: 'Read, count, verify and export the audit log.',
-    routes: [...auditRoutes, ...auditCountRoutes],
+    routes: auditRoutes,
   },
   { tag: 'Overview', description: 'See the vault as a whole.', routes: overviewRoutes },
   { tag: 'Keys', description: 'Key slots, rotation of keys, and locking the vault.', routes: keyRoutes },

@@ -3,7 +3,7 @@
  * some earlier ones until it has found a backup or read the whole log.
  */
 
-import { matchEntries, readEntries } from '../../store/audit-log.ts';
+import { listEntries } from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
 import type { AuditFilter } from '../../store/queries.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
@@ -15,7 +15,7 @@ const COMPLETE: AuditFilter = {
   eventType: 'service.backup_result',
   result: 'allowed',
 };
-/** Of a millisecond or two, for the earlier entries in one search. */
+/** Steps per search, each of a few milliseconds, so that a scrape never blocks. */
 const MAX_STEPS = 100;
 
 export class NewestBackup {
@@ -46,11 +46,12 @@ export class NewestBackup {
     let cursor = to;
     for (let step = 0; step < maxSteps && cursor >= from; step++) {
       await yieldToEventLoop();
-      const { seqs, next } = await this.#store.run(matchEntries(this.#store.dialect, COMPLETE, from, cursor, 'desc'));
-      const [newest] = seqs;
+      const { dialect } = this.#store;
+      const range = { from, to: cursor, order: 'desc' } as const;
+      const { rows, next } = await this.#store.run(listEntries(dialect, COMPLETE, range, 1));
+      const [newest] = rows;
       if (newest !== undefined) {
-        const [entry] = await this.#store.run(readEntries(newest, newest, 1));
-        this.#at = entry === undefined ? null : Date.parse(entry.timestamp);
+        this.#at = Date.parse(newest.timestamp);
         return 0;
       }
       if (next === null) return 0;

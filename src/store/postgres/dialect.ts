@@ -6,6 +6,7 @@ import { textArray } from './array-literals.ts';
 
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
+const CHUNK_ENTRIES = 20_000;
 
 /** Converts a glob (`*`, `?`) to a LIKE pattern. */
 const toLike = (glob: string): string =>
@@ -17,7 +18,7 @@ const toLike = (glob: string): string =>
 export const POSTGRES_DIALECT: Dialect = {
   sealedSources: ['credential_versions'],
   chunkRows: CHUNK_ROWS,
-  chunkEntries: CHUNK_ROWS,
+  chunkEntries: () => CHUNK_ENTRIES,
   *findLeaseChunk(agentName, before) {
     const ofAgent = agentName === null ? raw('') : sql` AND agent_name = ${agentName}`;
     const [chunk] = yield sql`SELECT min(seq) AS first, count(*) AS n FROM

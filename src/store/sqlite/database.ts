@@ -1,7 +1,6 @@
 /** Opens a SQLite file: settings, migrations, and translation of errors. */
 import { closeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { globMatches } from '../../core/glob.ts';
 import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertDiskSpace, reserveWalIndex } from './disk-space.ts';
@@ -93,18 +92,11 @@ export function openDatabase(file: string): DatabaseSync {
     migrate(database, migrations);
     truncateWal(database, file);
     database.reserveWalIndex(file);
-    defineFunctions(database);
     return database;
   } catch (error) {
     database.close();
     throw describeOpenError(file, toStoreError(error));
   }
-}
-
-function defineFunctions(database: DatabaseSync): void {
-  database.function('glob_matches', { deterministic: true }, (glob, text) =>
-    Number(globMatches(String(glob), String(text))),
-  );
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Reads pages of the log by cursor: the newest entry is fixed when the first page is read, and each later page
  * continues after the nearest known one by `before`. WHY not by `offset` alone: new entries would move every row, and
- * the service would count through all rows before the page.
+ * the server would count through all rows before the page.
  */
 import type { AuditEntry, AuditFilter, Page } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';

@@ -1,7 +1,7 @@
 /** The log: every entry of any length of log, by filters that are in the URL, with a live tail and details. */
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
-import type { AuditEntry, AuditFacets, AuditFilter } from '../../../../src/client/types.ts';
+import type { AuditEntry, AuditFilter } from '../../../../src/client/types.ts';
 import { EVENT_TYPES, RESULTS } from '../../../../src/core/audit.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { countText } from '../../components/count-text.ts';
@@ -16,7 +16,6 @@ import { Time } from '../../components/time.tsx';
 import { CursorPages } from './cursors.ts';
 import { EntryPanel } from './entry-panel.tsx';
 import { ExportButton } from './export-button.tsx';
-import { FacetBar, useFacets } from './facets.tsx';
 import { useJoined, useTail } from './tail.ts';
 import { VerifyDialog } from './verify-dialog.tsx';
 
@@ -32,23 +31,15 @@ const COLUMNS: readonly TableColumn<AuditEntry>[] = [
   { title: 'Reason', width: 'minmax(8rem, 2fr)', cell: ({ reason }) => reason ?? '' },
 ];
 
-function fieldsOf(facets: AuditFacets | null): readonly FilterField[] {
-  return [
-    {
-      name: 'agent',
-      label: 'Agent',
-      placeholder: 'ci-runner',
-      suggestions: facets?.agent_name.map(({ value }) => value) ?? [],
-    },
-    { name: 'resource', label: 'Resource', placeholder: 'prod/*' },
-    { name: 'event_type', label: 'Event', suggestions: EVENT_TYPES },
-    { name: 'result', label: 'Result', options: RESULTS },
-    { name: 'since', label: 'Since', isTime: true },
-    { name: 'until', label: 'Until', isTime: true },
-  ];
-}
+const FIELDS: readonly FilterField[] = [
+  { name: 'agent', label: 'Agent', placeholder: 'ci-runner' },
+  { name: 'resource', label: 'Resource', placeholder: 'prod/*' },
+  { name: 'event_type', label: 'Event', suggestions: EVENT_TYPES },
+  { name: 'result', label: 'Result', options: RESULTS },
+  { name: 'since', label: 'Since', isTime: true },
+  { name: 'until', label: 'Until', isTime: true },
+];
 
-const NAMES = ['agent', 'resource', 'event_type', 'result', 'since', 'until'].map((name) => ({ name, label: name }));
 const countOf = (total: number): string => countText(total, 'entry', 'entries');
 const keyOf = ({ seq }: AuditEntry): string => String(seq);
 
@@ -63,18 +54,17 @@ function useLogRows(filter: AuditFilter, isTail: boolean) {
   });
   const tail = useTail(filter, pages.isPending ? null : source.newest, isTail);
   const rows = useJoined(tail.rows, pages);
-  return { rows, tail, generation, refresh: () => setGeneration((before) => before + 1) };
+  return { rows, tail, refresh: () => setGeneration((before) => before + 1) };
 }
 
 export function LogPage() {
-  const filter: AuditFilter = useFilters(NAMES);
+  const filter: AuditFilter = useFilters(FIELDS);
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
   const [isVerifying, setVerifying] = useState(false);
   const isTail = parameters.get('tail') === 'on';
   const open = parameters.get('entry');
-  const { rows, tail, generation, refresh } = useLogRows(filter, isTail);
-  const facets = useFacets(filter, generation, isTail);
+  const { rows, tail, refresh } = useLogRows(filter, isTail);
   const { total, isPending, error } = rows;
   const isCounted = !isPending && error === null;
   useEffect(() => {
@@ -101,8 +91,7 @@ export function LogPage() {
         </button>
         <ExportButton filter={filter} />
       </PageHeading>
-      <FilterBar fields={fieldsOf(facets)} label="Filter the log" />
-      <FacetBar facets={facets} filter={filter} />
+      <FilterBar fields={FIELDS} label="Filter the log" />
       {error !== null && <ErrorPanel error={error} onRetry={rows.refetch} />}
       {tail.isFull && (
         <p className="notice warning">

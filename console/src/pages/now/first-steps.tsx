@@ -22,13 +22,13 @@ interface Step {
 }
 
 async function readPresence(signal: AbortSignal) {
-  // WHY counts: the newest uses may all be of operators.
-  const [{ agents, paths }, policies, ...counts] = await Promise.all([
+  // WHY so many: the newest ones may all be of operators.
+  const [{ agents, paths }, policies, ...uses] = await Promise.all([
     client.overview.matrix({ agent_limit: 1, path_limit: 1 }, { signal }),
     client.policies.list({ limit: 1 }, { signal }),
-    ...EVENTS.map((event_type) => client.audit.facets({ event_type, result: 'allowed' }, { signal })),
+    ...EVENTS.map((event_type) => client.audit.list({ event_type, result: 'allowed', limit: 1000 }, { signal })),
   ]);
-  const hasUse = counts.some(({ agent_name }) => agent_name.some(({ value }) => AGENT_NAME.test(value)));
+  const hasUse = uses.some(({ data }) => data.some(({ agent_name }) => AGENT_NAME.test(agent_name)));
   return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0, hasUse };
 }
 

@@ -1,12 +1,11 @@
 /**
- * A plot of counts or durations over time. The canvas is an image to a screen reader, and the same numbers are a table.
- * The library loads with this file, which the page loads after everything else.
+ * A plot of counts over time. The canvas is an image to a screen reader, and the same numbers are a table. The library
+ * loads with this file, which the page loads after everything else. Times are written as everywhere in the console.
  */
 import { useEffect, useId, useRef } from 'react';
 import UPlot from 'uplot';
 import { formatTime } from '../../components/time.tsx';
 import { usePreferences, type Zone } from '../../shell/preferences.ts';
-import { isolatedPoints, plotAxes } from './plot-axes.ts';
 
 export interface Series {
   readonly title: string;
@@ -14,8 +13,8 @@ export interface Series {
   readonly tone: 'first' | 'second' | 'third';
   /** Drawn with dashes, so that colours are not needed to tell lines apart. */
   readonly isDashed?: boolean;
-  /** One for each time; null where nothing was measured. */
-  readonly values: readonly (number | null)[];
+  /** One for each time. */
+  readonly values: readonly number[];
 }
 
 interface Props {
@@ -25,13 +24,15 @@ interface Props {
   /** Seconds since 1970, ascending. The plot begins with the first and ends with the last one. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  readonly unit: string;
 }
 
 const HEIGHT_PX = 170;
 const DASH = [5, 4];
+/** The width of a time and its margin. */
+const TIME_SPACE_PX = 84;
+const VALUE_AXIS_PX = 52;
 
-export function Plot({ title, summary, times, series, unit }: Props) {
+export function Plot({ title, summary, times, series }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | null>(null);
   const { zone, theme } = usePreferences();
@@ -61,10 +62,7 @@ export function Plot({ title, summary, times, series, unit }: Props) {
             width: 2,
             stroke: () => colourOf(tone),
             ...(isDashed ? { dash: DASH } : {}),
-            points: {
-              show: true,
-              filter: (_: UPlot, index: number) => isolatedPoints(latest.current.series[index - 1]?.values ?? []),
-            },
+            points: { show: false },
           })),
         ],
       },
@@ -92,7 +90,7 @@ export function Plot({ title, summary, times, series, unit }: Props) {
   return (
     <figure className="plot" aria-labelledby={titleId}>
       <figcaption>
-        <span id={titleId}>{unit === '' ? title : `${title}, in ${unit}`}</span>
+        <span id={titleId}>{title}</span>
         <span className="plot-legend">
           {series.map(({ title: name, tone, isDashed }) => (
             <span key={name} className={`plot-${tone}${isDashed ? ' dashed' : ''}`}>
@@ -106,7 +104,7 @@ export function Plot({ title, summary, times, series, unit }: Props) {
       <div ref={holder} className="plot-canvas" role="img" aria-label={`${title}: ${summary}`} />
       <details>
         <summary>As a table</summary>
-        <NumberTable title={title} times={times} series={series} unit={unit} zone={zone} />
+        <NumberTable title={title} times={times} series={series} zone={zone} />
       </details>
     </figure>
   );
@@ -116,11 +114,31 @@ function toData({ times, series }: Pick<Props, 'times' | 'series'>): UPlot.Align
   return [[...times], ...series.map(({ values }) => [...values])];
 }
 
+function plotAxes(colourOf: (name: string) => string, zone: Zone): UPlot.Axis[] {
+  const axis: UPlot.Axis = {
+    stroke: () => colourOf('muted'),
+    grid: { stroke: () => colourOf('line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui, sans-serif',
+  };
+  return [
+    { ...axis, space: TIME_SPACE_PX, values: (_, splits) => splits.map((at) => timeText(at, zone)) },
+    { ...axis, size: VALUE_AXIS_PX },
+  ];
+}
+
+/** The hour and minute, with the date below midnight. */
+function timeText(at: number, zone: Zone): string {
+  const [day = '', time = ''] = formatTime(new Date(at * 1000), zone, false).split(' ');
+  const clock = time.slice(0, 5);
+  return clock === '00:00' ? `${clock}\n${day}` : clock;
+}
+
 /** Only times at which something was counted. */
-function NumberTable({ title, times, series, unit, zone }: Omit<Props, 'summary'> & { readonly zone: Zone }) {
+function NumberTable({ title, times, series, zone }: Omit<Props, 'summary'> & { readonly zone: Zone }) {
   const rows = times.flatMap((at, index) => {
-    const values = series.map((each) => each.values[index] ?? null);
-    return values.some((value) => value !== null && value > 0) ? [{ at, values }] : [];
+    const values = series.map((each) => each.values[index] ?? 0);
+    return values.some((value) => value > 0) ? [{ at, values }] : [];
   });
   if (rows.length === 0) return <p className="hint">All values are 0.</p>;
   return (
@@ -130,7 +148,7 @@ function NumberTable({ title, times, series, unit, zone }: Omit<Props, 'summary'
           <th scope="col">Time</th>
           {series.map(({ title: name }) => (
             <th key={name} scope="col">
-              {unit === '' ? name : `${name} (${unit})`}
+              {name}
             </th>
           ))}
         </tr>
@@ -140,9 +158,7 @@ function NumberTable({ title, times, series, unit, zone }: Omit<Props, 'summary'
           <tr key={at}>
             <th scope="row">{formatTime(new Date(at * 1000), zone, false)}</th>
             {values.map((value, index) => (
-              <td key={series[index]?.title}>
-                {value === null ? '–' : value.toLocaleString('en', { maximumFractionDigits: 1 })}
-              </td>
+              <td key={series[index]?.title}>{value.toLocaleString('en')}</td>
             ))}
           </tr>
         ))}

@@ -1,7 +1,7 @@
-/** What needs a person: requests that wait for an approval, and what the service found while it examined the vault. */
+/** What needs an operator: requests that wait for an approval, and what the server found in the vault. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import type { Attention, ListedApproval } from '../../../../src/client/types.ts';
+import type { AttentionItem, ListedApproval } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
@@ -10,23 +10,14 @@ import { intervalOf, liveInterval } from './live-interval.ts';
 import { Section } from './section.tsx';
 
 const APPROVALS = 4;
-const ATTENTION_INTERVAL_MS = 15_000;
+const ATTENTION_INTERVAL_MS = 60_000;
 const ATTENTION_ROWS = 8;
-const NOT_EXAMINED = 'Not everything was examined yet.';
-
-type AttentionItem = Attention['items'][number];
 
 const TITLES: Readonly<Record<AttentionItem['kind'], string>> = {
+  denied_repeatedly: 'Repeated denials',
   lease_expiring: 'Expires soon',
   credential_unused: 'Never used',
-  denied_repeatedly: 'Denied again and again',
-  policy_grants_nothing: 'Grants nothing',
-  agent_never_logged_in: 'Never logged in',
-  anchor_late: 'Anchor late',
-  checkpoint_late: 'Checkpoint late',
-  backup_late: 'Backup late',
 };
-const URGENT: readonly AttentionItem['kind'][] = ['denied_repeatedly', 'anchor_late', 'checkpoint_late', 'backup_late'];
 
 export function WaitingApprovals() {
   const approvals = useQuery({
@@ -73,26 +64,24 @@ export function NeedsAttention() {
     queryFn: ({ signal }) => client.overview.attention({ signal }),
     refetchInterval: intervalOf(ATTENTION_INTERVAL_MS),
   });
-  const items = attention.data?.items ?? [];
-  const shown = [...items].sort((a, b) => Number(URGENT.includes(b.kind)) - Number(URGENT.includes(a.kind)));
+  const items = attention.data ?? [];
   return (
     <Section
       title="Needs attention"
-      count={attention.data?.items.length}
+      count={attention.data?.length}
       query={attention}
       empty={{
-        isEmpty: attention.data?.items.length === 0,
-        text: attention.data?.complete === false ? NOT_EXAMINED : 'Nothing needs attention.',
+        isEmpty: attention.data?.length === 0,
+        text: 'No repeated denials, no leases that end soon, and no unused credentials.',
       }}
     >
-      <AttentionList items={shown.slice(0, ATTENTION_ROWS)} />
-      {shown.length > ATTENTION_ROWS && (
+      <AttentionList items={items.slice(0, ATTENTION_ROWS)} />
+      {items.length > ATTENTION_ROWS && (
         <details>
-          <summary>{`${shown.length - ATTENTION_ROWS} more`}</summary>
-          <AttentionList items={shown.slice(ATTENTION_ROWS)} />
+          <summary>{`${items.length - ATTENTION_ROWS} more`}</summary>
+          <AttentionList items={items.slice(ATTENTION_ROWS)} />
         </details>
       )}
-      {attention.data?.complete === false && <p className="hint">{NOT_EXAMINED}</p>}
     </Section>
   );
 }
@@ -104,9 +93,9 @@ function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) 
         const { href, text } = attentionLink(item);
         return (
           <li key={`${item.kind} ${item.subject} ${item.text}`}>
-            <Badge text={TITLES[item.kind]} tone={URGENT.includes(item.kind) ? 'danger' : 'warning'} />
+            <Badge text={TITLES[item.kind]} tone={item.kind === 'denied_repeatedly' ? 'danger' : 'warning'} />
             <span className="now-what">
-              <strong>{item.subject === '*' ? 'The vault' : item.subject}</strong>
+              <strong>{item.subject}</strong>
               {item.count !== null && item.count > 1 && ` (${item.count.toLocaleString('en')})`}
               <span className="now-reason">{item.text}</span>
             </span>

@@ -1,0 +1,130 @@
+/** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
+import { type ActorName, actorResource } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import { readOverview } from '../core/operations/overview.ts';
+import {
+  countDenials,
+  type DeniedAccess,
+  type EndingLeases,
+  type LeaseSigns,
+  listUnexposed,
+  readLeaseSigns,
+  type UnexposedCredential,
+} from '../store/attention.ts';
+import { findSeqAt, readHead } from '../store/audit-log.ts';
+import { type ListStep, NEWEST_LEASE } from '../store/queries.ts';
+import { yieldToEventLoop } from './paging.ts';
+import type { Vault } from './vault.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const ENDS_WITHIN_MS = 5 * MINUTE_MS;
+/** A shorter lease ends as intended; a longer one belongs to work that may still continue. */
+const LONG_LEASE_MS = 15 * MINUTE_MS;
+const UNUSED_DAYS = 30;
+const MIN_DENIALS = 5;
+/** Of each kind, the most urgent ones. */
+const MAX_ITEMS = 20;
+
+export interface AttentionItem {
+  readonly kind: 'denied_repeatedly' | 'lease_expiring' | 'credential_unused';
+  /** As the resource of an entry: a path or `agent:<name>`. */
+  readonly subject: string;
+  /** What is the case, and what to do. */
+  readonly text: string;
+  readonly count: number | null;
+  /** Milliseconds since 1970. */
+  readonly since: number | null;
+}
+
+type AttentionVault = Pick<Vault, 'store' | 'clock'>;
+
+export async function readAttention(vault: Vault, context: Context): Promise<readonly AttentionItem[]> {
+  await vault.ledger.submit(readOverview(context));
+  return findAttention(vault);
+}
+
+async function findAttention(vault: AttentionVault): Promise<readonly AttentionItem[]> {
+  const denied = await findDenied(vault);
+  const { ending, heldIds } = await readLeases(vault);
+  return [...denied, ...ending, ...(await findUnused(vault, heldIds))];
+}
+
+async function findDenied({ store, clock }: AttentionVault): Promise<AttentionItem[]> {
+  const { last } = await store.run(readHead());
+  const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
+  const counts = new Map<string, DeniedAccess>();
+  let place = from === null ? null : (last?.seq ?? null);
+  while (from !== null && place !== null) {
+    await yieldToEventLoop();
+    const step: ListStep<DeniedAccess, number> = await store.run(countDenials(store.dialect, from, place));
+    for (const row of step.rows) {
+      const key = JSON.stringify([row.agentName, row.resource]);
+      counts.set(key, { ...row, count: row.count + (counts.get(key)?.count ?? 0) });
+    }
+    place = step.next;
+  }
+  return [...counts.values()]
+    .filter(({ count }) => count >= MIN_DENIALS)
+    .sort((a, b) => b.count - a.count)
+    .slice(0, MAX_ITEMS)
+    .map(({ agentName, resource, count, firstAt }) => {
+      const since = Date.parse(firstAt);
+      const text = `${agentName} was denied ${resource} ${count} times in the last hour. Grant it with a policy, or stop the agent from asking.`;
+      const subject = actorResource(agentName as ActorName);
+      return { kind: 'denied_repeatedly', subject, text, count, since: Number.isNaN(since) ? null : since };
+    });
+}
+
+async function readLeases({ store, clock }: AttentionVault) {
+  const now = clock.now();
+  const query = { now, endsBy: now + ENDS_WITHIN_MS, minimumMs: LONG_LEASE_MS };
+  const byHolder = new Map<string, EndingLeases>();
+  const heldIds = new Set<string>();
+  for (let before: number | null = NEWEST_LEASE; before !== null; ) {
+    await yieldToEventLoop();
+    const step: LeaseSigns = await store.run(readLeaseSigns(store.dialect, query, before));
+    for (const row of step.ending) {
+      const key = `${row.agentName} ${row.path}`;
+      const { count = 0, firstEndAt = row.firstEndAt } = byHolder.get(key) ?? {};
+      byHolder.set(key, { ...row, count: row.count + count, firstEndAt: Math.min(row.firstEndAt, firstEndAt) });
+    }
+    for (const id of step.credentialIds) heldIds.add(id);
+    before = step.next;
+  }
+  const ending = [...byHolder.values()]
+    .sort((a, b) => a.firstEndAt - b.firstEndAt)
+    .slice(0, MAX_ITEMS)
+    .map(({ agentName, path, count, firstEndAt }): AttentionItem => {
+      const what = count === 1 ? `A lease of ${agentName} ends` : `${count} leases of ${agentName} end`;
+      const text = `${what} in ${minutes(firstEndAt - now)}. Renew it if the work continues, or let it end.`;
+      return { kind: 'lease_expiring', subject: path, text, count, since: null };
+    });
+  return { ending, heldIds };
+}
+
+function minutes(ms: number): string {
+  if (ms < MINUTE_MS) return 'less than a minute';
+  const rounded = Math.round(ms / MINUTE_MS);
+  return rounded === 1 ? 'a minute' : `${rounded} minutes`;
+}
+
+/** Whoever retrieved or used a credential holds a lease, which later becomes a stored exposure. */
+async function findUnused({ store, clock }: AttentionVault, heldIds: ReadonlySet<string>): Promise<AttentionItem[]> {
+  const now = clock.now();
+  const found: UnexposedCredential[] = [];
+  for (let after: string | null = ''; after !== null && found.length < MAX_ITEMS; ) {
+    await yieldToEventLoop();
+    const step: ListStep<UnexposedCredential, string> = await store.run(
+      listUnexposed(store.dialect, now - UNUSED_DAYS * DAY_MS, after),
+    );
+    found.push(...step.rows.filter(({ id }) => !heldIds.has(id)));
+    after = step.next;
+  }
+  return found.slice(0, MAX_ITEMS).map(({ path, createdAt }) => {
+    const days = Math.floor((now - createdAt) / DAY_MS);
+    const text = `Stored ${days} days ago and never retrieved or used. Delete it if no agent needs it.`;
+    return { kind: 'credential_unused', subject: path, text, count: null, since: createdAt };
+  });
+}
