@@ -1,7 +1,7 @@
 /**
- * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and parse
- * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
- * list.
+ * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and
+ * parse the body → validate → handle → serialise. Every response is a reply of the route table or an error of
+ * the closed list.
  */
 import type { SecureContextOptions } from 'node:tls';
 import fastify, {
