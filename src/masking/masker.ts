@@ -6,7 +6,7 @@
 import type { Automaton } from './aho-corasick.ts';
 import { Matcher } from './matcher.ts';
 
-export const MASK = '[secret]';
+const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
 
 /** A range of matched positions in the stream; `to` is exclusive. */

@@ -26,13 +26,6 @@ export interface Masking {
   reuse(masker: Masker): void;
 }
 
-/** Total length of the value's patterns; 0 for a value that is too short to be masked. */
-export function patternBytesOf(value: Secret): number {
-  const patterns = new Patterns();
-  for (const _ of patterns.add(value.reveal()));
-  return patterns.all.reduce((sum, { symbols }) => sum + symbols.length, 0);
-}
-
 /**
  * Names are used in warnings only. Equal patterns, of equal or different values, are stored once, as long as the
  * masking exists.

@@ -1,13 +1,10 @@
-/**
- * The agent that the server acts as. If the service is unreachable when the server starts, the first call determines
- * the agent.
- */
+/** The agent that the MCP server acts as. If the vault is unreachable at startup, the first call determines it. */
 
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { isTransient } from '../client/retries.ts';
 import { UsageError } from '../platform/errors.ts';
-import { ToolError } from './errors.ts';
+import { ToolError } from './tool.ts';
 
 /** WHY short: clients wait at most a minute for a server to start. */
 const START_TIMEOUT_MS = 10_000;
@@ -22,7 +19,7 @@ export class ActingAgent {
   }
 
   /**
-   * Determines the agent at the start; resolves to null when the service does not respond in time. @throws UsageError,
+   * Determines the agent at startup; resolves to null when the vault does not respond in time. @throws UsageError,
    * LeaseholdError
    */
   async find(log: (line: string) => void): Promise<string | null> {
@@ -32,7 +29,7 @@ export class ActingAgent {
     } catch (error) {
       if (error instanceof ToolError) throw new UsageError(error.message);
       if (!isTransient(error) && error !== signal.reason) throw error;
-      log('the service does not respond; tools return UNAVAILABLE until it does');
+      log('the vault does not respond; tools return UNAVAILABLE until it does');
       return null;
     }
   }

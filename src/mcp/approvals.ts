@@ -33,13 +33,13 @@ const REQUEST =
   'A request of this agent waits until an operator approves it. Open the page to read the exact request and to approve or deny it; it asks for an operator’s sign-in.';
 
 export class ApprovalResults {
-  /** Of the service; null if browsers cannot reach it. */
-  readonly #address: string | null;
+  readonly #serverUrl: string | null;
   /** The approvals that a user was asked to open: asking again would only annoy. */
   readonly #asked = new Set<string>();
 
-  constructor(address: string | null) {
-    this.#address = address;
+  /** `serverUrl` is null if browsers cannot reach it. */
+  constructor(serverUrl: string | null) {
+    this.#serverUrl = serverUrl;
   }
 
   /** Null for an error that is not about an approval. */
@@ -53,7 +53,7 @@ export class ApprovalResults {
     const { code, message } = error;
     // WHY checked: it becomes part of a link.
     const id = error.approvalId !== null && UUID.test(error.approvalId) ? error.approvalId : null;
-    const link = id === null || this.#address === null ? null : `${this.#address}/console/approvals/${id}`;
+    const link = id === null || this.#serverUrl === null ? null : `${this.#serverUrl}/console/approvals/${id}`;
     if (code === 'APPROVAL_PENDING' && id !== null && link !== null && !this.#asked.has(id)) {
       const envelope: Declared = mcpReq.envelope ?? {};
       const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities();

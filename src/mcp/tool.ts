@@ -12,13 +12,31 @@ import {
   type ToolAnnotations,
 } from '@modelcontextprotocol/server';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
-import type { Static, TObject, TProperties } from 'typebox';
-import { Type } from 'typebox';
+import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import type { ApprovalResults } from './approvals.ts';
-import { ErrorWithAdvice, ToolError } from './errors.ts';
+
+/** Thrown when the MCP server rejects a call. */
+export class ToolError extends Error {
+  readonly code: 'INVALID_REQUEST' | 'NOT_ALLOWED' | 'BUSY' | 'STOPPING';
+
+  constructor(code: ToolError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** An error of the vault with what would help, as whole sentences. */
+export class ErrorWithAdvice extends LeaseholdError {
+  readonly advice: string;
+
+  constructor({ code, message, ...details }: LeaseholdError, advice: string) {
+    super(code, message, details);
+    this.advice = advice;
+  }
+}
 
 /** For a tool that only reads from the vault. */
 export const ONLY_READS: ToolAnnotations = {
@@ -49,30 +67,10 @@ export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-const MAX_PAGE_ROWS = 100;
-/** The part of a list that a tool returns. */
-export const PAGE = {
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, description: 'Maximum number of entries; 50 by default.' }),
-  ),
-  offset: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Number of entries to skip; `next_offset` is the next value.' }),
-  ),
-};
-export const NEXT_OFFSET = Type.Union([Type.Integer(), Type.Null()]);
-
-/** The offset of the next page; null for the last one. */
-export function nextOffset(offset: number, rows: number, total: number): number | null {
-  return rows > 0 && offset + rows < total ? offset + rows : null;
-}
-
-/** The credential of a new lease. */
-export const LEASE_REQUEST = {
-  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
-  ttl_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
-  ),
-};
+export const PATH = Type.String({
+  maxLength: 512,
+  description: 'Path of the credential, as list_credentials shows it.',
+});
 
 /** A string that is one of the values. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
@@ -148,8 +146,8 @@ function adviceFor(error: LeaseholdError): string {
 }
 
 /** Checks a path before it becomes part of a URL. @throws ToolError */
-export function readPath(text: string, field = 'path'): CredentialPath {
+export function readPath(text: string): CredentialPath {
   const rule = pathViolation(text);
-  if (rule !== null) throw new ToolError('INVALID_REQUEST', `${field}: ${rule}`);
+  if (rule !== null) throw new ToolError('INVALID_REQUEST', `path: ${rule}`);
   return text as CredentialPath;
 }

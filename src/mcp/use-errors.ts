@@ -2,7 +2,7 @@
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { ErrorWithAdvice } from './errors.ts';
+import { ErrorWithAdvice } from './tool.ts';
 import { quote } from './untrusted.ts';
 
 interface Use {
@@ -26,7 +26,7 @@ const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
   ['protocol', `The request or the response is not valid HTTP. ${UNKNOWN_OUTCOME}`],
   ['coding', `The host used a content coding that cannot be searched for secrets. ${UNKNOWN_OUTCOME}`],
   ['partial', `The host answered with a part that was not asked for, which is withheld. ${UNKNOWN_OUTCOME}`],
-  ['broker', `The service could not complete the request. ${UNKNOWN_OUTCOME}`],
+  ['broker', `The vault could not complete the request. ${UNKNOWN_OUTCOME}`],
 ]);
 
 /** Returns other errors unchanged. Never rejects. */
@@ -54,7 +54,7 @@ async function adviceFor(error: LeaseholdError, use: Use): Promise<string | null
   }
 }
 
-/** The service's message names the part that no target has. Whether a policy denies the use is asked: not recorded. */
+/** The vault's message names the part that no target has. Whether a policy denies the use is asked: not recorded. */
 async function explainDenial({ client, agent, path, signal }: Use): Promise<string> {
   const operator = `To the operator: leasehold policy explain ${agent} use ${path}`;
   try {

@@ -153,7 +153,7 @@ export async function releaseLeases(
 }
 
 /** Revokes the leases. Resolves to the errors of those that may still be active, by lease id. Never rejects. */
-export async function revokeAll(
+async function revokeAll(
   client: Pick<LeaseClient, 'revoke'>,
   leaseIds: readonly string[],
   signal: AbortSignal,

@@ -43,19 +43,7 @@ const PREFIX = 'LEASEHOLD_';
 
 /** Variables without a flag of the service: an alternative name, those of the command, and internal ones. */
 const OTHERS = [
-  ...[
-    'ADDR',
-    'AGENT',
-    'AUDIT_KEY',
-    'CA_FILE',
-    'DATABASE_URL',
-    'KEY_FILE',
-    'MCP_TOKEN',
-    'OPERATOR',
-    'OUTPUT',
-    'PROFILE',
-    'SIGIGN',
-  ],
+  ...['ADDR', 'AGENT', 'AUDIT_KEY', 'CA_FILE', 'DATABASE_URL', 'KEY_FILE', 'OPERATOR', 'OUTPUT', 'PROFILE', 'SIGIGN'],
   ...['TIMEOUT', 'TOKEN', 'TOKEN_FILE'],
 ];
 

@@ -1,113 +1,90 @@
-// A real service, an agent with grants, an MCP server that acts as it, and the SDK's client over either transport. All
+// A vault with an agent, an HTTPS upstream, an MCP server that acts as the agent, and the SDK's client over pipes. All
 // messages are recorded, so that a test can search them for a value.
 
-import { chmodSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { type CallToolResult, Client } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
-import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
-import { parseAllowList } from '../../src/mcp/allowlist.ts';
-import { type HttpServing, serveOverHttp } from '../../src/mcp/http.ts';
-import { type Mcp, type McpParts, openMcp } from '../../src/mcp/server.ts';
+import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
+import { type Mcp, openMcp } from '../../src/mcp/server.ts';
 import { serveOverStdio } from '../../src/mcp/stdio.ts';
-import { makeToken } from '../../src/mcp/token.ts';
-import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { startUpstream } from '../broker/upstream.ts';
+import type { Scope } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { targetOf, VALUE } from '../kit/use.ts';
 
-/** Long, and with characters that every encoding changes. */
-export const VALUE = 'Zx9!corr&ect"ho+rse/bat=tery%40staple~ü';
-export const EVERYTHING = { 'prod/*': ['retrieve', 'list'] };
-
-/** Of a server that hands out the least. */
-export const LEAST: Omit<McpParts, 'client'> = {
-  consoleAddress: null,
-  filesDir: null,
-  commands: [],
-  allowsValues: false,
-  version: '0',
-  log: () => undefined,
-};
+export const KEY_PATH = 'api/key';
 
 export interface Stage {
   readonly service: TestService;
-  readonly mcp: Mcp;
-  readonly filesDir: string;
-  /** The messages for the operator. */
-  readonly logged: string[];
-  readonly agent: Leasehold;
-  /** Ends the session that the server uses, behind its back. */
-  endSession(): Promise<void>;
+  /** The upstream's origin. */
+  readonly origin: string;
+  /** The heads of all requests that the upstream got. */
+  readonly requests: readonly IncomingMessage[];
+  /** As the agent `builder`; with other options in place of the agent's, as they say. */
+  client(options?: Partial<LeaseholdOptions>): Leasehold;
+  /** An MCP server that acts as the client, and the messages for its operator. */
+  open(client?: Leasehold): Promise<{ readonly mcp: Mcp; readonly logged: readonly string[] }>;
+  /** Stores VALUE at the path, with a target of these fields. */
+  store(path: string, fields?: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
-export interface StageOptions {
-  readonly grants?: Readonly<Record<string, readonly string[]>>;
-  /** TOML. */
-  readonly commands?: string;
-  readonly allowsValues?: boolean;
-  readonly hasFiles?: boolean;
-  /** How long a request is held that waits for an approval. */
-  readonly approvalHoldMs?: number;
-}
+type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** `prod/db/password` holds VALUE; the agent is `builder`. */
-export async function startStage(scope: Scope, options: StageOptions = {}): Promise<Stage> {
-  const { grants = EVERYTHING, commands = null, allowsValues = false, hasFiles = true } = options;
-  const { approvalHoldMs } = options;
+/** `api/key` holds VALUE. The agent `builder` may use it at `/v1/*` of the upstream, with GET and POST. */
+export async function startStage(scope: Scope, handler: Handler, approvalHoldMs?: number): Promise<Stage> {
   const timeouts = approvalHoldMs === undefined ? {} : { approvalHoldMs };
   const service = await startTestService(scope, [], undefined, undefined, timeouts);
-  await service.agent('builder', grants);
-  const credential = { path: 'prod/db/password', value: VALUE, type: 'password', description: 'of the database' };
-  await service.admin.post('/api/v1/credentials', credential);
-  const filesDir = temporaryDirectory(scope);
-  chmodSync(filesDir, 0o700);
-  const keyFile = join(service.dataDir, 'agents/builder/private_key.pem');
-  let token = '';
-  const client = () =>
-    new Leasehold({
-      address: service.address,
-      agent: { name: 'builder', sign: fileSigner(keyFile) },
-      retries: 0,
-      fetch(address, init) {
-        token = new Headers(init?.headers).get('authorization')?.replace('Bearer ', '') ?? token;
-        return fetch(address, init);
-      },
-    });
-  const logged: string[] = [];
-  const mcp = await openMcp({
-    client: client(),
-    consoleAddress: service.address,
-    filesDir: hasFiles ? filesDir : null,
-    commands: commands === null ? [] : parseAllowList(commands),
-    allowsValues,
-    version: '0.0.0',
-    log: (line) => void logged.push(line),
-  });
-  scope.after(() => mcp.close());
-  const endSession = async (): Promise<void> => void (await service.as(token).delete('/auth/session'));
-  return { service, mcp, filesDir, logged, agent: client(), endSession };
+  await service.agent('builder', { 'api/*': ['use', 'list'], 'prod/*': ['list'] });
+  const upstream = await startUpstream(scope, (request, response) => void handler(request, response));
+  const sign = fileSigner(join(service.dataDir, 'agents/builder/private_key.pem'));
+  const stage: Stage = {
+    service,
+    origin: `https://127.0.0.1:${upstream.port}`,
+    requests: upstream.requests,
+    client: ({ token, ...options } = {}) =>
+      new Leasehold({
+        address: service.address,
+        retries: 0,
+        ...(token === undefined ? { agent: { name: 'builder', sign } } : { token }),
+        ...options,
+      }),
+    async open(client = stage.client()) {
+      const logged: string[] = [];
+      const log = (line: string): void => void logged.push(line);
+      const mcp = await openMcp({ client, serverUrl: service.address, version: '0.0.0', log });
+      scope.after(() => mcp.close());
+      return { mcp, logged };
+    },
+    async store(path, fields = {}) {
+      await service.admin.post('/api/v1/credentials', { path, value: VALUE });
+      const target = { ...targetOf(upstream, { paths: ['/v1/*'], methods: ['GET', 'POST'] }), ...fields };
+      const put = await service.admin.put(`/api/v1/targets/${path}`, {
+        targets: [target],
+        placement: { kind: 'bearer' },
+      });
+      assert.equal(put.status, 200, put.text);
+    },
+  };
+  await stage.store(KEY_PATH);
+  return stage;
 }
 
-export interface Calls {
+export interface Connected {
+  readonly client: Client;
+  /** Everything that crossed the pipes, both ways. */
+  transcript(): string;
   /** The data of the call's response, which must not be an error. */
   use(tool: string, input?: Record<string, unknown>): Promise<Record<string, unknown>>;
   /** The sentence of the call's error. */
   refusal(tool: string, input?: Record<string, unknown>): Promise<string>;
 }
 
-export interface Connected extends Calls {
-  readonly client: Client;
-  /** Everything that crossed the transport, both ways. */
-  transcript(): string;
-}
-
-export const TRANSPORTS = ['stdio', 'http'] as const;
-export type TransportName = (typeof TRANSPORTS)[number];
-
 export async function connect(
   scope: Scope,
   mcp: Mcp,
-  over: TransportName,
   era: 'legacy' | 'auto' = 'auto',
   onElicit: ((url: string) => void | Promise<void>) | null = null,
 ): Promise<Connected> {
@@ -120,73 +97,41 @@ export async function connect(
     });
   }
   const transcript: string[] = [];
-  if (over === 'stdio') await connectPipes(scope, mcp, client, transcript);
-  else {
-    const { serving, token } = await startHttp(scope, mcp);
-    await client.connect(httpTransport(serving.url, token, transcript));
-  }
-  scope.after(() => client.close());
-  return { client, transcript: () => transcript.join(''), ...callsOf(client) };
-}
-
-export function callsOf(client: Client): Calls {
-  const call = (name: string, input: Record<string, unknown>): Promise<CallToolResult> =>
-    client.callTool({ name, arguments: input });
-  return {
-    async use(tool, input = {}) {
-      const { isError, structuredContent, content } = await call(tool, input);
-      if (isError === true) throw new Error(`${tool} was rejected: ${textOf(content)}`);
-      return structuredContent as Record<string, unknown>;
-    },
-    async refusal(tool, input = {}) {
-      const { isError, content } = await call(tool, input);
-      if (isError !== true) throw new Error(`${tool} was not rejected: ${textOf(content)}`);
-      return textOf(content);
-    },
-  };
-}
-
-function textOf(content: CallToolResult['content']): string {
-  return content.map((each) => (each.type === 'text' ? each.text : each.type)).join('\n');
-}
-
-async function connectPipes(scope: Scope, mcp: Mcp, client: Client, transcript: string[]): Promise<void> {
   const stdin = new PassThrough();
   const stdout = new PassThrough();
   for (const stream of [stdin, stdout]) stream.on('data', (chunk) => transcript.push(String(chunk)));
   const stopping = new AbortController();
   const served = serveOverStdio(mcp, { stdin, stdout }, stopping.signal, (line) => transcript.push(line));
   scope.after(async () => {
+    await client.close();
     stopping.abort();
     await served;
   });
   // The SDK's transport of lines works in either direction.
   await client.connect(new StdioServerTransport(stdout, stdin));
-}
-
-export async function startHttp(scope: Scope, mcp: Mcp): Promise<{ serving: HttpServing; token: string }> {
-  const token = makeToken();
-  const serving = await serveOverHttp(mcp, { host: '127.0.0.1', port: 0 }, token, () => undefined);
-  scope.after(() => serving.close());
-  return { serving, token: token.reveal() };
-}
-
-export function httpTransport(url: string, token: string, transcript: string[] = []): StreamableHTTPClientTransport {
-  return new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: { authorization: `Bearer ${token}` } },
-    async fetch(address, init) {
-      transcript.push(String(init?.body ?? ''));
-      const response = await fetch(address, init);
-      const text = await response.text();
-      transcript.push(text);
-      const { status, headers } = response;
-      return new Response(status === 202 || text === '' ? null : text, { status, headers });
+  const call = (name: string, input: Record<string, unknown>) => client.callTool({ name, arguments: input });
+  return {
+    client,
+    transcript: () => transcript.join(''),
+    async use(tool, input = {}) {
+      const { isError, structuredContent, content } = await call(tool, input);
+      assert.notEqual(isError, true, textOf(content));
+      return structuredContent as Record<string, unknown>;
     },
-  });
+    async refusal(tool, input = {}) {
+      const { isError, content } = await call(tool, input);
+      assert.equal(isError, true, textOf(content));
+      return textOf(content);
+    },
+  };
 }
 
-/** The value as it may have been written down: bare, in JSON, base64 at any offset, base64url, percent, hex. */
-export function formsOf(value: string): string[] {
+export function textOf(content: CallToolResult['content']): string {
+  return content.map((each) => (each.type === 'text' ? each.text : each.type)).join('\n');
+}
+
+/** Whether the text contains the value: bare, in base64 at any offset, or in hex. */
+export function shows(text: string, value = VALUE): boolean {
   const bytes = Buffer.from(value);
   const base64 = [0, 1, 2].map((offset) =>
     Buffer.concat([Buffer.alloc(offset), bytes])
@@ -195,18 +140,5 @@ export function formsOf(value: string): string[] {
       .replace(/=+$/, '')
       .slice(0, -2),
   );
-  return [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    JSON.stringify(JSON.stringify(value).slice(1, -1)).slice(1, -1),
-    ...base64,
-    ...base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
-    encodeURIComponent(value),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-  ];
-}
-
-export function shows(text: string, value = VALUE): boolean {
-  return formsOf(value).some((form) => text.includes(form));
+  return [value, ...base64, bytes.toString('hex')].some((form) => text.includes(form));
 }

@@ -1,19 +1,14 @@
 /** `explain_access`: whether the policies allow an action to this agent, and what an operator would change. */
 import { Type } from 'typebox';
-import type { Leasehold } from '../../client/leasehold.ts';
-import { ACTIONS } from '../../core/policy.ts';
-import type { ActingAgent } from '../agent.ts';
-import { ONLY_READS, oneOf, readPath, strict, type Tool } from '../tool.ts';
-import { quote } from '../untrusted.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import { ACTIONS } from '../core/policy.ts';
+import type { ActingAgent } from './agent.ts';
+import { ONLY_READS, oneOf, readPath, strict, type Tool } from './tool.ts';
+import { quote } from './untrusted.ts';
 
 const input = strict({
   path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
-  action: Type.Optional(
-    oneOf(
-      ACTIONS,
-      'The action: `use` for http_request, `retrieve` for tools that need the value; `retrieve` by default.',
-    ),
-  ),
+  action: Type.Optional(oneOf(ACTIONS, 'The action; `use` by default, which http_request needs.')),
 });
 const output = strict({
   is_allowed: Type.Boolean(),
@@ -33,7 +28,7 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
     input,
     output,
     annotations: ONLY_READS,
-    async call({ path: text, action = 'retrieve' }, signal) {
+    async call({ path: text, action = 'use' }, signal) {
       const path = readPath(text);
       const agent = await acting.name();
       const { allowed, lease_ttl, reason } = await client.policies.simulate(
