@@ -1,6 +1,5 @@
 /** Calls on agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
-import { decodeAgent, decodeRegistered, decodeRotatedAgent } from './decoders.ts';
 import type { Agent, AgentRequest, AgentRotation, Page, PageFilter, RegisteredAgent, RotatedAgent } from './types.ts';
 
 const AGENTS = '/api/v1/agents';
@@ -14,26 +13,26 @@ export class Agents {
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Agent>> {
-    return this.#api.page(AGENTS, filter, decodeAgent, options);
+    return this.#api.page<Agent>(AGENTS, filter, options);
   }
 
   listAll(options: ListAllOptions = {}) {
-    return this.#api.pages(AGENTS, {}, decodeAgent, options);
+    return this.#api.pages<Agent>(AGENTS, {}, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Agent> {
-    return this.#api.read(addressOf(name), {}, decodeAgent, options);
+    return this.#api.read<Agent>(addressOf(name), {}, options);
   }
 
   /** With the agent's own public key, or with a key pair that the service generates and stores. */
   register(body: AgentRequest, options: CallOptions = {}): Promise<RegisteredAgent> {
-    return this.#api.post(AGENTS, body, decodeRegistered, options);
+    return this.#api.post<RegisteredAgent>(AGENTS, body, options);
   }
 
   /** To the given public key, or to a key pair that the service generates. The agent's sessions stay. */
   async rotate(name: string, body: AgentRotation, { signal }: CallOptions = {}): Promise<RotatedAgent> {
     const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
-    return (await this.#api.ask(spec, decodeRotatedAgent)).data;
+    return (await this.#api.ask<RotatedAgent>(spec)).data;
   }
 
   /** Revokes the agent's sessions and leases immediately. */

@@ -1,5 +1,4 @@
 /** The transport with one caller's authentication, shared by all groups of calls. */
-import { type Decoder, decodeMeta, listOf } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import type { ApiResponse, AuthProvider, RequestSpec, Transport } from './transport.ts';
 import type { Meta, Page } from './types.ts';
@@ -50,8 +49,8 @@ export class ApiClient {
     this.caller = caller;
   }
 
-  ask<T>(spec: RequestSpec, decode: Decoder<T>): Promise<ApiResponse<T>> {
-    return this.#transport.ask(spec, this.caller, decode);
+  ask<T>(spec: RequestSpec): Promise<ApiResponse<T>> {
+    return this.#transport.ask<T>(spec, this.caller);
   }
 
   stream(spec: RequestSpec): Promise<Response> {
@@ -61,36 +60,30 @@ export class ApiClient {
   async read<T>(
     path: string,
     query: object,
-    decode: Decoder<T>,
     { signal, timeoutMs }: CallOptions & Pick<RequestSpec, 'timeoutMs'>,
   ): Promise<T> {
     const limits = timeoutMs === undefined ? {} : { timeoutMs };
-    return (await this.ask({ method: 'GET', path, query, retry: 'always', signal, ...limits }, decode)).data;
+    return (await this.ask<T>({ method: 'GET', path, query, retry: 'always', signal, ...limits })).data;
   }
 
   /** @throws LeaseholdError INVALID_RESPONSE also from a server without entity tags */
-  async readTagged<T>(path: string, decode: Decoder<T>, { signal }: CallOptions): Promise<Tagged<T>> {
-    const { data, headers } = await this.ask({ method: 'GET', path, retry: 'always', signal }, decode);
+  async readTagged<T>(path: string, { signal }: CallOptions): Promise<Tagged<T>> {
+    const { data, headers } = await this.ask<T>({ method: 'GET', path, retry: 'always', signal });
     const tag = headers.get('etag');
     if (tag === null) throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no ETag');
     return { data, tag };
   }
 
   /** WHY not repeated after a lost response: a second try could undo another caller's change. */
-  async put<T>(path: string, body: object, decode: Decoder<T>, options: PutOptions): Promise<T> {
+  async put<T>(path: string, body: object, options: PutOptions): Promise<T> {
     const { signal } = options;
     const headers = preconditionHeaders(options);
-    return (await this.ask({ method: 'PUT', path, body, headers, retry: 'if-not-applied', signal }, decode)).data;
+    return (await this.ask<T>({ method: 'PUT', path, body, headers, retry: 'if-not-applied', signal })).data;
   }
 
   /** One page of a list. Without `limit` the service returns the whole list. */
-  async page<T>(
-    path: string,
-    query: { readonly limit?: number },
-    decode: Decoder<T>,
-    options: CallOptions,
-  ): Promise<Page<T>> {
-    const { data, meta } = await this.#askPage(path, query, decode, options);
+  async page<T>(path: string, query: { readonly limit?: number }, options: CallOptions): Promise<Page<T>> {
+    const { data, meta } = await this.#askPage<T>(path, query, options);
     return { data, meta };
   }
 
@@ -99,12 +92,12 @@ export class ApiClient {
    * server returns: at `maxBytes`, or once there are more rows than existed at the start plus those that can have been
    * added since.
    */
-  async *pages<T>(path: string, query: object, decode: Decoder<T>, options: ListAllOptions): AsyncGenerator<T> {
+  async *pages<T>(path: string, query: object, options: ListAllOptions): AsyncGenerator<T> {
     const { maxBytes = MAX_LIST_BYTES } = options;
     let [readBytes, maxRows] = [0, Number.POSITIVE_INFINITY];
     for (let offset = 0; ; offset += MAX_PAGE_ROWS) {
       const page = { ...query, limit: MAX_PAGE_ROWS, offset };
-      const { data, meta, bytes } = await this.#askPage(path, page, decode, options);
+      const { data, meta, bytes } = await this.#askPage<T>(path, page, options);
       if (offset === 0) maxRows = 2 * meta.total + MAX_NEW_ROWS;
       readBytes += bytes;
       if (offset + data.length > maxRows) throw new LeaseholdError('INVALID_RESPONSE', 'the list does not end');
@@ -116,18 +109,23 @@ export class ApiClient {
     }
   }
 
-  async #askPage<T>(path: string, query: { readonly limit?: number }, decode: Decoder<T>, { signal }: CallOptions) {
+  async #askPage<T>(path: string, query: { readonly limit?: number }, { signal }: CallOptions) {
     const spec = { method: 'GET', path, query, retry: 'always', signal } as const;
-    const { data, meta, bytes } = await this.ask(spec, listOf(decode));
+    const { data, meta, bytes } = await this.ask<T[]>(spec);
+    if (!Array.isArray(data)) throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no list');
     if (data.length > (query.limit ?? Number.POSITIVE_INFINITY)) {
       throw new LeaseholdError('INVALID_RESPONSE', 'the page has more rows than requested');
     }
     const whole: Meta = { total: data.length, limit: data.length, offset: 0 };
-    return { data, meta: meta === undefined ? whole : decodeMeta(meta), bytes };
+    // WHY checked: `pages` would not terminate without a total.
+    if (meta !== undefined && !Number.isSafeInteger(meta?.total)) {
+      throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: the list has no total');
+    }
+    return { data, meta: meta ?? whole, bytes };
   }
 
-  async post<T>(path: string, body: object, decode: Decoder<T>, { signal }: CallOptions): Promise<T> {
-    return (await this.ask({ method: 'POST', path, body, retry: 'idempotency-key', signal }, decode)).data;
+  async post<T>(path: string, body: object, { signal }: CallOptions): Promise<T> {
+    return (await this.ask<T>({ method: 'POST', path, body, retry: 'idempotency-key', signal })).data;
   }
 
   /** `by`: a deleted name may be taken again before a retry, an id cannot. */

@@ -1,13 +1,12 @@
 /** Authentication of requests: anonymous, with a given token, or as an agent that logs in. */
 import { Secret } from '../core/secret.ts';
-import { decodeChallenge, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry } from './expiry.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
 import { abortable } from './retries.ts';
 import type { Signer } from './signers.ts';
 import type { AuthProvider, Transport } from './transport.ts';
-import type { AgentSession } from './types.ts';
+import type { AgentSession, Challenge, SessionWire } from './types.ts';
 
 export const ANONYMOUS: AuthProvider = {
   token: () => Promise.resolve(null),
@@ -83,17 +82,15 @@ export class AgentAuth implements AuthProvider {
 
   async #logIn(): Promise<CurrentSession> {
     const agent_name = this.#agent;
-    const { data: challenge } = await this.#transport.ask(
+    const { data: challenge } = await this.#transport.ask<Challenge>(
       { method: 'POST', path: '/auth/challenge', body: { agent_name }, retry: 'always' },
       ANONYMOUS,
-      decodeChallenge,
     );
     const { challenge_id, nonce } = challenge;
     const signature = toBase64(await this.#signer(toBytes(nonce)));
-    const { data, sentAt } = await this.#transport.ask(
+    const { data, sentAt } = await this.#transport.ask<SessionWire>(
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, retry: 'never' },
       ANONYMOUS,
-      decodeSession,
     );
     const { session_id, ...others } = data;
     this.#current = {

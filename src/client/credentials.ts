@@ -2,16 +2,17 @@
 import { Secret } from '../core/secret.ts';
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { decodeLease, decodeListed, decodeMetadata, decodeRetrieved, decodeStored } from './decoders.ts';
 import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
 import { MAX_VALUE_BYTES } from './responses.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
+  Lease,
   ListedCredential,
   Page,
   Retrieved,
+  RetrievedWire,
   StoredCredential,
   StoreRequest,
 } from './types.ts';
@@ -64,7 +65,7 @@ export class Credentials {
       signal,
       maxBytes: MAX_VALUE_BYTES,
     } as const;
-    const { data, sentAt } = await this.#api.ask(spec, decodeRetrieved);
+    const { data, sentAt } = await this.#api.ask<RetrievedWire>(spec);
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
     const expiry = this.#cache.isOn ? await this.#readExpiry(others.lease_id, sentAt, signal) : null;
@@ -79,7 +80,7 @@ export class Credentials {
   async #readExpiry(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
     const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;
     try {
-      const { issued_at, expires_at, status } = (await this.#api.ask(spec, decodeLease)).data;
+      const { issued_at, expires_at, status } = (await this.#api.ask<Lease>(spec)).data;
       return status === 'active' ? new Expiry(sentAt, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
@@ -97,23 +98,23 @@ export class Credentials {
       retry: 'idempotency-key',
       signal,
     } as const;
-    const storing = this.#api.ask(spec, decodeStored);
+    const storing = this.#api.ask<StoredCredential>(spec);
     const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, storing);
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
   /** Returns the list entry and its versions, without a value or a lease. */
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#api.read(addressOf(path), { view: 'metadata' }, decodeMetadata, options);
+    return this.#api.read<CredentialMetadata>(addressOf(path), { view: 'metadata' }, options);
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
-    return this.#api.page(CREDENTIALS, filter, decodeListed, options);
+    return this.#api.page<ListedCredential>(CREDENTIALS, filter, options);
   }
 
   /** Every listed credential, page by page. */
   listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#api.pages(CREDENTIALS, filter, decodeListed, options);
+    return this.#api.pages<ListedCredential>(CREDENTIALS, filter, options);
   }
 
   /** Deletes all versions and revokes their leases. */

@@ -1,7 +1,6 @@
 /** Calls on exposures, for the administrator. SOURCE: docs/decisions.md, "Exposure". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { decodeExposure, decodeHeld, decodePanicked } from './decoders.ts';
 import type { CredentialExposure, ExposureFilter, Held, Page, Panicked, PanicRequest } from './types.ts';
 
 const EXPOSURE = '/api/v1/exposure';
@@ -18,21 +17,21 @@ export class ExposureCalls {
 
   /** Who has seen and used each version of the credential. */
   async read(path: string, options: CallOptions = {}): Promise<CredentialExposure> {
-    return this.#api.read(`${EXPOSURE}/${toSegments(path)}`, {}, decodeExposure, options);
+    return this.#api.read<CredentialExposure>(`${EXPOSURE}/${toSegments(path)}`, {}, options);
   }
 
   /** What the agent has seen and used, by credential. */
   list(filter: ExposureFilter, options: CallOptions = {}): Promise<Page<CredentialExposure>> {
-    return this.#api.page(EXPOSURE, filter, decodeExposure, options);
+    return this.#api.page<CredentialExposure>(EXPOSURE, filter, options);
   }
 
   listAll(filter: Pick<ExposureFilter, 'agent'>, options: ListAllOptions = {}) {
-    return this.#api.pages(EXPOSURE, filter, decodeExposure, options);
+    return this.#api.pages<CredentialExposure>(EXPOSURE, filter, options);
   }
 
   /** How much a panic about the agent, or about all without one, would end now. */
   held(filter: PanicRequest = {}, options: CallOptions = {}): Promise<Held> {
-    return this.#api.read(PANIC, filter, decodeHeld, options);
+    return this.#api.read<Held>(PANIC, filter, options);
   }
 
   /**
@@ -41,7 +40,7 @@ export class ExposureCalls {
    */
   async panic(body: PanicRequest = {}, { signal }: CallOptions = {}): Promise<Panicked> {
     const spec = { method: 'POST', path: PANIC, body, retry: 'always', signal } as const;
-    const panicking = this.#api.ask(spec, decodePanicked).then(({ data }) => data);
+    const panicking = this.#api.ask<Panicked>(spec).then(({ data }) => data);
     return this.#cache.invalidateAfter({}, panicking);
   }
 }

@@ -9,11 +9,8 @@ import { ApiClient, type CallOptions } from './api-client.ts';
 import { Approvals } from './approvals.ts';
 import { Audit } from './audit.ts';
 import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
-import { takeBackup } from './backup.ts';
 import { LeaseCache } from './cache.ts';
-import { listServices } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
-import { decodeCurrentSession, decodeHealth } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
@@ -24,12 +21,18 @@ import { Overview } from './overview.ts';
 import { Policies } from './policies.ts';
 import { SignIn } from './sign-in.ts';
 import type { Signer } from './signers.ts';
-import { Targets } from './targets.ts';
 import { type AuthProvider, Transport } from './transport.ts';
-import type { AgentSession, CallerSession, CurrentSessionWire, Health, UseRequest, UseResponse } from './types.ts';
+import type {
+  AgentSession,
+  CallerSession,
+  CatalogueService,
+  CurrentSessionWire,
+  Health,
+  UseRequest,
+  UseResponse,
+} from './types.ts';
 import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
-import { toBaseUrl, USE_TIMEOUT_MS, use } from './use.ts';
-import { UseLeases } from './use-leases.ts';
+import { Targets, toBaseUrl, USE_TIMEOUT_MS, UseLeases, use } from './use.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -56,6 +59,9 @@ export interface LeaseholdOptions {
   /** Sends the requests; by default through no proxy to this machine or over plain HTTP. */
   readonly fetch?: typeof fetch;
 }
+
+/** The headers come when the snapshot is taken, which takes long for a large vault. */
+const SNAPSHOT_TIMEOUT_MS = 600_000;
 
 export class Leasehold {
   readonly address: string;
@@ -135,21 +141,25 @@ export class Leasehold {
   }
 
   /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
-  services(options: CallOptions = {}): ReturnType<typeof listServices> {
-    return listServices(this.#api, options);
+  services(options: CallOptions = {}): Promise<CatalogueService[]> {
+    return this.#api.read<CatalogueService[]>('/api/v1/services', {}, options);
   }
 
   /**
    * Everything in the vault as of one moment, as newline-delimited JSON; values stay sealed. Only for the
    * administrator. A stream without its last record, `end`, is incomplete.
    */
-  backup(options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return takeBackup(this.#api, options);
+  async backup({ signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    const timeoutMs = SNAPSHOT_TIMEOUT_MS;
+    const spec = { method: 'POST', path: '/api/v1/backup', retry: 'never', signal, timeoutMs } as const;
+    const { body, headers } = await this.#api.stream(spec);
+    if (body !== null && headers.get('content-type')?.startsWith('application/x-ndjson') === true) return body;
+    throw new LeaseholdError('INVALID_RESPONSE', 'the response is not a backup');
   }
 
   #askHealth(signal: AbortSignal | undefined) {
     const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
-    return this.#api.ask(spec, decodeHealth);
+    return this.#api.ask<Health>(spec);
   }
 
   /** Returns the agent's session; logs in when there is no session. */
@@ -160,13 +170,13 @@ export class Leasehold {
 
   /** Reads the session of the token in use from the service. */
   async readSession(options: CallOptions = {}): Promise<CallerSession> {
-    return toCurrentSession(await this.#api.read(this.#session, {}, decodeCurrentSession, options));
+    return toCurrentSession(await this.#api.read<CurrentSessionWire>(this.#session, {}, options));
   }
 
   /** Extends the session of the token in use. Only for an operator. */
   async renewSession({ signal }: CallOptions = {}): Promise<CallerSession> {
     const spec = { method: 'POST', path: `${this.#session}/renew`, retry: 'always', signal } as const;
-    return toCurrentSession((await this.#api.ask(spec, decodeCurrentSession)).data);
+    return toCurrentSession((await this.#api.ask<CurrentSessionWire>(spec)).data);
   }
 
   /**

@@ -2,7 +2,6 @@
 
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { decodeLease, decodeRevoked } from './decoders.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
 
 const LEASES = '/api/v1/leases';
@@ -19,15 +18,15 @@ export class Leases {
   }
 
   list(filter: LeasesFilter = {}, options: CallOptions = {}): Promise<Page<Lease>> {
-    return this.#api.page(LEASES, filter, decodeLease, options);
+    return this.#api.page<Lease>(LEASES, filter, options);
   }
 
   listAll(filter: Omit<LeasesFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#api.pages(LEASES, filter, decodeLease, options);
+    return this.#api.pages<Lease>(LEASES, filter, options);
   }
 
   async read(leaseId: string, options: CallOptions = {}): Promise<Lease> {
-    return this.#api.read(leaseAddress(leaseId), {}, decodeLease, options);
+    return this.#api.read<Lease>(leaseAddress(leaseId), {}, options);
   }
 
   /**
@@ -35,7 +34,7 @@ export class Leases {
    * LEASE_ENDED, ACCESS_DENIED
    */
   async renew(leaseId: string, options: CallOptions = {}): Promise<Lease> {
-    const renewing = this.#api.post(`${leaseAddress(leaseId)}/renew`, {}, decodeLease, options);
+    const renewing = this.#api.post<Lease>(`${leaseAddress(leaseId)}/renew`, {}, options);
     return this.#cache.invalidateAfter({ leaseId }, renewing);
   }
 
@@ -46,6 +45,6 @@ export class Leases {
   /** Revokes all active leases of an agent, of a path, or of both. */
   async revokeAll(body: RevokeRequest, options: CallOptions = {}): Promise<Revoked> {
     const affected = body.path === undefined ? {} : { path: body.path };
-    return this.#cache.invalidateAfter(affected, this.#api.post(`${LEASES}/revoke`, body, decodeRevoked, options));
+    return this.#cache.invalidateAfter(affected, this.#api.post<Revoked>(`${LEASES}/revoke`, body, options));
   }
 }

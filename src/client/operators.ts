@@ -7,8 +7,6 @@ import {
   type Tagged,
   toSegment,
 } from './api-client.ts';
-import { listOf, nullable, object } from './decoders.ts';
-import { decodeOneTimeCode, decodePasskey } from './sign-in.ts';
 import type {
   OneTimeCode,
   Operator,
@@ -18,22 +16,6 @@ import type {
   Page,
   PageFilter,
 } from './types.ts';
-
-const decodeOperator = object<Operator>({
-  name: 'text',
-  description: 'text',
-  roles: 'list of text',
-  public_key: 'text or null',
-  passkeys: listOf(decodePasskey),
-  identity: nullable(
-    object<NonNullable<Operator['identity']>>({
-      issuer: 'text',
-      subject: 'text or null',
-      email: 'text or null',
-    }),
-  ),
-  added_at: 'text',
-});
 
 const OPERATORS = '/api/v1/operators';
 const addressOf = (name: string): string => `${OPERATORS}/${toSegment(name, 'name')}`;
@@ -47,41 +29,41 @@ export class Operators {
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Operator>> {
-    return this.#api.page(OPERATORS, filter, decodeOperator, options);
+    return this.#api.page<Operator>(OPERATORS, filter, options);
   }
 
   listAll(options: ListAllOptions = {}) {
-    return this.#api.pages(OPERATORS, {}, decodeOperator, options);
+    return this.#api.pages<Operator>(OPERATORS, {}, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Operator> {
-    return this.#api.read(addressOf(name), {}, decodeOperator, options);
+    return this.#api.read<Operator>(addressOf(name), {}, options);
   }
 
   /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Operator>> {
-    return this.#api.readTagged(addressOf(name), decodeOperator, options);
+    return this.#api.readTagged<Operator>(addressOf(name), options);
   }
 
   add(body: OperatorRequest, options: CallOptions = {}): Promise<Operator> {
-    return this.#api.post(OPERATORS, body, decodeOperator, options);
+    return this.#api.post<Operator>(OPERATORS, body, options);
   }
 
   /** Replaces the roles and the description. */
   replace(name: string, body: OperatorReplacement, options: ReplaceOptions = {}): Promise<Operator> {
-    return this.#api.put(addressOf(name), body, decodeOperator, options);
+    return this.#api.put<Operator>(addressOf(name), body, options);
   }
 
   /** Ends the operator's sessions and leases immediately. */
   async rotate(name: string, body: OperatorRotation, { signal }: CallOptions = {}): Promise<Operator> {
     const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
-    return (await this.#api.ask(spec, decodeOperator)).data;
+    return (await this.#api.ask<Operator>(spec)).data;
   }
 
   /** A code with which the operator registers a passkey, once. */
   async invite(name: string, { signal }: CallOptions = {}): Promise<OneTimeCode> {
     const spec = { method: 'POST', path: `${addressOf(name)}/enrolment`, retry: 'always', signal } as const;
-    return (await this.#api.ask(spec, decodeOneTimeCode)).data;
+    return (await this.#api.ask<OneTimeCode>(spec)).data;
   }
 
   /** Ends the operator's sessions and leases immediately. */

@@ -8,7 +8,6 @@ import {
   type Tagged,
   toSegment,
 } from './api-client.ts';
-import { decodeSimulation, object, optional } from './decoders.ts';
 import type {
   Page,
   PageFilter,
@@ -22,31 +21,6 @@ import type {
 const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;
 
-const decodePolicy = object<Policy>({
-  name: 'text',
-  principal: 'text',
-  resources: 'list of text',
-  actions: 'list of text',
-  max_ttl: 'integer',
-  approval: optional(
-    object<NonNullable<Policy['approval']>>({
-      for: 'text',
-      each: 'text',
-      scope: 'text',
-      quorum: 'integer',
-      timeout: 'integer',
-    }),
-  ),
-  limits: optional(
-    object<NonNullable<Policy['limits']>>({
-      uses_per_hour: 'optional integer',
-      bytes_per_hour: 'optional integer',
-      concurrent: 'optional integer',
-    }),
-  ),
-  created_at: 'text',
-});
-
 export class Policies {
   readonly #api: ApiClient;
 
@@ -55,30 +29,30 @@ export class Policies {
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Policy>> {
-    return this.#api.page(POLICIES, filter, decodePolicy, options);
+    return this.#api.page<Policy>(POLICIES, filter, options);
   }
 
   listAll(options: ListAllOptions = {}) {
-    return this.#api.pages(POLICIES, {}, decodePolicy, options);
+    return this.#api.pages<Policy>(POLICIES, {}, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Policy> {
-    return this.#api.read(addressOf(name), {}, decodePolicy, options);
+    return this.#api.read<Policy>(addressOf(name), {}, options);
   }
 
   /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Policy>> {
-    return this.#api.readTagged(addressOf(name), decodePolicy, options);
+    return this.#api.readTagged<Policy>(addressOf(name), options);
   }
 
   /** @throws LeaseholdError ALREADY_EXISTS */
   create(body: PolicyRequest, options: CallOptions = {}): Promise<Policy> {
-    return this.#api.post(POLICIES, body, decodePolicy, options);
+    return this.#api.post<Policy>(POLICIES, body, options);
   }
 
   /** Creates or replaces the policy. */
   put(name: string, body: PolicyReplacement, options: PutOptions = {}): Promise<Policy> {
-    return this.#api.put(addressOf(name), body, decodePolicy, options);
+    return this.#api.put<Policy>(addressOf(name), body, options);
   }
 
   /** Takes effect immediately, on every node. */
@@ -89,6 +63,6 @@ export class Policies {
   /** Returns the decision and its reason without accessing or recording anything. */
   async simulate(body: SimulateRequest, { signal }: CallOptions = {}): Promise<Simulation> {
     const spec = { method: 'POST', path: `${POLICIES}/simulate`, body, retry: 'always', signal } as const;
-    return (await this.#api.ask(spec, decodeSimulation)).data;
+    return (await this.#api.ask<Simulation>(spec)).data;
   }
 }

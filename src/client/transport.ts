@@ -1,10 +1,10 @@
 /** Sends requests with authentication, a timeout and retries. */
 
-import type { Decoder } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { type ClockReading, now } from './expiry.ts';
 import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
 import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
+import type { Meta } from './types.ts';
 
 /** SOURCE: Node, tls, "X509 certificate error codes" */
 const CERTIFICATE_FAULT =
@@ -45,8 +45,8 @@ export interface RequestSpec {
 
 export interface ApiResponse<T> {
   readonly data: T;
-  /** Of lists, not yet checked; undefined elsewhere. */
-  readonly meta: unknown;
+  /** Of a page of a list; undefined elsewhere. */
+  readonly meta: Meta | undefined;
   /** Length of the body. */
   readonly bytes: number;
   readonly headers: Headers;
@@ -74,13 +74,16 @@ export class Transport {
     this.#parts = parts;
   }
 
-  /** Resolves to the decoded response. @throws LeaseholdError, the signal's reason */
-  async ask<T>(spec: RequestSpec, caller: AuthProvider, decode: Decoder<T>): Promise<ApiResponse<T>> {
+  /**
+   * Resolves to the response. Only `data` is required of it: its fields have the types that our server sends.
+   * @throws LeaseholdError, the signal's reason
+   */
+  async ask<T>(spec: RequestSpec, caller: AuthProvider): Promise<ApiResponse<T>> {
     return this.#withRetries(spec, caller, async (response, sentAt) => {
       const { body, bytes } = await readJson(response, spec.maxBytes);
       if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
-      const meta = 'meta' in body ? body.meta : undefined;
-      return { data: decode(body.data), meta, bytes, headers: response.headers, sentAt };
+      const { data, meta } = body as { readonly data: T; readonly meta?: Meta };
+      return { data, meta, bytes, headers: response.headers, sentAt };
     });
   }
 

@@ -1,14 +1,29 @@
 /**
- * Uses of credentials: the service makes a request with a value that the caller does not see, and returns the response.
- * SOURCE: docs/api.md, "Brokered use".
+ * Brokered requests: the server makes a request with a value that the caller does not see, and returns the response.
+ * Targets say where, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets", "Brokered use".
  */
 import { pathViolation } from '../core/path.ts';
+import { Secret } from '../core/secret.ts';
 import { MAX_TARGETS } from '../core/target.ts';
-import type { ApiClient, CallOptions } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type PutOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegments,
+} from './api-client.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';
-import type { UseRequest, UseResponse } from './types.ts';
-import { decodeUse } from './use-decoders.ts';
+import type {
+  AgentUseLease,
+  CredentialTargets,
+  PutTargetsRequest,
+  UseLeaseRequest,
+  UseLeaseWire,
+  UseRequest,
+  UseResponse,
+} from './types.ts';
 
 /** Longer than the service waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
@@ -28,7 +43,7 @@ export async function use(
   const retry = SAFE_METHODS.has(body.method) ? 'always' : 'if-not-applied';
   const maxBytes = MAX_RESPONSE_BYTES;
   const spec = { method: 'POST', path: '/api/v1/use', body, retry, signal, maxBytes, timeoutMs } as const;
-  return (await api.ask(spec, decodeUse)).data;
+  return (await api.ask<UseResponse>(spec)).data;
 }
 
 /** The body of a request to the upstream: as text where it is UTF-8. */
@@ -67,3 +82,55 @@ export function toBaseUrl(address: string, path: string, target: number | null):
 }
 
 const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';
+
+/** Targets: where a credential may be used. */
+export class Targets {
+  readonly #api: ApiClient;
+
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
+
+  /** Sets or replaces the targets and the placement. Ends the credential's use leases. */
+  put(path: string, body: PutTargetsRequest, options: PutOptions = {}): Promise<CredentialTargets> {
+    return this.#api.put<CredentialTargets>(addressOf(path), body, options);
+  }
+
+  /** @throws LeaseholdError NOT_FOUND without targets, … */
+  async read(path: string, options: CallOptions = {}): Promise<CredentialTargets> {
+    return this.#api.read<CredentialTargets>(addressOf(path), {}, options);
+  }
+
+  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
+  readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
+    return this.#api.readTagged<CredentialTargets>(addressOf(path), options);
+  }
+
+  /** The credential cannot be used then. Ends its use leases. */
+  async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
+    return this.#api.remove(addressOf(path), options, 'name');
+  }
+}
+
+const addressOf = (path: string): string => `/api/v1/targets/${toSegments(path)}`;
+
+/** Use leases, whose tokens are accepted at base URLs only. */
+export class UseLeases {
+  readonly #api: ApiClient;
+
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
+
+  /**
+   * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. Revoke it with
+   * `leases.revoke`. The service keeps no response with a token, so a lost one is not retried.
+   * @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, …
+   */
+  async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {
+    const spec = { method: 'POST', path: '/api/v1/leases/use', body, retry: 'if-not-applied', signal } as const;
+    const { token, env, ...lease } = (await this.#api.ask<UseLeaseWire>(spec)).data;
+    const variables = Object.entries(env).map(([name, value]) => [name, new Secret(value)] as const);
+    return { ...lease, token: new Secret(token), env: Object.fromEntries(variables) };
+  }
+}

@@ -1,7 +1,8 @@
 /**
  * The environment that a program inherits: the parent's without Leasehold's variables and without values that look like
- * secrets.
+ * secrets; and the exceptions that keep its requests to base URLs out of proxies.
  */
+import { isThisMachine } from '../client/address.ts';
 import { isHarmlessName, isSecretName } from '../masking/secret-names.ts';
 import { holdsSecret } from '../masking/secret-patterns.ts';
 
@@ -46,4 +47,30 @@ export function inheritEnvironment(parent: Variables, keep: readonly string[] = 
 function looksSecret(name: string, value: string): boolean {
   if (value === '' || NEEDED.has(name)) return false;
   return (isSecretName(name) && !isHarmlessName(name)) || holdsSecret(value);
+}
+
+/** WHY both: programs read one of them, and where both are set they differ in which one counts. */
+const PROXY_VARIABLES = ['NO_PROXY', 'no_proxy'] as const;
+
+/**
+ * The variables that keep requests to the base URLs out of proxies: over plain HTTP a proxy would read the lease's
+ * token and the server's responses. None for `https:` to another machine, where TLS protects the request and a proxy
+ * may be the only way.
+ */
+export function proxyExceptions(
+  environment: Readonly<Record<string, string>>,
+  baseUrls: readonly string[],
+): Record<string, string> {
+  const direct = baseUrls
+    .map((url) => new URL(url))
+    .filter(({ protocol, hostname }) => protocol === 'http:' || isThisMachine(hostname));
+  // WHY without brackets: with them, Python's httpx fails at the variable.
+  const hosts = new Set(direct.map(({ hostname }) => hostname.replaceAll(/[[\]]/g, '')));
+  if (hosts.size === 0) return {};
+  const before = PROXY_VARIABLES.map((name) => environment[name]);
+  const values = before.map((own, index) => {
+    const exceptions = (own ?? before[1 - index] ?? '').split(/[\s,]+/).filter((exception) => exception !== '');
+    return exceptions.includes('*') ? '*' : [...new Set([...exceptions, ...hosts])].join(',');
+  });
+  return Object.fromEntries(PROXY_VARIABLES.map((name, index) => [name, values[index] ?? '']));
 }

@@ -1,8 +1,10 @@
 /**
- * The program to run, and a check that it can be executed, made before leases are requested and with the PATH that it
- * will have.
+ * The program to run: a check that it can be executed, made before leases are requested and with the PATH that it will
+ * have, and its start with the umask and the ignored signals that this process inherited.
  */
+import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import { constants as system } from 'node:os';
 import { join } from 'node:path';
 import type { Masking } from '../masking/masking.ts';
 import { NOT_EXECUTABLE, NOT_FOUND } from './exit-status.ts';
@@ -90,4 +92,29 @@ export function withUmask<T>(umask: number | null, start: () => T): T {
   } finally {
     process.umask(previous);
   }
+}
+
+const ENV = '/usr/bin/env';
+const SHELL = '/bin/sh';
+
+/**
+ * The command to start instead of the program's, so that it ignores the signals that this process inherited as ignored.
+ * Node resets them for every child, so `env` or a shell ignores them again and then executes the program.
+ */
+export function withIgnoredSignals({
+  file,
+  words,
+  ignored,
+}: Program): readonly [file: string, words: readonly string[]] {
+  if (ignored.length === 0) return [file, words];
+  const numbers = ignored.map((signal) => system.signals[signal]);
+  // WHY env is preferred: a shell drops variables whose names it cannot assign. env takes a file name with = for an
+  // assignment.
+  if (!file.includes('=') && canIgnore()) return [ENV, [`--ignore-signal=${numbers.join(',')}`, '--', file, ...words]];
+  return [SHELL, ['-c', `trap '' ${numbers.join(' ')}; exec "$0" "$@"`, file, ...words]];
+}
+
+/** Whether `env` has GNU's flag --ignore-signal. */
+function canIgnore(): boolean {
+  return spawnSync(ENV, ['--ignore-signal=HUP', '--version'], { stdio: 'ignore', env: {} }).status === 0;
 }

@@ -7,9 +7,8 @@ import { spawnSync } from 'node:child_process';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import type { Masking } from '../masking/masking.ts';
-import { type Program, withUmask } from './executable.ts';
+import { type Program, withIgnoredSignals, withUmask } from './executable.ts';
 import { type ExitStatus, signalOf } from './exit-status.ts';
-import { withIgnoredSignals } from './ignored-signals.ts';
 import { MaskingStream, passOn } from './output-pump.ts';
 import type { Signals } from './signals.ts';
 

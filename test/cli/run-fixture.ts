@@ -1,6 +1,7 @@
 /** The fixture of the tests of `leasehold run`: a service with values, an agent's token, and a command that uses it. */
 import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
+import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 export const VALUES = {
@@ -37,4 +38,22 @@ export async function openScene(scope: Scope, more: Readonly<Record<string, stri
       return (await service.admin.get('/api/v1/leases?status=active')).body.data.length;
     },
   };
+}
+
+export interface Screen extends PseudoTerminal {
+  sees(text: string): Promise<void>;
+}
+
+/** Runs the words in a pseudo-terminal. */
+export function openTerminal(
+  scope: Scope,
+  { home, environment }: Scene,
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Screen {
+  const screen = openPseudoTerminal(scope, words, {
+    cwd: home.path,
+    environment: { ...environment, TERM: 'xterm', ...more },
+  });
+  return { ...screen, sees: (text) => screen.shows(new RegExp(RegExp.escape(text))) };
 }

@@ -33,7 +33,7 @@ async function run(script: string, redirection: string, ...flags: readonly strin
 const FULL = 'leasehold: standard output cannot be written (ENOSPC)\n';
 
 test('with a full device as output the program is waited for, and its leases are revoked', async () => {
-  const script = `trap '' PIPE; echo "$A" > "$TRACE"; echo hi; sleep 1.5; test -f "$A" && echo held >> "$TRACE"; exit 7`;
+  const script = `trap '' PIPE; echo "$A" > "$TRACE"; echo hi; sleep 0.3; test -f "$A" && echo held >> "$TRACE"; exit 7`;
   const { code, text } = await run(script, '> /dev/full', '--files');
   assert.deepEqual([code, text], [7, FULL]);
   const [path = '', held] = readFileSync(trace, 'utf8').split('\n');

@@ -256,20 +256,6 @@ test('a name that would change the route is rejected before anything is sent', a
   assert.equal((await vault.policies.list()).data.length, 1);
 });
 
-test('lists of several pages are complete, page by page', async (t) => {
-  const { asAdmin, between, service } = await setScene(t);
-  const paths = Array.from({ length: 1001 }, (_, at) => `many/${at}`);
-  const vault = new Leasehold({ address: service.address, token: service.adminToken });
-  const store = async (): Promise<void> => {
-    for (let path = paths.pop(); path !== undefined; path = paths.pop())
-      await vault.credentials.store({ path, value: 'x' });
-  };
-  await Promise.all(Array.from({ length: 50 }, store));
-  const found = await collect(asAdmin().credentials.listAll());
-  assert.equal(new Set(found.map(({ path }) => path)).size, 1002);
-  assert.equal(between.count('GET /api/v1/credentials'), 2);
-});
-
 test('a service below a base path is called there', async (t) => {
   const { service } = await setScene(t);
   const asked: string[] = [];

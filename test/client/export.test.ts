@@ -1,12 +1,11 @@
 /** The export of the audit log: complete however it is fragmented, and never accepted when truncated. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readEntries } from '../../src/client/audit.ts';
 import type { AuditEntry } from '../../src/client/leasehold.ts';
-import { readEntries } from '../../src/client/ndjson.ts';
 import { collect, setScene, withCode } from './fixture.ts';
 
 const EXPORT = '/api/v1/audit/export';
-const asItIs = (entry: unknown): unknown => entry;
 const isExport = ({ path }: { path: string }): boolean => path === EXPORT;
 
 function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
@@ -55,8 +54,7 @@ test('the same export is available as bytes', async (t) => {
 test('the stream may be split after every byte, or between any two', async () => {
   const entries = ['zwölf 𝄞', '', '"quoted"\\n'].map((reason, at) => ({ seq: at + 1, reason }));
   const bytes = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-  const read = (pieces: readonly Uint8Array[]) =>
-    collect(readEntries(withoutIterator(streamOf(pieces)), asItIs, undefined));
+  const read = (pieces: readonly Uint8Array[]) => collect(readEntries(withoutIterator(streamOf(pieces)), undefined));
   for (let at = 0; at <= bytes.length; at++) {
     assert.deepEqual(await read([bytes.subarray(0, at), bytes.subarray(at)]), entries);
   }
@@ -90,11 +88,11 @@ test('a truncated export is an error, even if it ends at the end of a line', asy
 test('an endless line and invalid UTF-8 are rejected', async () => {
   const long = new Uint8Array(700_000).fill(0x61);
   await assert.rejects(
-    collect(readEntries(streamOf([long, long, long]), asItIs, undefined)),
+    collect(readEntries(streamOf([long, long, long]), undefined)),
     withCode('INVALID_RESPONSE', null),
   );
   const broken = Uint8Array.of(0x22, 0xff, 0x22, 0x0a);
-  await assert.rejects(collect(readEntries(streamOf([broken]), asItIs, undefined)), withCode('UNREACHABLE', null));
+  await assert.rejects(collect(readEntries(streamOf([broken]), undefined)), withCode('UNREACHABLE', null));
 });
 
 test('an export can be aborted in the middle, with the caller’s reason', async (t) => {

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync }
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { inheritEnvironment } from '../../src/run/environment.ts';
+import { inheritEnvironment, proxyExceptions } from '../../src/run/environment.ts';
 import { makePrivateFiles } from '../../src/run/value-files.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { assertGrowth } from '../kit/growth.ts';
@@ -162,4 +162,30 @@ test('a directory that others can enter or that is a link is not used, and a fil
   assert.equal(existsSync(join(directory, 'target')), false);
   for (const name of ['../x', 'a/b', '.', '..'])
     assert.throws(() => files.write(name, new Secret('x')), /A file name in .* must be 1 to 255 bytes/);
+});
+
+const exceptionsOf = (url: string, environment: Readonly<Record<string, string>> = {}) =>
+  proxyExceptions(environment, [`${url}/use/a/-`, `${url}/use/b/-`]);
+
+test('both spellings exempt a host that is called over plain HTTP or is this machine', () => {
+  for (const [url, host] of [
+    ['http://127.0.0.1:7700', '127.0.0.1'],
+    ['https://localhost:7700', 'localhost'],
+    ['http://[::1]:7700', '::1'],
+    ['http://vault.internal', 'vault.internal'],
+  ] as const)
+    assert.deepEqual(exceptionsOf(url), { NO_PROXY: host, no_proxy: host });
+});
+
+test('https to another machine may use the proxy', () => {
+  assert.deepEqual(exceptionsOf('https://vault.example.org', { NO_PROXY: 'a' }), {});
+});
+
+test('existing exceptions are kept, and one that is set alone counts for both spellings', () => {
+  const url = 'http://127.0.0.1:7700';
+  const both = { NO_PROXY: 'a, .b', no_proxy: 'c' };
+  assert.deepEqual(exceptionsOf(url, both), { NO_PROXY: 'a,.b,127.0.0.1', no_proxy: 'c,127.0.0.1' });
+  assert.deepEqual(exceptionsOf(url, { no_proxy: 'a' }), { NO_PROXY: 'a,127.0.0.1', no_proxy: 'a,127.0.0.1' });
+  assert.deepEqual(exceptionsOf(url, { NO_PROXY: '*' }), { NO_PROXY: '*', no_proxy: '*' });
+  assert.equal(exceptionsOf(url, { NO_PROXY: '127.0.0.1' })['NO_PROXY'], '127.0.0.1');
 });

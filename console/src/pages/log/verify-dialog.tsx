@@ -1,7 +1,6 @@
 /** Verifies the whole log, shows the progress, and points at the first break. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import { decodeVerification } from '../../../../src/client/decode-verification.ts';
 import type { Verification as Verified } from '../../../../src/client/types.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ModalDialog } from '../../components/modal-dialog.tsx';
@@ -38,7 +37,7 @@ function Verification() {
       running.current = new AbortController();
       const { signal } = running.current;
       // The client's own limit is for calls of seconds.
-      return api.read('/api/v1/audit/verify', {}, decodeVerification, { signal, timeoutMs: TIMEOUT_MS });
+      return api.read<Verified>('/api/v1/audit/verify', {}, { signal, timeoutMs: TIMEOUT_MS });
     },
   });
   const progress = useQuery({
