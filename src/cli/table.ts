@@ -154,6 +154,9 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Audit log',
     entries: [
+      ...from(() => import('./commands/offline.ts').then(({ OFFLINE_COMMANDS }) => OFFLINE_COMMANDS), {
+        'audit key': 'Print the key that verifies the audit log; it decrypts no values',
+      }),
       ...from(() => import('./commands/audit.ts').then(({ AUDIT_COMMANDS }) => AUDIT_COMMANDS), {
         'audit list': 'List audit entries, newest first',
         'audit tail': 'Print the last audit entries, then new ones as they are written',
@@ -188,9 +191,10 @@ export const GROUPS: readonly Group[] = [
         server: 'Start the service',
         status: 'Show whether the service is reachable and healthy',
         migrate: 'Migrate a vault between SQLite and PostgreSQL',
+      }),
+      ...from(() => import('./commands/offline.ts').then(({ OFFLINE_COMMANDS }) => OFFLINE_COMMANDS), {
         restore: 'Restore a backup into an empty data directory or database',
         schema: 'Create or upgrade the schema of a PostgreSQL database',
-        'audit-key': 'Print the key that verifies the audit log; it decrypts no values',
       }),
       ...from(() => import('./commands/backup.ts').then(({ backup }) => [backup]), {
         backup: 'Write an encrypted backup of the vault while it is in use',

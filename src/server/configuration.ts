@@ -128,6 +128,21 @@ export function readConfiguration(args: readonly string[], environment: Environm
   };
 }
 
+/**
+ * What a subcommand that opens a vault without its server needs. Null for the defaults. @throws UsageError
+ */
+export function configurationOf(
+  dataDir: string | null,
+  rootKeyFile: string | null,
+  environment: Environment,
+): Configuration {
+  const flags = { 'data-dir': dataDir, 'root-key-file': rootKeyFile };
+  const args = Object.entries(flags).flatMap(([name, value]) => (value === null ? [] : [`--${name}=${value}`]));
+  const configuration = readConfiguration(args, environment);
+  if (configuration === null) throw new Error('no flag asks for help');
+  return configuration;
+}
+
 function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
   const variable = variableOf(name);
   const value = environment[variable];

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { Opener } from '../../src/backup/encryption.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { describeFailure } from '../../src/server/operator-errors.ts';
 import { restore } from '../../src/server/restore.ts';
-import { readRestoreRequest } from '../../src/server/restore-options.ts';
+import { type RestoreFlags, toRestoreRequest } from '../../src/server/restore-options.ts';
 import { formatRestore } from '../../src/server/restore-report.ts';
 import { newHome } from '../kit/command.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -87,12 +88,29 @@ export interface Restored {
 /** What the operator types; null without a terminal. */
 type Answer = string | null | (() => string);
 
-/** Runs `src/bin/restore.ts` in this process. */
+/** The request of `leasehold restore` with these words. `warn` receives lines for the operator. */
+export function restoreRequest(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  warn: (line: string) => void = () => undefined,
+) {
+  const names = ['data-dir', 'database', 'database-file', 'root-key-file', 'slot-passphrase-file', 'identity-file'];
+  const texts = [...names, 'passphrase-file', 'verifier-key'].map(
+    (name) => [name, { type: 'string' as const }] as const,
+  );
+  const options = { ...Object.fromEntries(texts), 'accept-damage': { type: 'boolean' as const } };
+  const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+  const none = Object.fromEntries(texts.map(([name]) => [name, null]));
+  const flags: unknown = { ...none, 'accept-damage': false, ...values };
+  return toRestoreRequest(positionals[0] ?? '', flags as RestoreFlags, environment, warn);
+}
+
+/** Runs `leasehold restore` in this process. */
 export async function restoreWith(words: readonly string[], answer: Answer = 'yes'): Promise<Restored> {
   const told: string[] = [];
   const umask = process.umask(0o077);
   try {
-    const { request } = readRestoreRequest(words, {}) ?? assert.fail('it asks for help');
+    const request = restoreRequest(words);
     const { signal } = new AbortController();
     const ask = async (): Promise<string | null> => (typeof answer === 'function' ? answer() : answer);
     const result = await restore(request, { signal, say: (line) => told.push(line), ask, progress: () => undefined });

@@ -149,15 +149,20 @@ test('on a terminal the restore shows the verifier key and asks; yes restores, a
   const place = await newPlace(t, 'sqlite', source.dataDir);
   const before = photograph(place.dataDir);
   const answerWith = async (typed: string): Promise<number> => {
-    const command = [process.execPath, join(ROOT, 'src/bin/restore.ts'), ...wordsFor(t, file, place)];
+    const command = [process.execPath, join(ROOT, 'src/bin/leasehold.ts'), 'restore', ...wordsFor(t, file, place)];
     const terminal = openPseudoTerminal(t, command, { cwd: ROOT, environment: {}, columns: 400 });
     await terminal.shows(/Type yes only if this is the verifier key that you kept: /);
     assert.ok(terminal.screen().includes(`  ${verifierKey}`), terminal.screen());
     terminal.type(typed);
     return (await terminal.ended).exitCode;
   };
-  for (const refused of ['no\r', '\r', '\u0003', '\u0004'])
-    assert.equal(await answerWith(refused), 1, JSON.stringify(refused));
+  for (const [refused, code] of [
+    ['no\r', 1],
+    ['\r', 1],
+    ['\u0003', 130],
+    ['\u0004', 130],
+  ] as const)
+    assert.equal(await answerWith(refused), code, JSON.stringify(refused));
   assert.deepEqual(photograph(place.dataDir), before);
   assert.equal(await answerWith('yes\r'), 0);
 });

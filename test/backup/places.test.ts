@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { readRestoreRequest } from '../../src/server/restore-options.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { countRows } from '../migrate/migrations.ts';
 import {
@@ -15,6 +14,7 @@ import {
   newBackup,
   newPlace,
   type Place,
+  restoreRequest,
   restoreTo,
   restoreWith,
   startAt,
@@ -88,8 +88,7 @@ test('with a database the directory of a running service is refused', async (t) 
 test('with a database the data directory of the environment gets no keys', async (t) => {
   const { flags } = await newPlace(t, 'postgres');
   const words = [file, '--identity-file', identityFile(t), ...flags];
-  const { request } = readRestoreRequest(words, { LEASEHOLD_DATA_DIR: source.dataDir }) ?? assert.fail();
-  assert.equal(request.dataDir, null);
+  assert.equal(restoreRequest(words, { LEASEHOLD_DATA_DIR: source.dataDir }).dataDir, null);
 });
 
 /** A place in which a restore was killed while it verified the restored state. */
@@ -98,7 +97,7 @@ async function placeOfKilled(t: TestContext): Promise<Place> {
   for (let tries = 0; tries < 10; tries++) {
     const place = await newPlace(t, 'postgres', source.dataDir);
     const words = [...wordsFor(t, file, place), '--verifier-key', verifierKey];
-    const child = spawn(process.execPath, ['src/bin/restore.ts', ...words], {
+    const child = spawn(process.execPath, ['src/bin/leasehold.ts', 'restore', ...words], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));

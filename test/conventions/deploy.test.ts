@@ -100,7 +100,8 @@ test('three equal nodes exist, each with a separate volume', () => {
 });
 
 test('every flag of a command is a flag of the program', () => {
-  const schemaHelp = readFileSync(path.join(ROOT, 'src/bin/schema.ts'), 'utf8');
+  const toSchemaHelp = [path.join(ROOT, 'src/bin/leasehold.ts'), 'schema', '--help'];
+  const schemaHelp = execFileSync(process.execPath, toSchemaHelp, { encoding: 'utf8' });
   for (const { name, ...service } of services as YamlMap[]) {
     const known = name === 'schema' ? schemaHelp : help();
     if (!/^node\d$|^schema$/.test(String(name))) continue;

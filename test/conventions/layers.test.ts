@@ -23,7 +23,7 @@ const LAYERS = {
     client: ['core', 'api'],
     run: ['core', 'platform', 'masking', 'client'],
     mcp: ['core', 'platform', 'api', 'client'],
-    cli: ['core', 'platform', 'crypto', 'backup', 'masking', 'api', 'client', 'run', 'mcp', 'scripts/flags'],
+    cli: ['core', 'platform', 'crypto', 'backup', 'masking', 'api', 'client', 'run', 'mcp', 'server', 'scripts/flags'],
     bin: ['platform', 'store', 'broker', 'vault', 'server', 'cli'],
     console: ['core', 'api', 'client'],
   },

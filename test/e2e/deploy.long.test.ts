@@ -67,7 +67,8 @@ test('the schema command of compose.yaml runs in the image’s file tree', (t) =
   const words = [
     '--disable-sigusr1',
     '--disable-proto=delete',
-    join(tree, 'src/bin/schema.ts'),
+    join(tree, 'src/bin/leasehold.ts'),
+    'schema',
     '--print',
     '--grant=leasehold_node',
   ];

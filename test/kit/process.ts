@@ -40,9 +40,9 @@ export async function storeVariables(dataDir: string, flags: readonly string[]):
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
-/** Runs another entry of the project, such as `src/bin/audit-key.ts`; resolves when it has ended. */
-export function runCommand(entry: string, flags: readonly string[]): Promise<Ended> {
-  return runToEnd(spawnProgram(flags, {}, entry));
+/** Runs the CLI as a process; resolves when it has ended. */
+export function runCommand(words: readonly string[]): Promise<Ended> {
+  return runToEnd(spawnProgram(words, {}, 'src/bin/leasehold.ts'));
 }
 
 function runToEnd(child: ChildProcess): Promise<Ended> {

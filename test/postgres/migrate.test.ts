@@ -19,12 +19,10 @@ import { useEverything } from './full-vault.ts';
 import { newGrantedDatabase } from './owner-roles.ts';
 import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
 
-const SCHEMA = 'src/bin/schema.ts';
-
 test('--no-migrate rejects an empty database without changing it, and accepts one that is up to date', async (t) => {
   const url = await newDatabase(t);
   await assert.rejects(open(url, false), {
-    message: `the database has no Leasehold schema, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
+    message: `the database has no Leasehold schema, this Leasehold needs ${NEWEST}, and --no-migrate is given: run leasehold schema with the role that owns it`,
   });
   assert.equal((await querySql(url, `SELECT 1 FROM pg_namespace WHERE nspname = 'leasehold'`)).length, 0);
   await open(url);
@@ -121,9 +119,13 @@ test('a node that is killed during a migration leaves the old or the new schema,
     120_000,
     () => 'no transaction holds the table',
   );
-  const child = spawn(process.execPath, ['--disable-proto=delete', join(ROOT, SCHEMA), '--database', url], {
-    stdio: 'ignore',
-  });
+  const child = spawn(
+    process.execPath,
+    ['--disable-proto=delete', join(ROOT, 'src/bin/leasehold.ts'), 'schema', '--database', url],
+    {
+      stdio: 'ignore',
+    },
+  );
   const ended = once(child, 'close');
   await until(
     () => isHeldUp(url),

@@ -72,7 +72,7 @@ test('a start without one privilege names exactly that one', async (t) => {
   const tables = GRANTS.map(({ table, right }) => ({ right, on: `leasehold.${table}` }));
   for (const { right, on } of [{ right: 'USAGE', on: 'schema leasehold' }, ...tables]) {
     await querySql(owner, `REVOKE ${right} ON ${on} FROM ${role}`);
-    const message = `the role ${serviceRole} lacks ${right} on ${on}: the role that owns the schema grants it with npm run schema -- --grant ${serviceRole}`;
+    const message = `the role ${serviceRole} lacks ${right} on ${on}: the role that owns the schema grants it with leasehold schema --grant ${serviceRole}`;
     await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreError', message });
     await querySql(owner, `GRANT ${right} ON ${on} TO ${role}`);
   }

@@ -148,7 +148,7 @@ test('a malformed header is never recorded as an address, even behind a trusted 
     assert.notEqual(isIP(address ?? ''), 0, `${nonsense[index]}: ${address}`);
 });
 
-const auditKeyCommand = (...flags: string[]) => runCommand('src/bin/audit-key.ts', flags);
+const auditKeyCommand = (...flags: string[]) => runCommand(['audit', 'key', ...flags]);
 
 /** The flags that name the vault of a data directory. */
 async function vaultFlags(dataDir: string): Promise<string[]> {
@@ -156,7 +156,7 @@ async function vaultFlags(dataDir: string): Promise<string[]> {
   return ['--data-dir', dataDir, ...(url === null ? [] : ['--database', url])];
 }
 
-test('audit-key prints the key of the entry MACs, also while the service runs, and changes no file', async (t) => {
+test('audit key prints the key of the entry MACs, also while the service runs, and changes no file', async (t) => {
   const dataDir = await copyVault(t);
   const service = await startProcess(t, dataDir);
   const before = photographRunning(dataDir);
@@ -173,26 +173,22 @@ test('audit-key prints the key of the entry MACs, also while the service runs, a
   assert.equal(createHmac('sha256', Buffer.from(output, 'base64')).update(sealed).digest('base64'), mac);
 });
 
-test('audit-key creates neither a key nor a directory: one line and 1; a usage error is 2', async (t) => {
+test('audit key creates neither a key nor a directory: one line and 1', async (t) => {
   const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
   const keyFile = join(directory, 'key');
   renameSync(join(dataDir, 'root.key'), keyFile);
   const before = photograph(dataDir);
   const vault = await vaultFlags(dataDir);
-  const [missing, nowhere, elsewhere, mistake, help] = await Promise.all([
+  const [missing, nowhere, elsewhere] = await Promise.all([
     auditKeyCommand(...vault),
     auditKeyCommand('--data-dir', join(directory, 'none')),
     auditKeyCommand(...vault, '--root-key-file', keyFile),
-    auditKeyCommand('--nonsense'),
-    auditKeyCommand('--help'),
   ]);
   assert.match(missing.output, /^leasehold: The root key is missing: [^\n]+\n$/);
   assert.match(nowhere.output, /^leasehold: [^\n]*none contains no vault[^\n]*\n$/);
   assert.deepEqual([missing.code, nowhere.code], [1, 1]);
   assert.match(elsewhere.output, /^[A-Za-z0-9+/]{43}=\n$/);
-  assert.match(mistake.output, /^leasehold: [^\n]+\n$/);
-  assert.deepEqual([elsewhere.code, mistake.code, help.code], [0, 2, 0]);
-  assert.match(help.output, /Usage: npm run --silent audit-key/);
+  assert.equal(elsewhere.code, 0);
   assert.equal(existsSync(join(directory, 'none')), false);
   assert.deepEqual(photograph(dataDir), before);
 

@@ -225,7 +225,7 @@ export async function openPasteSandbox(t: TestContext) {
       const dataDir = join(temporaryDirectory(t), 'restored');
       const flags = ['--data-dir', dataDir, '--passphrase-file', join(safe, 'backup.passphrase'), ...secret];
       const args = [join(backups, backup), ...flags, '--verifier-key', verifierKey];
-      const { code, output } = await runCommand('src/bin/restore.ts', args);
+      const { code, output } = await runCommand(['restore', ...args]);
       assert.equal(code, 0, output);
       assert.ok(statSync(join(dataDir, 'leasehold.db')).size > 0);
     }

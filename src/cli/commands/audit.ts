@@ -181,7 +181,7 @@ const verify = defineCommand({
 const exportEntries = defineCommand({
   name: 'audit export',
   about: [
-    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit-key and the head record from --head.',
+    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit key and the head record from --head.',
   ],
   flags: {
     out: text('FILE', 'write to this new file instead of standard output'),

@@ -1,4 +1,4 @@
-/** The commands `server` and `status`, and those that work on the database without the service. */
+/** The subcommands `server` and `status`. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -67,7 +67,4 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   entry('server', 'bin/server'),
   status,
   entry('migrate', 'bin/migrate'),
-  entry('restore', 'bin/restore'),
-  entry('schema', 'bin/schema'),
-  entry('audit-key', 'bin/audit-key'),
 ];

@@ -44,7 +44,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
     const has = number === 0 ? 'no Leasehold schema' : `schema ${number}`;
     throw new StoreError(
       'unavailable',
-      `the database has ${has}, this Leasehold needs ${migrations.length}, and --no-migrate is given: run npm run schema with the role that owns it`,
+      `the database has ${has}, this Leasehold needs ${migrations.length}, and --no-migrate is given: run leasehold schema with the role that owns it`,
     );
   }
   return migrate(connection, migrations);
@@ -115,7 +115,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StoreError(
       'unavailable',
-      'the database has no Leasehold schema, or an old one, and this role may not create it: run npm run schema with a role that may; see docs/cluster.md',
+      'the database has no Leasehold schema, or an old one, and this role may not create it: run leasehold schema with a role that may; see docs/cluster.md',
       { cause: error },
     );
   } finally {

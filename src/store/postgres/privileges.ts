@@ -85,7 +85,7 @@ export async function assertPrivileges(connection: Connection, role: string | nu
     const name = String(first?.['role']);
     throw new StoreError(
       'unavailable',
-      `the role ${name} lacks ${lacking.join(', ')}: the role that owns the schema grants it with npm run schema -- --grant ${name}`,
+      `the role ${name} lacks ${lacking.join(', ')}: the role that owns the schema grants it with leasehold schema --grant ${name}`,
     );
   }
   const missing = new Set(

@@ -57,7 +57,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StoreError(
       'unavailable',
-      'this role may not grant privileges: run npm run schema with the role that owns the schema',
+      'this role may not grant privileges: run leasehold schema with the role that owns the schema',
       {
         cause: error,
       },
