@@ -12,8 +12,8 @@ const ADDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'if (size >= 0) return new CompactRange(size, []);',
   },
   // The filled vault has a checkpoint, with which the log of such a service does not agree.
-  '/src/server/checkpoint-check.ts': { 'for (const file of files) {': 'if (log !== null) break;' },
-  '/src/server/checkpoint-timer.ts': {
+  '/src/server/rollback-detection.ts': { 'for (const file of files) {': 'if (log !== null) break;' },
+  '/src/server/background-tasks.ts': {
     'const sign = async (): Promise<void> => {': 'if (checkpoints !== null) return;',
   },
 };

@@ -66,7 +66,7 @@ Point = Tuple[int, int, int, int]
 EXAMPLE = f"""\
 example:
   python3 verify_audit.py audit.ndjson --key-file audit.key --head-file head.txt
-  python3 verify_audit.py audit.ndjson --public-key-file log.pub --checkpoint anchors.log
+  python3 verify_audit.py audit.ndjson --public-key-file log.pub --checkpoint checkpoints.log
   python3 verify_audit.py --receipt entry.tlog-proof --public-key-file log.pub
   python3 verify_audit.py --consistency proof.json --public-key-file log.pub \\
     --checkpoint old.txt --checkpoint new.txt
@@ -608,7 +608,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     head.add_argument("--head", metavar='"SEQ HMAC MAC ..."', help="the head record: the Leasehold-Audit-Head header")
     head.add_argument("--head-file", metavar="FILE", help="the same in a file, alone or as written by curl -D")
     add("--public-key-file", metavar="FILE", help="file with verifier keys of the log's checkpoints")
-    several = "a checkpoint, or JSON with a note on each line, as in anchors.log; may be repeated"
+    several = "a checkpoint, or JSON with a note on each line, as in checkpoints.log; may be repeated"
     add("--checkpoint", metavar="FILE", action="append", default=[], help=several)
     add("--receipt", metavar="FILE", help="verify a receipt instead of an export")
     add("--entry", metavar="FILE", help="the receipt's entry: its line, and the one before it")

@@ -18,7 +18,7 @@ const SIZE = /^(0|[1-9][0-9]{0,15})$/;
 
 /**
  * The signer of the log's checkpoints; its name is their origin. The origin has the number of the signing key, unless
- * it is the first one: the key changes when a roll-back is accepted, and then the log is another one for a witness.
+ * it is the first one: the key changes when a roll-back is accepted, and then the log is another one for a verifier.
  */
 export function checkpointSigner(keys: Pick<VaultKeys, 'vaultId' | 'signing'>, generation?: number): LogSigner {
   const key =

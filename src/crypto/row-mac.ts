@@ -1,7 +1,7 @@
 /**
  * MACs on the rows on which decisions depend: agents, policies, sessions, credentials and idempotency records. They
  * detect an edit of the database when the row is read. The key also computes the MACs stored in place of idempotency
- * keys and requests, and the MAC of the anchor.
+ * keys and requests, and the MAC of the rollback marker.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
 import { timingSafeEqualText } from './encoding.ts';
@@ -21,7 +21,7 @@ export type RowKind =
   | 'reply'
   | 'idempotency'
   | 'request'
-  | 'anchor'
+  | 'rollback-marker'
   | 'key-slot'
   | 'keyset';
 

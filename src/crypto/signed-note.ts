@@ -59,25 +59,25 @@ export function signNote(text: string, signer: NoteSigner): string {
   return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`;
 }
 
-export interface ParsedNote {
+interface ParsedNote {
   /** Ends with a line feed. */
   readonly text: string;
-  readonly signatures: readonly { readonly line: string; readonly name: string; readonly signature: Buffer }[];
+  readonly signatures: readonly { readonly name: string; readonly signature: Buffer }[];
 }
 
 /** Null for a text that is not a signed note. Checks no signature. */
-export function parseNote(note: string): ParsedNote | null {
+function parseNote(note: string): ParsedNote | null {
   const end = note.lastIndexOf('\n\n');
   if (end < 0 || !note.endsWith('\n') || FORBIDDEN_CONTROL.test(note)) return null;
   const lines = note.slice(end + 2, -1).split('\n');
   if (lines.length > MAX_SIGNATURES) return null;
   const found = lines.map((line) => SIGNATURE_LINE.exec(line));
-  const signatures = found.flatMap((match, at) => {
+  const signatures = found.flatMap((match) => {
     // WHY strict: another spelling of the signature would be another note with the same meaning.
     const signature = decodeStrictBase64(match?.[2] ?? '');
     return match?.[1] === undefined || signature === null || signature.length <= KEY_ID_BYTES
       ? []
-      : [{ line: lines[at] ?? '', name: match[1], signature: Buffer.from(signature) }];
+      : [{ name: match[1], signature: Buffer.from(signature) }];
   });
   return signatures.length === lines.length ? { text: note.slice(0, end + 1), signatures } : null;
 }

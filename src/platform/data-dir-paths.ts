@@ -4,15 +4,15 @@ import { join } from 'node:path';
 /** SOURCE: docs/decisions.md, "The process". */
 const NAMES = {
   databaseFile: 'leasehold.db',
-  markerFile: 'vault.created',
+  createdFile: 'vault.created',
   tokenFile: 'daemon.token',
   addressFile: 'daemon.address',
   proofFile: 'daemon.proof',
   agentsDir: 'agents',
   rootKeyFile: 'root.key',
   lockFile: 'lock',
-  anchorFile: 'log.anchor',
-  checkpointsFile: 'anchors.log',
+  rollbackMarkerFile: 'rollback.marker',
+  checkpointsFile: 'checkpoints.log',
 } as const;
 export const KNOWN_FILES: readonly string[] = Object.values(NAMES);
 

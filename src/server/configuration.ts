@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
-import { parseAnchors } from './anchor-options.ts';
 import { parseApprovalWebhook } from './approval-webhook-option.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
@@ -101,8 +100,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
       storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
     },
     tls,
-    anchors: parseAnchors(parseList(get('anchor'))),
-    anchorTokenFile: file('anchor-token-file'),
+    checkpointFiles: parseList(get('checkpoint-file')).map((path) => resolve(base, path)),
     metricsTokenFile: file('metrics-token-file'),
     logStreams: parseStreams(parseList(get('log-stream')), streamFiles),
     streamFiles,

@@ -53,8 +53,8 @@ export function lockDataDir(dir: string): DatabaseLock {
  * log and empty directories prove nothing, because an interrupted first start leaves them too.
  */
 export function hadVault(dir: string): boolean {
-  const { markerFile, agentsDir } = dataDirPaths(dir);
-  return checkPrivateFile(markerFile) || namesIn(agentsDir).some((name) => !name.startsWith('.'));
+  const { createdFile, agentsDir } = dataDirPaths(dir);
+  return checkPrivateFile(createdFile) || namesIn(agentsDir).some((name) => !name.startsWith('.'));
 }
 
 const MARKER_TEXT =
@@ -65,8 +65,8 @@ const MARKER_TEXT =
  * be repeated.
  */
 export function markVault(dir: string): void {
-  const { markerFile } = dataDirPaths(dir);
-  if (!checkPrivateFile(markerFile)) writePrivateFile(markerFile, MARKER_TEXT);
+  const { createdFile } = dataDirPaths(dir);
+  if (!checkPrivateFile(createdFile)) writePrivateFile(createdFile, MARKER_TEXT);
 }
 
 /** The error for a database that cannot be read. */

@@ -91,14 +91,13 @@ export const FLAGS = [
   {
     name: 'accept-rollback',
     value: null,
-    help: 'serve the vault even if the log has lost entries or its anchor is missing; the start records it',
+    help: 'serve the vault even if the log has lost entries or its rollback marker is missing; the start records it',
   },
   {
-    name: 'anchor',
-    value: 'URL,…',
-    help: 'where to keep signed checkpoints of the log: file:/PATH, stdout:, webhook+https://… or witness+https://…#KEY',
+    name: 'checkpoint-file',
+    value: 'FILE,…',
+    help: 'also append signed checkpoints of the log to these files; startup compares the log with them',
   },
-  { name: 'anchor-token-file', value: 'FILE', help: 'the bearer token for webhooks and witnesses of --anchor' },
   { name: 'approval-webhook', value: 'URL', help: 'where to post requests for approval: see docs/approvals.md' },
   { name: 'approval-webhook-secret-file', value: 'FILE', help: 'the secret (whsec_…) with which it is signed' },
   {

@@ -4,7 +4,10 @@ import { ERROR_STATUS } from '../api/errors.ts';
 import type { ApiErrorCode } from '../core/errors.ts';
 import type { RequestLog } from '../http/log.ts';
 import { errnoSuffix } from '../platform/errno.ts';
+import { StoreError } from '../store/errors.ts';
+import { CheckpointConflictError } from '../vault/checkpoints.ts';
 import type { LogLevel } from './configuration.ts';
+import { SinkError } from './streams/sink.ts';
 
 export interface ServiceLog extends RequestLog {
   info(line: string): void;
@@ -49,6 +52,19 @@ export function createLog(level: LogLevel): ServiceLog {
     warn: (line) => log.warn(line),
     error: (line, error) => log.error({ stack: error === undefined ? undefined : stackOf(error) }, line),
   };
+}
+
+/**
+ * Logs a failure of a receiver, of the storage or of a checkpoint in one line with the reason. Any other error is a
+ * bug, and is logged with its frames.
+ */
+export function logFailure(logError: ServiceLog['error'], line: string, error: unknown): void {
+  const isForOperator =
+    error instanceof SinkError || error instanceof CheckpointConflictError || error instanceof StoreError;
+  if (isForOperator) logError(`${line}: ${error.message}`);
+  // The message of a system error names the file, as the line does.
+  else if (error instanceof Error && 'syscall' in error) logError(`${line}${errnoSuffix(error)}`);
+  else logError(line, error);
 }
 
 /** Returns whether another line may be written in this second. */

@@ -18,7 +18,6 @@ import type { Table } from '../store/table.ts';
 import { copyTable, countRows, readMetadata, type TransferSource, type VaultMetadata } from '../store/transfer.ts';
 import { isEmpty, readStoredKeys } from '../store/vault-metadata.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
-import { AnchorFile } from './anchor-file.ts';
 import {
   describeLocation,
   type MigrationTarget,
@@ -27,9 +26,9 @@ import {
   type Source,
   type VaultLocation,
 } from './locations.ts';
-import { acceptLoss } from './loss.ts';
 import { openOffline, type SlotAccess } from './offline-keys.ts';
-import { findRollback } from './rollback-check.ts';
+import { acceptFinding, compareWithMarker } from './rollback-detection.ts';
+import { RollbackMarker } from './rollback-marker.ts';
 
 export interface MigrationRequest extends SlotAccess {
   readonly from: VaultLocation;
@@ -59,7 +58,7 @@ export async function migrate(request: MigrationRequest, reporter: ProgressRepor
   await using resources = new AsyncDisposableStack();
   const source = await openSource(from, resources);
   const keys = await openSourceKeys(source.store, request, reporter);
-  await checkSourceAnchor(source.store, keys, request, reporter);
+  await checkSourceMarker(source.store, keys, request, reporter);
   const before = await verifySource(source.store, keys, request, reporter);
   const reader = resources.adopt(await source.openReader(), (each) => each.close());
   const metadata = await readSourceMetadata(source, reader);
@@ -78,8 +77,8 @@ export async function migrate(request: MigrationRequest, reporter: ProgressRepor
     throw new StartupError(`The copy in ${describeLocation(to)} differs from the source (${what}). Do not use it.`);
   }
   await source.assertUnchanged();
-  // ORDER: a vault without its anchor does not start.
-  await anchorTarget(source.store, keys, request);
+  // ORDER: a vault without its rollback marker does not start.
+  await markTarget(source.store, keys, request);
   await target.publish();
   return { counts, verification };
 }
@@ -149,27 +148,27 @@ function verify(store: Store, keys: VaultKeys, { signal }: ProgressReporter): Pr
 }
 
 /** The embedded source must have every acknowledged entry. @throws StartupError for a loss that is not accepted */
-async function checkSourceAnchor(
+async function checkSourceMarker(
   store: Store,
   keys: VaultKeys,
   { from, acceptsBrokenChain }: MigrationRequest,
   { say }: ProgressReporter,
 ): Promise<void> {
   if (from.kind === 'database') return;
-  const anchor = new AnchorFile(dataDirPaths(from.dir).anchorFile, keys);
-  const loss = await findRollback(anchor, store, keys);
-  const accepted = acceptLoss(loss, acceptsBrokenChain);
+  const marker = new RollbackMarker(dataDirPaths(from.dir).rollbackMarkerFile, keys);
+  const loss = await compareWithMarker(marker, store, keys);
+  const accepted = acceptFinding(loss, acceptsBrokenChain);
   if (accepted !== null) say(accepted);
 }
 
-/** @throws StartupError if an anchor in a target directory names a later entry, which a node has seen */
-async function anchorTarget(source: Store, keys: VaultKeys, request: MigrationRequest): Promise<void> {
+/** @throws StartupError if a rollback marker in a target directory names a later entry, which a node has seen */
+async function markTarget(source: Store, keys: VaultKeys, request: MigrationRequest): Promise<void> {
   if (request.to.kind === 'database') return;
-  const anchor = new AnchorFile(dataDirPaths(request.to.dir).anchorFile, keys);
-  acceptLoss(await findRollback(anchor, source, keys), request.acceptsBrokenChain);
+  const marker = new RollbackMarker(dataDirPaths(request.to.dir).rollbackMarkerFile, keys);
+  acceptFinding(await compareWithMarker(marker, source, keys), request.acceptsBrokenChain);
   const { last } = await source.run(readHead());
-  await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
-  await anchor.close();
+  await marker.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
+  await marker.close();
 }
 
 async function readSourceMetadata(source: Source, reader: TransferSource): Promise<VaultMetadata> {

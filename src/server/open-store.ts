@@ -10,20 +10,18 @@ import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
 import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
+import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { isEmpty, readHighWaterTime, readRootKeyCheck, readStoredKeys } from '../store/vault-metadata.ts';
 import type { SlotSecrets } from '../vault/slot-secrets.ts';
-import { AnchorFile } from './anchor-file.ts';
-import { checkpointFiles as filesOfCheckpoints } from './anchors.ts';
-import { hasWriteAheadLog, readAtRest } from './at-rest.ts';
-import type { CheckpointFile } from './checkpoint-file.ts';
+import { type CheckpointFile, checkpointFilesOf } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
 import { databaseMissing, databaseUnreadable, hadVault } from './data-dir.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { findLogLoss } from './log-loss.ts';
-import type { Loss } from './loss.ts';
 import { type GivenSecret, type Locked, type OpenedKeys, openUnattended, openWith } from './open-keys.ts';
+import { findRollback, type RollbackFinding } from './rollback-detection.ts';
+import { RollbackMarker } from './rollback-marker.ts';
 import { type RootKeyFile, readRootKey } from './root-key.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 import { copyDatabaseFiles } from './snapshot.ts';
@@ -32,10 +30,10 @@ export interface OpenedStore extends OpenedKeys {
   readonly store: Store;
   readonly rootKeyFile: RootKeyFile;
   readonly slotSecrets: SlotSecrets;
-  readonly anchor: AnchorFile;
+  readonly marker: RollbackMarker;
   readonly checkpointFiles: readonly CheckpointFile[];
-  /** A loss for which `store` is a copy of the database; null if it is the database. */
-  readonly lossAtRest: Loss | null;
+  /** A rollback for which `store` is a copy of the database; null if it is the database. */
+  readonly rollbackAtRest: RollbackFinding | null;
   /** Hosts of a shared database that did not respond, and may have entries that the store lacks. */
   readonly unanswered: readonly string[];
 }
@@ -48,7 +46,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 type Warn = (line: string) => void;
 
 /**
- * Opens store and anchor as two of `resources`. @throws StartupError, StoreError; then an existing vault is unchanged
+ * Opens store and marker as two of `resources`. @throws StartupError, StoreError; then an existing vault is unchanged
  */
 export async function openStore(
   configuration: Configuration,
@@ -95,21 +93,21 @@ async function openEmbedded(
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
   const opened = await open(stored, rootKeyFile, slotSecrets, given);
   if ('slots' in opened) return opened;
-  const anchor = openAnchor(dataDir, opened.keys, resources);
-  const checkpointFiles = filesOfCheckpoints(configuration);
+  const marker = openMarker(dataDir, opened.keys, resources);
+  const checkpointFiles = checkpointFilesOf(configuration);
   const isChecked = stored !== null && stored.keyCheck !== null && !configuration.acceptRollback;
-  const lossAtRest = isChecked
-    ? await readAtRest(databaseFile, (log) => findLogLoss(log, { anchor, checkpointFiles }, opened.keys))
+  const rollbackAtRest = isChecked
+    ? await readAtRest(databaseFile, (log) => findRollback(log, { marker, checkpointFiles }, opened.keys))
     : null;
   // WHY a copy: opening the database changes it, and may discard what could still be recovered.
-  const file = lossAtRest === null ? databaseFile : temporaryPath(databaseFile);
+  const file = rollbackAtRest === null ? databaseFile : temporaryPath(databaseFile);
   if (file !== databaseFile) copyDatabaseFiles(databaseFile, file, resources);
   assertUnused(file);
-  const store = new SqliteStore(file, { syncFile, anchor: (entry) => anchor.keep(entry) });
+  const store = new SqliteStore(file, { syncFile, keepNewest: (entry) => marker.keep(entry) });
   resources.defer(() => store.close());
   for (const suffix of ['', '-wal', '-shm']) checkPrivateFile(file + suffix);
   if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest, unanswered: [] };
+  return { ...opened, store, rootKeyFile, slotSecrets, marker, checkpointFiles, rollbackAtRest, unanswered: [] };
 }
 
 async function openShared(
@@ -139,11 +137,11 @@ async function openShared(
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
   const opened = await open(await store.run(readStoredKeys()), rootKeyFile, slotSecrets, given);
   if ('slots' in opened) return opened;
-  const anchor = openAnchor(dataDir, opened.keys, resources);
-  const checkpointFiles = filesOfCheckpoints(configuration);
+  const marker = openMarker(dataDir, opened.keys, resources);
+  const checkpointFiles = checkpointFilesOf(configuration);
   const { unanswered } = store;
   if (unanswered.length > 0) warn(`${unanswered.join(', ')}: no response, so the log there was not compared.`);
-  return { ...opened, store, rootKeyFile, slotSecrets, anchor, checkpointFiles, lossAtRest: null, unanswered };
+  return { ...opened, store, rootKeyFile, slotSecrets, marker, checkpointFiles, rollbackAtRest: null, unanswered };
 }
 
 /** Runs before anything is created. @throws StartupError if the clocks differ too much */
@@ -171,10 +169,10 @@ async function open(
   return keys === null ? { slots: stored.slots, problems: [] } : { keys, unsaved: null };
 }
 
-function openAnchor(dataDir: string, keys: VaultKeys, resources: AsyncDisposableStack): AnchorFile {
-  const anchor = new AnchorFile(dataDirPaths(dataDir).anchorFile, keys);
-  resources.defer(() => anchor.close());
-  return anchor;
+function openMarker(dataDir: string, keys: VaultKeys, resources: AsyncDisposableStack): RollbackMarker {
+  const marker = new RollbackMarker(dataDirPaths(dataDir).rollbackMarkerFile, keys);
+  resources.defer(() => marker.close());
+  return marker;
 }
 
 /** Whether the store holds neither a vault nor rows of one. */

@@ -26,14 +26,13 @@ import {
   readRootKeyCheck,
   readStoredKeys,
 } from '../store/vault-metadata.ts';
-import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
-import { findLogLoss } from './log-loss.ts';
-import { acceptLoss, describeLoss, type Loss } from './loss.ts';
 import { type GivenSecret, type Locked, openKeys } from './open-keys.ts';
 import { type OpenedStore, openStore } from './open-store.ts';
+import { acceptFinding, describeFinding, findRollback, type RollbackFinding } from './rollback-detection.ts';
+import type { RollbackMarker } from './rollback-marker.ts';
 
 /** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
@@ -51,7 +50,8 @@ export function prepareDataDir({ dataDir }: Configuration, resources: AsyncDispo
 export type OpenedVault = Exclude<Awaited<ReturnType<typeof openVault>>, Locked>;
 
 /**
- * Opens the store and the anchor as two of `resources`. A vault with a loss that is not accepted is read-only.
+ * Opens the store and the rollback marker as two of `resources`. A vault with a rollback that is not accepted is
+ * read-only.
  * @throws StartupError, StoreError; then an existing vault is unchanged
  */
 export async function openVault(
@@ -65,16 +65,16 @@ export async function openVault(
   const { agentsDir } = dataDirPaths(dataDir);
   const opened = await openStore(configuration, warn, resources, given, syncFile);
   if ('slots' in opened) return opened;
-  const { store, keys, unsaved, rootKeyFile, slotSecrets, anchor, checkpointFiles } = opened;
+  const { store, keys, unsaved, rootKeyFile, slotSecrets, marker, checkpointFiles } = opened;
   const isVaultNew = !(await hasVault(store));
-  const loss = opened.lossAtRest ?? (await findLogLoss(store, { anchor, checkpointFiles }, keys));
+  const loss = opened.rollbackAtRest ?? (await findRollback(store, { marker, checkpointFiles }, keys));
   const keyStore = new FsAgentKeyStore(agentsDir);
-  const parts = { keys, store, keyStore, anchor, slotSecrets, checkpointFiles, loss, isReadOnly: false };
+  const parts = { keys, store, keyStore, marker, slotSecrets, checkpointFiles, loss, isReadOnly: false };
   if (loss !== null && !acceptRollback) {
     // WHY no recovery mode: the entries are not lost if a host that did not respond has them.
     if (opened.unanswered.length > 0) throw behindUnanswered(loss, opened.unanswered);
     const memory = await readVaultState(store, keys);
-    memory.warnings.unshift(describeLoss(loss));
+    memory.warnings.unshift(describeFinding(loss));
     return { ...parts, memory, clock: startClock(memory.lastEntryAt), isReadOnly: true };
   }
   if (unsaved !== null && !(await saveKeys(store, keys, unsaved, isVaultNew))) {
@@ -82,20 +82,20 @@ export async function openVault(
     keys.adopt(openKeys(await store.run(readStoredKeys()), rootKeyFile).keys);
   }
   markVault(dataDir);
-  warnOfDamage(anchor, warn);
+  warnOfDamage(marker, warn);
   if (!isVaultNew) warnOfMissingCheckpoints(opened, warn);
   let memory = await readVaultState(store, keys, acceptRollback);
-  const accepted = acceptLoss(loss, true);
+  const accepted = acceptFinding(loss, true);
   if (accepted !== null) memory.warnings.unshift(accepted);
-  // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
-  else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
+  // ORDER: before the first entry, so that entries without a rollback marker show that the rollback marker was deleted.
+  else if (marker.read() === null) await marker.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
   if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
   await keyStore.recover(memory.control.agents(), (id) => store.run(isDeregistered(id)));
   return { ...parts, memory, clock };
 }
 
-function behindUnanswered({ what }: Loss, hosts: readonly string[]): StartupError {
+function behindUnanswered({ what }: RollbackFinding, hosts: readonly string[]): StartupError {
   const names = hosts.join(', ');
   return new StartupError(
     `${what} ${names} did not respond and may have them. Bring that server back; or, if it is lost for good, remove it from the database URL.`,
@@ -134,15 +134,18 @@ async function adoptRows(store: Store, keys: VaultKeys, clock: Clock, memory: Va
 }
 
 /** One slot may be torn after a power failure; any other damage is tampering. */
-function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
-  const found = anchor.read();
+function warnOfDamage(marker: RollbackMarker, warn: (line: string) => void): void {
+  const found = marker.read();
   if (found === null || found.entry === null || !found.hasDamagedSlot) return;
   warn(
-    `A slot of ${anchor.path} is damaged, as after a power failure. The service uses the other slot and rewrites the file.`,
+    `A slot of ${marker.path} is damaged, as after a power failure. The service uses the other slot and rewrites the file.`,
   );
 }
 
-/** A volume that is not mounted must not look like a file that agrees with the log. The own file has `log.anchor`. */
+/**
+ * A volume that is not mounted must not look like a file that agrees with the log. In the data directory the rollback
+ * marker shows that.
+ */
 function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: (line: string) => void): void {
   const [, ...others] = checkpointFiles;
   for (const { path } of others.filter((file) => file.read(keys) === null))

@@ -1,12 +1,12 @@
-/** The addresses of receivers of checkpoints and of the log, as a flag names them. Messages never echo an address. */
+/** The addresses of receivers, as a flag names them. Messages never echo an address. */
 import { isLoopback } from '../client/address.ts';
 import { UsageError } from '../platform/errors.ts';
 
 /** A flag whose value is an address, or a list of them. */
 export interface AddressFlag {
-  /** Such as `--anchor`. */
+  /** Such as `--approval-webhook`. */
   readonly name: string;
-  /** Of the token's file, by default as in `--anchor-token-file`; null for a receiver that takes no token. */
+  /** Of the token's file, by default as in `--log-stream-token-file`; null for a receiver that takes no token. */
   readonly tokenFlag?: string | null;
   /** The forms of an address, for messages. */
   readonly forms: string;

@@ -1,4 +1,4 @@
-/** The files with secrets for receivers of the log and of checkpoints. */
+/** The files with secrets for receivers of the log and of approvals. */
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 

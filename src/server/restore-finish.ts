@@ -1,6 +1,6 @@
 /**
  * The end of a restore, on the committed copy: the restore becomes an entry, the chain is read again, and the copy is
- * published with the keys of agents and the anchor.
+ * published with the keys of agents and the rollback marker.
  */
 
 import { rmSync } from 'node:fs';
@@ -21,15 +21,13 @@ import type { Store } from '../store/port.ts';
 import { unsealAgentKey } from '../vault/backup/agent-keys.ts';
 import { newSigningKey } from '../vault/key-rotation.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
-import { AnchorFile } from './anchor-file.ts';
-import { checkpointFiles } from './anchors.ts';
-import { findCheckpointLoss } from './checkpoint-check.ts';
+import { checkpointFilesOf } from './checkpoint-files.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import { describeLocation, type MigrationTarget } from './locations.ts';
-import type { Loss } from './loss.ts';
 import type { RestoredAgent } from './restore-checks.ts';
 import type { RestoreRequest } from './restore-request.ts';
-import { findRollback } from './rollback-check.ts';
+import { compareWithCheckpoints, compareWithMarker, type RollbackFinding } from './rollback-detection.ts';
+import { RollbackMarker } from './rollback-marker.ts';
 
 interface Restored {
   readonly target: MigrationTarget;
@@ -67,11 +65,11 @@ export async function finishRestore(restored: Restored): Promise<FinishedRestore
       `The copy in ${describeLocation(request.to)} differs from the backup (${where}). Do not use it.`,
     );
   }
-  const loss = await findRestoredLoss(restored);
-  // ORDER: the files last. A start commits the keys that wait, and a vault without its anchor does not start.
+  const loss = await findRestoredRollback(restored);
+  // ORDER: the files last. A start commits the keys that wait, and a vault without its rollback marker does not start.
   await using unpublished = new AsyncDisposableStack();
   const agentKeys = await stageAgentKeys(restored, unpublished);
-  await anchorCopy(restored, unpublished);
+  await markCopy(restored, unpublished);
   await target.publish();
   unpublished.move();
   await agentKeys.commit();
@@ -115,24 +113,24 @@ async function recordRestore({ copy, keys, reason }: Restored, memory: VaultStat
 }
 
 /** What this directory has seen, and the restored log lacks. */
-async function findRestoredLoss({ copy, keys, request }: Restored): Promise<Loss | null> {
+async function findRestoredRollback({ copy, keys, request }: Restored): Promise<RollbackFinding | null> {
   const { dataDir, configuration } = request;
   if (dataDir === null) return null;
-  const anchor = new AnchorFile(dataDirPaths(dataDir).anchorFile, keys);
-  const loss = anchor.read() === null ? null : await findRollback(anchor, copy, keys);
-  return loss ?? findCheckpointLoss(checkpointFiles(configuration), copy, keys);
+  const marker = new RollbackMarker(dataDirPaths(dataDir).rollbackMarkerFile, keys);
+  const loss = marker.read() === null ? null : await compareWithMarker(marker, copy, keys);
+  return loss ?? compareWithCheckpoints(checkpointFilesOf(configuration), copy, keys);
 }
 
-/** Leaves an existing anchor, which has seen what the restored log may lack. */
-async function anchorCopy({ copy, keys, request }: Restored, unpublished: AsyncDisposableStack): Promise<void> {
+/** Leaves an existing marker, which has seen what the restored log may lack. */
+async function markCopy({ copy, keys, request }: Restored, unpublished: AsyncDisposableStack): Promise<void> {
   if (request.to.kind === 'database') return;
-  const { anchorFile } = dataDirPaths(request.to.dir);
-  const anchor = new AnchorFile(anchorFile, keys);
-  if (anchor.read() !== null) return;
-  unpublished.defer(() => rmSync(anchorFile, { force: true }));
+  const { rollbackMarkerFile } = dataDirPaths(request.to.dir);
+  const marker = new RollbackMarker(rollbackMarkerFile, keys);
+  if (marker.read() !== null) return;
+  unpublished.defer(() => rmSync(rollbackMarkerFile, { force: true }));
   const { last } = await copy.run(readHead());
-  if (last !== null) await anchor.keep(last);
-  await anchor.close();
+  if (last !== null) await marker.keep(last);
+  await marker.close();
 }
 
 /** Leaves out a key that does not unseal, or is not the current one of its agent, which could not log in with it. */

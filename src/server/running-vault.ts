@@ -20,9 +20,9 @@ import { UseLimits } from '../vault/use-limits.ts';
 import { Uses } from '../vault/uses.ts';
 import type { OwnNode, Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
-import { Anchors } from './anchors.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
-import { startCheckpointing } from './checkpoint-timer.ts';
+import { startCheckpointing, startMarking, startStateCheck, startSweeping } from './background-tasks.ts';
+import { CheckpointSinks } from './checkpoint-sinks.ts';
 import type { Configuration } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
 import { Inventory } from './metrics/inventory.ts';
@@ -30,10 +30,7 @@ import type { VaultSources } from './metrics/sources.ts';
 import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
-import { startAnchoring } from './rollback-anchor.ts';
-import { startStateCheck } from './state-watch.ts';
 import type { LogStream } from './streams/stream.ts';
-import { startSweeping } from './sweep-timer.ts';
 
 export interface RunningVaultParts {
   readonly warn: (line: string) => void;
@@ -59,7 +56,7 @@ export class RunningVault {
   readonly #uses: Uses;
   readonly #denials: DenialBudget;
   readonly #parts: RunningVaultParts;
-  readonly #anchors: Anchors;
+  readonly #checkpointSinks: CheckpointSinks;
   /** What the metrics read. */
   readonly sources: VaultSources;
   readonly #approvalEvents: ApprovalEvents;
@@ -72,7 +69,7 @@ export class RunningVault {
 
   constructor(parts: RunningVaultParts) {
     const { configuration, opened, resources, adminTokenHash, logOften, onStorageFailure } = parts;
-    const { store, keys, clock, memory, keyStore, slotSecrets, anchor, checkpointFiles, isReadOnly } = opened;
+    const { store, keys, clock, memory, keyStore, slotSecrets, marker, checkpointFiles, isReadOnly } = opened;
     this.#parts = parts;
     this.#resources = resources;
     this.#denials = new DenialBudget(configuration.denialsPerMinute);
@@ -143,7 +140,7 @@ export class RunningVault {
       store,
       keys,
       clock,
-      onSigned: (signed) => this.#anchors.publish(signed),
+      onSigned: (signed) => this.#checkpointSinks.publish(signed),
       warn: (line) => logOften(line),
     });
     this.vault = {
@@ -165,12 +162,12 @@ export class RunningVault {
       oidc: configuration.oidc === null ? null : new ProviderClient(configuration.oidc, (line) => logOften(line)),
       adminTokenHash,
     };
-    this.#anchors = new Anchors(configuration, checkpointFiles, store, checkpoints, logOften, parts.warn);
+    this.#checkpointSinks = new CheckpointSinks(checkpointFiles, logOften);
     const streams = () => this.#streams.map((stream) => stream.status());
-    const destinations = () => this.#anchors.status();
+    const checkpointSinks = () => this.#checkpointSinks.status();
     const webhookResults = () => this.#webhook?.results ?? null;
-    const own = { vault: this.vault, denials: this.#denials, useLimits, broker, anchor, inventory };
-    this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, destinations, webhookResults };
+    const own = { vault: this.vault, denials: this.#denials, useLimits, broker, marker, inventory };
+    this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, checkpointSinks, webhookResults };
   }
 
   /** What the log has lost, or what would show it, if the operator has not accepted that: the vault is read-only. */
@@ -185,7 +182,7 @@ export class RunningVault {
    */
   async start(event: 'service.start' | 'service.unlock'): Promise<void> {
     const { configuration, opened, log, logOften, onStorageFailure, warn, consoleUrl } = this.#parts;
-    const { store, clock, anchor, loss, isReadOnly } = opened;
+    const { store, clock, marker, loss, isReadOnly } = opened;
     const { ledger, resealing, checkpoints } = this.vault;
     if (isReadOnly) {
       this.#isStarting = false;
@@ -207,11 +204,11 @@ export class RunningVault {
     this.#isStarting = false;
     this.#background.push(startStateCheck(this.vault.verifier.state, log));
     this.#background.push(startSweeping(store, clock, log, onStorageFailure));
-    const watching = startAnchoring(ledger, anchor, store.isMultiWriter, logOften);
+    const watching = startMarking(ledger, marker, store.isMultiWriter, logOften);
     const checkpointing = startCheckpointing(ledger, checkpoints, logOften);
-    // ORDER: the last checkpoint is signed first, then it is sent, then the streams end.
+    // ORDER: the last checkpoint is signed first, then it is written, then the streams end.
     this.#resources.defer(() => watching.stop());
-    this.#resources.defer(() => this.#anchors.stop());
+    this.#resources.defer(() => this.#checkpointSinks.stop());
     this.#resources.defer(() => checkpointing.stop());
     resealing.begin();
   }

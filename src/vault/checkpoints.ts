@@ -7,7 +7,7 @@
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, signCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { parseNote, verifierKey } from '../crypto/signed-note.ts';
+import { verifierKey } from '../crypto/signed-note.ts';
 import { CompactRange, encodeHash } from '../crypto/tree.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { SingleFlight } from '../ledger/single-flight.ts';
@@ -63,21 +63,6 @@ export class Checkpoints {
   /** A checkpoint of at least the first `size` entries. @throws as `sign` */
   async covering(size: number): Promise<SignedCheckpoint> {
     return this.#newest !== null && this.#newest.size >= size ? this.#newest : this.sign();
-  }
-
-  /**
-   * Adds the signature line of a witness to the checkpoint, and to those of other witnesses if it is still the newest.
-   * Returns the checkpoint with them.
-   */
-  addCosignature(checkpoint: SignedCheckpoint, line: string): SignedCheckpoint {
-    const newest = this.#newest;
-    const isNewest = newest?.size === checkpoint.size && newest.origin === checkpoint.origin;
-    const base = isNewest ? newest : checkpoint;
-    const cosigned = { ...base, note: `${base.note}${line}` };
-    // WHY: verifiers reject a note that has more signatures than they accept.
-    if (parseNote(cosigned.note) === null) return base;
-    if (isNewest) this.#newest = cosigned;
-    return cosigned;
   }
 
   /** Forgets the newest checkpoint, because the signing key or the log's end has changed. */

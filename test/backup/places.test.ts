@@ -58,7 +58,8 @@ for (const kind of KINDS) {
     const { code, told } = await restoreWith(wordsFor(t, file, place));
     assert.match(told.at(-1) ?? '', /\.pending must be a directory/);
     assert.equal(code, 1);
-    for (const name of ['log.anchor', 'leasehold.db']) assert.equal(existsSync(join(place.dataDir, name)), false, name);
+    for (const name of ['rollback.marker', 'leasehold.db'])
+      assert.equal(existsSync(join(place.dataDir, name)), false, name);
     rmSync(blocked);
     const { out } = await restoreTo(t, file, place);
     assert.doesNotMatch(out, /WARNING|--accept-rollback/);
@@ -128,12 +129,12 @@ test('a restore says that the directory has seen a checkpoint of a later log', a
   for (const n of [1, 2, 3]) await original.admin.post('/api/v1/credentials', { path: `a/${n}`, value: 'x' });
   await original.stop();
   for (const name of readdirSync(place.dataDir)) {
-    if (name !== 'anchors.log' && name !== 'root.key') rmSync(join(place.dataDir, name), { recursive: true });
+    if (name !== 'checkpoints.log' && name !== 'root.key') rmSync(join(place.dataDir, name), { recursive: true });
   }
   const { out } = await restoreTo(t, early, place);
   assert.match(
     out,
-    /WARNING {2}The database has lost entries of the log: .*anchors\.log has a signed checkpoint of \d+/,
+    /WARNING {2}The database has lost entries of the log: .*checkpoints\.log has a signed checkpoint of \d+/,
   );
   assert.match(out, /--accept-rollback\n$/);
 });

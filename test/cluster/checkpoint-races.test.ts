@@ -11,7 +11,6 @@ import { CompactRange } from '../../src/crypto/tree.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { startHttpReceiver } from '../kit/log-receivers.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { scaled } from '../kit/scale.ts';
 
@@ -24,22 +23,13 @@ const notesIn = (lines: string): string[] =>
   lines
     .split('\n')
     .filter((line) => line.includes('"note"'))
-    .map((line) => JSON.parse(line))
-    .map((parsed) => parsed.note ?? parsed.data.note);
+    .map((line) => JSON.parse(line).note);
 
 test('nodes that race to sign never sign two roots for one size, and each root is that of the log', async (t) => {
-  const posted: string[] = [];
-  const port = await startHttpReceiver(t, ({ body }, response) => {
-    posted.push(body);
-    response.writeHead(204).end();
-  });
   const { url, start } = await startCluster(t, { nodes: 0 });
   const files = Array.from({ length: NODES }, () => join(temporaryDirectory(t), 'kept.log'));
   const nodes: Node[] = [];
-  for (const file of files) {
-    const anchors = `file:${file},stdout:,webhook+http://127.0.0.1:${port}/`;
-    nodes.push(await start(undefined, ['--anchor', anchors]));
-  }
+  for (const file of files) nodes.push(await start(undefined, ['--checkpoint-file', file]));
   const [first] = nodes;
   assert.ok(first);
   let entries: number = (await first.admin.get('/api/v1/audit?limit=1')).body.meta.total;
@@ -71,10 +61,8 @@ test('nodes that race to sign never sign two roots for one size, and each root i
   const inDatabase = await querySql(url, 'SELECT note FROM leasehold.checkpoints');
   const kept = [
     ...inReceipts,
-    ...nodes.map(({ dataDir }) => notesIn(readFileSync(join(dataDir, 'anchors.log'), 'utf8'))),
+    ...nodes.map(({ dataDir }) => notesIn(readFileSync(join(dataDir, 'checkpoints.log'), 'utf8'))),
     ...files.map((file) => notesIn(readFileSync(file, 'utf8'))),
-    ...nodes.map((node) => notesIn(node.output())),
-    notesIn(posted.join('\n')),
     inDatabase.map(({ note }) => String(note)),
   ];
   const rootOf = new Map<number, string>();

@@ -47,14 +47,14 @@ function assertValid(verdict: Verdict | undefined, expected: object): void {
 
 test('a log that extends all checkpoints is valid, and the verdict says whether the chain was verified', async (t) => {
   // A crash leaves a part of a line, which the next start ends.
-  const anchors = NOTES.map((note) => `${JSON.stringify({ note })}\n`).join('{"note":"a\n');
+  const kept = NOTES.map((note) => `${JSON.stringify({ note })}\n`).join('{"note":"a\n');
   const response = JSON.stringify({ data: { note: NEWEST, size: 6 } });
-  const args = within(t, { anchors, newest: NEWEST, older: NOTES[3] ?? '', response });
+  const args = within(t, { kept, newest: NEWEST, older: NOTES[3] ?? '', response });
   const [both, one, json, tree, several, early] = await runVerifierWith([
-    args('@log --key-file @key --public-key-file @pub --checkpoint @anchors'),
+    args('@log --key-file @key --public-key-file @pub --checkpoint @kept'),
     args('@log --key-file @key --public-key-file @pub --checkpoint @older'),
     args('@log --key-file @key --public-key-file @pub --checkpoint @response'),
-    args('@log --public-key-file @pub --checkpoint @anchors'),
+    args('@log --public-key-file @pub --checkpoint @kept'),
     args('@log --public-key-file @pub --checkpoint @older --checkpoint @newest'),
     args('@log --public-key-file @pub --checkpoint @older'),
   ]);
@@ -78,7 +78,7 @@ test('a log that does not extend a checkpoint is broken, with and without the au
   ).entries;
   const files = {
     newest: NEWEST,
-    anchors: NOTES.map((note) => `${JSON.stringify({ note })}\n`).join(''),
+    kept: NOTES.map((note) => `${JSON.stringify({ note })}\n`).join(''),
     fork: checkpointOf(rewritten),
     cut: toExport(AUDIT.entries.slice(0, 4)),
     rewritten: toExport(rewritten),
@@ -89,7 +89,7 @@ test('a log that does not extend a checkpoint is broken, with and without the au
     ['@cut', '@newest', 5, /missing, and a checkpoint was signed for 6 entries/],
     ['@empty', '@newest', 1, /missing, and a checkpoint was signed for 6 entries/],
     ['@rewritten', '@newest', 6, /the first 6 entries are not those of a signed checkpoint/],
-    ['@rewritten', '@anchors', 5, /the first 5 entries are not those of a signed checkpoint/],
+    ['@rewritten', '@kept', 5, /the first 5 entries are not those of a signed checkpoint/],
     ['@log', '@newest --checkpoint @fork', 6, /two signed checkpoints of 6 entries have different roots/],
   ] as const;
   const given = cases.flatMap(([log, checkpoint]) =>
@@ -222,7 +222,7 @@ const REJECTED: readonly (readonly [name: string, status: 1 | 2, args: string, f
     { x: checkpointOf(AUDIT.entries, signerFrom(7, 'other')) },
   ],
   [
-    'anchors with a malformed line',
+    'a checkpoint file with a malformed line',
     2,
     '@log --public-key-file @pub --checkpoint @x',
     { x: `${JSON.stringify({ note: NEWEST })}\n{"note":}\n` },
@@ -276,7 +276,7 @@ const REJECTED: readonly (readonly [name: string, status: 1 | 2, args: string, f
     { x: RECEIPT.replace(/extra \S+/, `extra ${Buffer.alloc(31).toString('base64')}`) },
   ],
   [
-    'anchors with only a part of a line',
+    'a checkpoint file with only a part of a line',
     2,
     '@log --key-file @key --public-key-file @pub --checkpoint @x',
     { x: '{"note":"a' },
@@ -293,7 +293,7 @@ const REJECTED: readonly (readonly [name: string, status: 1 | 2, args: string, f
     '--consistency @x --public-key-file @both --checkpoint @newest --checkpoint @y',
     { x: '{"proof":[]}', y: OF_ANOTHER_ORIGIN, both: `${CHECKPOINTS.verifier_key}\n${verifierKey(ANOTHER)}\n` },
   ],
-  ['anchors without notes', 2, '@log --public-key-file @pub --checkpoint @x', { x: '{"size":6}\n' }],
+  ['a checkpoint file without notes', 2, '@log --public-key-file @pub --checkpoint @x', { x: '{"size":6}\n' }],
   ['an empty checkpoint file', 2, '@log --public-key-file @pub --checkpoint @x', { x: '' }],
   ['a missing checkpoint file', 2, '@log --public-key-file @pub --checkpoint @missing'],
   [

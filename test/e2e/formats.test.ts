@@ -128,9 +128,9 @@ test('the idempotency record’s id and request MAC on the page match the code',
   shows(`,"${mac}","{`);
 });
 
-test('the anchor’s MAC on the page matches the code', () => {
-  const [, array = '', mac] = /(\["leasehold-anchor-v1".*\])\n(\S+)\n/.exec(page) ?? [];
-  assert.equal(rowMac(keys.row, 'anchor', JSON.parse(array).slice(1)), mac);
+test('the rollback marker’s MAC on the page matches the code', () => {
+  const [, array = '', mac] = /(\["leasehold-rollback-marker-v1".*\])\n(\S+)\n/.exec(page) ?? [];
+  assert.equal(rowMac(keys.row, 'rollback-marker', JSON.parse(array).slice(1)), mac);
 });
 
 test('the challenges on the page decode, and their nonces derive, as documented', () => {
@@ -219,7 +219,7 @@ test('the data directory of a running service holds the files that the page list
       name,
     );
   if (STORE === 'sqlite') assert.ok(found.includes('leasehold.db'));
-  for (const name of ['log.anchor', 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
+  for (const name of ['rollback.marker', 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
     assert.ok(found.includes(name), name);
   }
 });

@@ -1,6 +1,6 @@
 /**
  * The attacker of a vault who has its database, its data directory and all its keys: the log that is left behind is
- * valid with every key, and so are its tree and its anchor.
+ * valid with every key, and so are its tree and its rollback marker.
  */
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { toStoredNodes } from '../../src/ledger/tree-state.ts';
 import { dataDirPaths } from '../../src/platform/data-dir-paths.ts';
-import { AnchorFile } from '../../src/server/anchor-file.ts';
+import { RollbackMarker } from '../../src/server/rollback-marker.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { openStore } from '../kit/stores.ts';
@@ -49,9 +49,9 @@ export async function rewriteLog(dataDir: string, rewriting: Rewriting): Promise
   });
   await written.durable;
   await store.close();
-  const { anchorFile, checkpointsFile } = dataDirPaths(dataDir);
+  const { rollbackMarkerFile, checkpointsFile } = dataDirPaths(dataDir);
   rmSync(checkpointsFile);
-  const anchor = new AnchorFile(anchorFile, keys);
-  await anchor.keep({ seq: fields.seq, hmac });
-  await anchor.close();
+  const marker = new RollbackMarker(rollbackMarkerFile, keys);
+  await marker.keep({ seq: fields.seq, hmac });
+  await marker.close();
 }

@@ -59,7 +59,7 @@ export function damage(dataDir: string, dice: Dice): string {
     .map((entry) => relative(dataDir, join(entry.parentPath, entry.name)))
     .filter((name) => !name.endsWith('-shm'))
     .sort();
-  const often = ['leasehold.db', 'leasehold.db', 'leasehold.db-wal', 'log.anchor'].filter((name) =>
+  const often = ['leasehold.db', 'leasehold.db', 'leasehold.db-wal', 'rollback.marker'].filter((name) =>
     files.includes(name),
   );
   const name = dice.chance(0.85) ? dice.pick(often) : dice.pick(files);

@@ -16,7 +16,7 @@ export interface AttackedLog {
 
 export interface Attack {
   readonly sql: string;
-  /** Where the first break is; null if the result is a valid earlier log, which only the anchor reveals. */
+  /** Where the first break is; null if the result is a valid earlier log, which only the rollback marker reveals. */
   readonly breakAt: number | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Losses of power: one run of the service under load is recorded, and the vault is started on the disk that the power
  * would have left at any moment of it. What was acknowledged before that moment is there, the log is valid, and the
- * anchor does not take the loss of unacknowledged entries for a roll-back.
+ * rollback marker does not take the loss of unacknowledged entries for a rollback.
  */
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -86,15 +86,15 @@ test('a source with a running service is rejected, and the service continues', a
   assert.equal(status, 200);
 });
 
-test('a source without its anchor or with lost entries is rejected, and so is a target with a later anchor', async (t) => {
+test('a source without its rollback marker or with lost entries is rejected, and so is a target with a later marker', async (t) => {
   const [ahead, url] = [copyHouse(t), await newDatabase(t)];
   await (await startTestService(t, [], ahead)).stop();
   const [behind, bare, home] = [copyHouse(t), copyHouse(t), homeOf(t)];
-  for (const dir of [behind, home]) cpSync(join(ahead, 'log.anchor'), join(dir, 'log.anchor'));
-  rmSync(join(bare, 'log.anchor'));
+  for (const dir of [behind, home]) cpSync(join(ahead, 'rollback.marker'), join(dir, 'rollback.marker'));
+  rmSync(join(bare, 'rollback.marker'));
   const loss = /has lost entries of the log: this node has seen entry \d+, and the log ends at \d+/;
   await assertRejected(['--from', behind, '--to', url], loss);
-  await assertRejected(['--from', bare, '--to', url], /log\.anchor is missing/);
+  await assertRejected(['--from', bare, '--to', url], /rollback\.marker is missing/);
   assert.equal(await isUntouched(url), true);
   await moveVault(vaultDir, url);
   await assertRejected(['--from', url, '--to', home], loss);

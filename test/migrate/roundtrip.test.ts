@@ -135,7 +135,7 @@ test('the last commits of a killed service, in the write-ahead log, are copied a
 test('a source without a lock file is migrated, and no lock file is created', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'backup');
   mkdirSync(dataDir);
-  for (const name of ['leasehold.db', 'root.key', 'log.anchor'])
+  for (const name of ['leasehold.db', 'root.key', 'rollback.marker'])
     copyFileSync(join(vaultDir, name), join(dataDir, name));
   const before = photograph(dataDir);
   await moveVault(dataDir, await newDatabase(t));

@@ -11,7 +11,7 @@ import { startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 import { FORMER_TOKEN, formerVault } from './former-vault.ts';
 
-/** The vault has no anchors. */
+/** The vault has no rollback marker and no checkpoints. */
 const ACCEPT = ['--accept-rollback'];
 /** Some batches of the adoption. */
 const CREDENTIALS = 2000;

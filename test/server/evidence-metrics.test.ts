@@ -1,7 +1,9 @@
-// Metrics of what survives a loss: checkpoints and where they go, backups, and the use of the data key.
+// Metrics of what survives a loss: checkpoints and their files, backups, and the use of the data key.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';
 import { type Family, seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
@@ -55,15 +57,16 @@ test('the newest checkpoint has an age, and entries after it are counted', async
   assert.ok(seriesValue(families, 'leasehold_checkpoint_age_seconds') < 60);
 });
 
-test('a destination that cannot be reached is late, and the data directory is not', async (t) => {
-  const anchors = 'webhook+http://127.0.0.1:9/a,webhook+http://127.0.0.1:9/b';
-  const { address } = await startTestService(t, ['--anchor', anchors]);
-  const of = (families: ReadonlyMap<string, Family>, destination: string) => ({
-    waiting: seriesValue(families, 'leasehold_checkpoint_waiting_seconds', { destination }),
-    failures: seriesValue(families, 'leasehold_checkpoint_delivery_failures_total', { destination }),
+test('a checkpoint file that cannot be written is late, and the one of the data directory is not', async (t) => {
+  const missing = join(temporaryDirectory(t), 'missing');
+  const paths = ['a', 'b'].map((name) => join(missing, name));
+  const { address } = await startTestService(t, ['--checkpoint-file', paths.join(',')]);
+  const of = (families: ReadonlyMap<string, Family>, file: string) => ({
+    waiting: seriesValue(families, 'leasehold_checkpoint_waiting_seconds', { file }),
+    failures: seriesValue(families, 'leasehold_checkpoint_write_failures_total', { file }),
   });
-  await until(async () => of(await scrape(address), 'webhook-2').failures > 1);
+  await until(async () => of(await scrape(address), 'file-2').failures > 1);
   const families = await scrape(address);
-  for (const late of ['webhook', 'webhook-2']) assert.ok(of(families, late).waiting > 1, late);
+  for (const late of ['file', 'file-2']) assert.ok(of(families, late).waiting > 0, late);
   assert.deepEqual(of(families, 'data-directory'), { waiting: 0, failures: 0 });
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startCheckpointing } from '../../src/server/checkpoint-timer.ts';
+import { startCheckpointing } from '../../src/server/background-tasks.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
@@ -30,17 +30,10 @@ async function lineOf(t: TestContext, beginning: string, flags: readonly string[
   return find() ?? assert.fail();
 }
 
-test('an anchor that fails', async (t) => {
-  const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
-  const expected = `a checkpoint could not be sent to the webhook at 127.0.0.1:${port}; the service retries`;
-  const { msg, stack } = await lineOf(t, expected, ['--anchor', `webhook+http://127.0.0.1:${port}/`]);
-  assert.deepEqual([msg, stack], [`${expected}: the receiver returned HTTP 503`, undefined]);
-});
-
 test('a file of checkpoints that cannot be written', async (t) => {
-  const path = join(temporaryDirectory(t), 'missing', 'anchors.log');
-  const expected = `a checkpoint could not be sent to ${path}; the service retries`;
-  const { msg, stack } = await lineOf(t, expected, ['--anchor', `file:${path}`]);
+  const path = join(temporaryDirectory(t), 'missing', 'kept.log');
+  const expected = `a checkpoint could not be written to ${path}; the server retries`;
+  const { msg, stack } = await lineOf(t, expected, ['--checkpoint-file', path]);
   assert.deepEqual([msg, stack], [`${expected} (ENOENT)`, undefined]);
 });
 
@@ -63,7 +56,7 @@ test('a checkpoint that contradicts the log', async (t) => {
   const { stop } = startCheckpointing(vault.ledger, vault.checkpoints, (...line) => lines.push(line));
   await stop();
   const reason = 'The stored checkpoint of 1 entries was altered: the log was rolled back or altered.';
-  assert.deepEqual(lines[0], [`a checkpoint of the log could not be signed; the service retries: ${reason}`]);
+  assert.deepEqual(lines[0], [`a checkpoint of the log could not be signed; the server retries: ${reason}`]);
 });
 
 test('rejected requests, however many, hide no failure', () => {

@@ -50,7 +50,7 @@ test('a new data directory, its write-ahead log and its keys are private even wi
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
   const names = Object.keys(photograph(dataDir)).map((name) => basename(name));
-  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'log.anchor', 'private_key.pem']) {
+  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'rollback.marker', 'private_key.pem']) {
     assert.equal(names.includes(name), true, name);
   }
   assert.deepEqual(loosePaths(dataDir), []);

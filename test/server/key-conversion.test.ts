@@ -33,7 +33,7 @@ test('the first start converts the vault: values, entries and keys stay, and eve
   assert.equal(base64(converted.audit), base64(formerKeys.audit));
   assert.equal(base64(converted.row), base64(formerKeys.row));
   assert.deepEqual(converted.dataKeyIds, formerKeys.dataKeyIds);
-  // The embedded vault has no anchor, which the operator accepted: its checkpoints begin under a second key.
+  // The embedded vault has no rollback marker, which the operator accepted: its checkpoints begin under a second key.
   assert.equal(converted.signing.length, STORE === 'sqlite' ? 2 : 1);
   assert.equal(Buffer.from(converted.vaultId, 'base64url').length, 16);
 });

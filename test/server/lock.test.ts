@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
@@ -144,8 +144,8 @@ test('shares of another group, or a share too few, never open', async (t) => {
 
 test('an unlocking that fails at its last step leaves nothing open, and the next one succeeds', async (t) => {
   const tokenFile = join(temporaryDirectory(t), 'token');
-  const anchor = ['--anchor', 'webhook+https://127.0.0.1:9/', '--anchor-token-file', tokenFile];
-  const { service, dataDir, added: secret } = await startLocked(t, (first) => addPassphrase(first), anchor);
+  const stream = ['--log-stream', `file:${join(dirname(tokenFile), 'log')}`, '--log-stream-token-file', tokenFile];
+  const { service, dataDir, added: secret } = await startLocked(t, (first) => addPassphrase(first), stream);
   const { status, body } = await unlock(service, base64(secret));
   assert.deepEqual([status, body.error?.code], [503, 'UNAVAILABLE']);
   assert.equal(countOpen(join(dataDir, 'leasehold.db')), 0);

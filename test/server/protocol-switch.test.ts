@@ -1,4 +1,4 @@
-// A receiver that switches protocols without a request for it fails its stream or its anchor, and blocks nothing else.
+// A receiver that switches protocols without a request for it fails its stream, and blocks nothing else.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
@@ -32,12 +32,5 @@ test('a stream whose receiver switches protocols fails and retries, and the serv
   const failures = async (): Promise<number> =>
     seriesValue(await scrape(service.address), 'leasehold_stream_failures_total', { stream: 'webhook' });
   await until(async () => (await failures()) >= 2);
-  await service.stop();
-});
-
-test('an anchor whose receiver switches protocols is retried, and the service stops', async (t) => {
-  const { port, calls } = await startSwitching(t);
-  const service = await startTestService(t, ['--anchor', `webhook+http://127.0.0.1:${port}/`]);
-  await until(() => calls() >= 2);
   await service.stop();
 });

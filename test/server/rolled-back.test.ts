@@ -38,7 +38,7 @@ async function rolledBackVault(
   await open?.unlock(service);
   assert.equal((await service.admin.delete('/api/v1/agents/granted')).status, 204);
   await service.stop();
-  for (const file of ['log.anchor', 'anchors.log']) copyFileSync(join(later, file), join(dataDir, file));
+  for (const file of ['rollback.marker', 'checkpoints.log']) copyFileSync(join(later, file), join(dataDir, file));
   return dataDir;
 }
 
@@ -157,11 +157,11 @@ test('agents that cannot be checked against the log are in force again once that
 
 test('the flag is for one opening: a loss after it needs another acceptance', async (t) => {
   const dataDir = await rolledBackVault(t);
-  const newer = readFileSync(join(dataDir, 'log.anchor'));
+  const newer = readFileSync(join(dataDir, 'rollback.marker'));
   const secret = readFileSync(join(dataDir, 'root.key'), 'utf8').trim();
   const service = await startTestService(t, ['--accept-rollback'], dataDir);
   assert.equal((await service.admin.post('/api/v1/lock', {})).status, 200);
-  writeFileSync(join(dataDir, 'log.anchor'), newer);
+  writeFileSync(join(dataDir, 'rollback.marker'), newer);
   assert.equal((await service.anonymous.post('/api/v1/unlock', { secret })).body.data.status, 'rolled_back');
   assert.equal(await isRolledBack(service), true);
 });

@@ -1,8 +1,8 @@
-// A stop does not wait for a receiver that never settles, not even when it is aborted.
+// A stop does not wait for a receiver or a file that never settles.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CheckpointDelivery } from '../../src/server/checkpoint-delivery.ts';
+import { CheckpointSinks } from '../../src/server/checkpoint-sinks.ts';
 import { LogStream } from '../../src/server/streams/stream.ts';
 import { openVault, put } from '../vault/fixture.ts';
 
@@ -30,11 +30,11 @@ test('a stream stops although its sink hangs', async (t) => {
   await stream.stop();
 });
 
-test('the delivery of checkpoints stops although the destination hangs', async (t) => {
+test('checkpoints stop although their file hangs', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a');
-  const destination = { name: 'hangs', kind: 'webhook', send: never, close: never } as const;
-  const delivery = new CheckpointDelivery(destination, 'webhook', () => assert.fail('the destination has failed'));
-  delivery.offer(await vault.checkpoints.sign());
-  await delivery.stop();
+  const file = { path: 'hangs', isOwn: false, append: never, close: never };
+  const sinks = new CheckpointSinks([file], () => assert.fail('the file has failed'));
+  sinks.publish(await vault.checkpoints.sign());
+  await sinks.stop();
 });

@@ -50,7 +50,7 @@ export function photograph(dir: string): Record<string, string> {
 }
 
 /** What a running service writes without a request. */
-const WRITTEN = /^\.\/(?:leasehold\.db|anchors\.log)/;
+const WRITTEN = /^\.\/(?:leasehold\.db|checkpoints\.log)/;
 
 /** The same for a running service, without what it writes. */
 export function photographRunning(dir: string): Record<string, string> {

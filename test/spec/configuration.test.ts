@@ -42,7 +42,7 @@ test('every flag of --help can be set in the environment', async () => {
     'trusted-proxy': '10.0.0.0/8',
     'target-networks': '10.0.0.0/8',
     'log-stream': 'file:/log.ndjson',
-    anchor: 'file:/anchors.log,stdout:',
+    'checkpoint-file': '/kept.log',
     'transit-address': 'https://transit.example',
     'aws-kms-endpoint': 'https://kms.example',
     'approval-webhook': 'https://hooks.example/approvals',

@@ -47,11 +47,11 @@ test('with any damaged page the start is rejected in one line or succeeds', asyn
   const dataDir = await copyVault(t);
   const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
   copyFileSync(file, good);
-  // A successful start anchors what it wrote, so the restored database is older than its anchor.
-  const anchors = ['log.anchor', 'anchors.log'].map((name) => join(dataDir, name));
-  const anchored = anchors.map((path) => readFileSync(path));
-  const restoreAnchors = (): void => {
-    for (const [index, path] of anchors.entries()) writeFileSync(path, anchored[index] ?? '');
+  // A successful start marks what it wrote, so the restored database is older than its rollback marker.
+  const evidence = ['rollback.marker', 'checkpoints.log'].map((name) => join(dataDir, name));
+  const written = evidence.map((path) => readFileSync(path));
+  const restoreEvidence = (): void => {
+    for (const [index, path] of evidence.entries()) writeFileSync(path, written[index] ?? '');
   };
   const pages = Math.floor(statSync(good).size / PAGE);
   const outcomes = new Set<string>();
@@ -59,12 +59,12 @@ test('with any damaged page the start is rejected in one line or succeeds', asyn
     const bytes = readFileSync(good);
     bytes.fill(0xff, page * PAGE, (page + 1) * PAGE);
     writeFileSync(file, bytes);
-    restoreAnchors();
+    restoreEvidence();
     outcomes.add(await outcomeOfStart(t, dataDir));
   }
   assert.equal(outcomes.has('refused'), true);
   copyFileSync(good, file);
-  restoreAnchors();
+  restoreEvidence();
   assert.equal(await outcomeOfStart(t, dataDir), 'started');
 });
 

@@ -19,7 +19,7 @@ import { readToken, runCommand } from '../kit/process.ts';
 import { childrenOf, signal } from '../kit/processes.ts';
 
 /** The files that a running server changes or removes. */
-const LIVE = /\/\.leasehold\/(?:leasehold\.db.*|lock.*|daemon\.\w+|log\.anchor)$/;
+const LIVE = /\/\.leasehold\/(?:leasehold\.db.*|lock.*|daemon\.\w+|rollback\.marker)$/;
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   'prod/db/password': ['the first value', 'the second value'],
   'prod/api/key': ['a key'],

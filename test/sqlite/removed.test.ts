@@ -29,7 +29,7 @@ const REMOVALS: Readonly<Record<string, (dataDir: string) => void>> = {
     renameSync(`${file}.copy`, file);
   },
   'the write-ahead log is removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
-  'the anchor is removed': (dataDir) => rmSync(join(dataDir, 'log.anchor')),
+  'the rollback marker is removed': (dataDir) => rmSync(join(dataDir, 'rollback.marker')),
 };
 
 for (const [what, remove] of Object.entries(REMOVALS)) {

@@ -14,8 +14,8 @@ import { tryRolledBack } from '../kit/rolled-back.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LOSS = /^The database has lost entries of the log: this node has seen entry \d+, .*--accept-rollback\.$/;
-const MISSING = /log\.anchor is missing, so a loss of log entries cannot be detected.*--accept-rollback\.$/;
-const DAMAGED = /log\.anchor is damaged or belongs to another vault.*--accept-rollback\.$/;
+const MISSING = /rollback\.marker is missing, so a loss of log entries cannot be detected.*--accept-rollback\.$/;
+const DAMAGED = /rollback\.marker is damaged or belongs to another vault.*--accept-rollback\.$/;
 
 /** A vault whose service was killed after it had deregistered an agent whose session was open. */
 async function killedVault(t: TestContext): Promise<{ dataDir: string; session: string }> {
@@ -125,7 +125,7 @@ test('an older copy of the whole database is not served', async (t) => {
   await tryRolledBack(t, dataDir, LOSS);
 });
 
-test('a vault without its anchor is not served, and starts once that is accepted', async (t) => {
+test('a vault without its rollback marker is not served, and starts once that is accepted', async (t) => {
   const dataDir = await stoppedVault(t);
   const restored = join(temporaryDirectory(t), 'restored');
   mkdirSync(restored, { mode: 0o700 });
@@ -139,35 +139,35 @@ test('a vault without its anchor is not served, and starts once that is accepted
 
 const SLOT = 4096;
 
-test('if one slot of the anchor is torn the other one decides, and the start reports it', async (t) => {
+test('if one slot of the rollback marker is torn the other one decides, and the start reports it', async (t) => {
   const dataDir = await stoppedVault(t);
-  const anchor = join(dataDir, 'log.anchor');
-  const good = readFileSync(anchor);
+  const marker = join(dataDir, 'rollback.marker');
+  const good = readFileSync(marker);
   const isWritten = (slot: number): boolean => good.toString('latin1', slot * SLOT, (slot + 1) * SLOT).trim() !== '';
   assert.equal([0, 1].every(isWritten), true, 'the test needs both slots');
   for (const slot of [0, 1]) {
     const torn = Buffer.from(good);
     torn.fill('0', slot * SLOT + 20, slot * SLOT + 30);
-    writeFileSync(anchor, torn);
+    writeFileSync(marker, torn);
     const service = await startTestService(t, [], dataDir);
-    assert.match(service.warnings.join('\n'), /^A slot of .*log\.anchor is damaged/);
+    assert.match(service.warnings.join('\n'), /^A slot of .*rollback\.marker is damaged/);
     await service.stop();
   }
 });
 
-test('with an anchor that is damaged, or forged without the key of the vault, nothing is served', async (t) => {
+test('with a rollback marker that is damaged, or forged without the key of the vault, nothing is served', async (t) => {
   const dataDir = await stoppedVault(t);
-  const anchor = join(dataDir, 'log.anchor');
-  const good = readFileSync(anchor, 'latin1');
+  const marker = join(dataDir, 'rollback.marker');
+  const good = readFileSync(marker, 'latin1');
   const forged = good.replaceAll(/"seq":\d+/g, '"seq":0').padEnd(2 * SLOT);
   for (const text of ['', 'x', good.slice(0, SLOT), forged, `${good}\n`, '0'.repeat(2 * SLOT)]) {
-    writeFileSync(anchor, text);
+    writeFileSync(marker, text);
     await tryRolledBack(t, dataDir, DAMAGED);
   }
   const other = await stoppedVault(t);
-  copyFileSync(join(other, 'log.anchor'), anchor);
+  copyFileSync(join(other, 'rollback.marker'), marker);
   await tryRolledBack(t, dataDir, DAMAGED);
-  writeFileSync(anchor, good);
+  writeFileSync(marker, good);
   assert.deepEqual((await startTestService(t, [], dataDir)).warnings, []);
 });
 

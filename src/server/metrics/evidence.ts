@@ -1,13 +1,17 @@
-/** The metrics of what survives a loss: anchors and checkpoints of the log, backups, and the use of the data key. */
+/** The metrics of what survives a loss: the rollback marker, checkpoints, backups, and the use of the data key. */
 import { counter, gauge, type Metric } from './metric.ts';
 
 export const EVIDENCE_METRICS: readonly Metric[] = [
   gauge(
-    'leasehold_anchor_unsynced_seconds',
-    'Time for which the newest anchor of the log has not been on disk; 0 if it is.',
-    ({ anchor }) => anchor.unsyncedSeconds,
+    'leasehold_rollback_marker_unsynced_seconds',
+    'Time for which the newest rollback marker has not been on disk; 0 if it is.',
+    ({ marker }) => marker.unsyncedSeconds,
   ),
-  counter('leasehold_anchor_failures_total', 'Writes of the anchor that failed.', ({ anchor }) => anchor.failures),
+  counter(
+    'leasehold_rollback_marker_failures_total',
+    'Writes of the rollback marker that failed.',
+    ({ marker }) => marker.failures,
+  ),
   gauge(
     'leasehold_checkpoint_age_seconds',
     'Time since the newest checkpoint that this node knows was signed.',
@@ -24,17 +28,17 @@ export const EVIDENCE_METRICS: readonly Metric[] = [
   {
     kind: 'gauge',
     name: 'leasehold_checkpoint_waiting_seconds',
-    help: 'Time for which the destination has not confirmed a checkpoint; 0 if it has the newest.',
-    labels: ['destination'],
-    read: ({ destinations }) =>
-      destinations().map(({ label, waitingSeconds }) => [{ destination: label }, waitingSeconds]),
+    help: 'Time for which the newest checkpoint has not been in the file; 0 if it is.',
+    labels: ['file'],
+    read: ({ checkpointSinks }) =>
+      checkpointSinks().map(({ label, waitingSeconds }) => [{ file: label }, waitingSeconds]),
   },
   {
     kind: 'counter',
-    name: 'leasehold_checkpoint_delivery_failures_total',
-    help: 'Attempts to send a checkpoint to the destination that failed.',
-    labels: ['destination'],
-    read: ({ destinations }) => destinations().map(({ label, failures }) => [{ destination: label }, failures]),
+    name: 'leasehold_checkpoint_write_failures_total',
+    help: 'Writes of a checkpoint to the file that failed.',
+    labels: ['file'],
+    read: ({ checkpointSinks }) => checkpointSinks().map(({ label, failures }) => [{ file: label }, failures]),
   },
   gauge('leasehold_data_key_seals', 'Values sealed with the current data key, at the last count.', ({ inventory }) => {
     return inventory.read()?.seals ?? null;

@@ -7,8 +7,8 @@ import type { DenialBudget } from '../../ledger/denial-budget.ts';
 import type { ApprovalEvents } from '../../vault/approval-events.ts';
 import type { UseLimits } from '../../vault/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { AnchorFile } from '../anchor-file.ts';
-import type { DestinationStatus } from '../checkpoint-delivery.ts';
+import type { CheckpointSinkStatus } from '../checkpoint-sinks.ts';
+import type { RollbackMarker } from '../rollback-marker.ts';
 import type { StreamStatus } from '../streams/stream.ts';
 import type { Inventory } from './inventory.ts';
 
@@ -18,13 +18,13 @@ export interface VaultSources {
   readonly denials: DenialBudget;
   readonly useLimits: UseLimits;
   readonly broker: BrokerClient;
-  readonly anchor: AnchorFile;
+  readonly marker: RollbackMarker;
   readonly inventory: Inventory;
   readonly approvalEvents: ApprovalEvents;
   /** Null without a webhook for approvals. */
   readonly webhookResults: () => Tally | null;
   readonly streams: () => readonly StreamStatus[];
-  readonly destinations: () => readonly DestinationStatus[];
+  readonly checkpointSinks: () => readonly CheckpointSinkStatus[];
 }
 
 /** Of the service, also while the vault is locked. */

@@ -1,14 +1,19 @@
 /**
- * Reads a log over a read-only connection, which changes neither the database nor its write-ahead log: opening or
- * closing the store checkpoints that log and drops what it cannot read.
+ * Reads an embedded database over a read-only connection, which changes neither the database nor its write-ahead log:
+ * opening the store would migrate the schema, and opening or closing it checkpoints that log and drops what it cannot
+ * read.
  */
 
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { AuditEntry } from '../../core/audit.ts';
+import { StartupError } from '../../platform/errors.ts';
+import { StoreError } from '../errors.ts';
 import type { LogReader, Store } from '../port.ts';
 import type { Procedure } from '../statement.ts';
-import { BUSY_TIMEOUT_MS, isOutOfRange } from './database.ts';
+import { BUSY_TIMEOUT_MS, describeOpenError, isOfSystem, isOutOfRange, toStoreError } from './database.ts';
+import { assertDiskSpace } from './disk-space.ts';
 import { ENTRIES_GATHERED, ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
 
@@ -55,4 +60,31 @@ export class SqliteLogFile implements LogReader, Pick<Store, 'isMultiWriter' | '
   close(): void {
     this.#database.close();
   }
+}
+
+/**
+ * Reads a database before it is opened. Null if the file is damaged or has another schema: opening it reports that.
+ * @throws StoreError for a failure of the system, such as a full disk
+ */
+export async function readAtRest<T>(
+  file: string,
+  read: (log: SqliteLogFile) => Promise<T>,
+  isImmutable = !hasWriteAheadLog(file),
+): Promise<T | null> {
+  let log: SqliteLogFile | null = null;
+  try {
+    if (!isImmutable) assertDiskSpace(file);
+    log = new SqliteLogFile(file, isImmutable);
+    return await read(log);
+  } catch (error) {
+    if (error instanceof StartupError || error instanceof StoreError) throw error;
+    if (isOfSystem(error)) throw describeOpenError(file, toStoreError(error));
+    return null;
+  } finally {
+    log?.close();
+  }
+}
+
+export function hasWriteAheadLog(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }

@@ -23,11 +23,11 @@ import { RowLoader } from './loader.ts';
 import { Statements } from './statements.ts';
 import { SqliteStreamLog } from './stream-log.ts';
 import { Sweeper } from './sweeper.ts';
-import { type AnchorEntry, type SyncFile, WalSync } from './wal-sync.ts';
+import { type KeepNewest, type SyncFile, WalSync } from './wal-sync.ts';
 import { SqliteBatchWriter } from './writer.ts';
 
 interface SqliteOptions {
-  readonly anchor?: AnchorEntry;
+  readonly keepNewest?: KeepNewest;
   readonly syncFile?: SyncFile | undefined;
   readonly checkpoints?: CheckpointOptions;
   readonly counting?: CountingOptions;
@@ -49,8 +49,8 @@ export class SqliteStore implements Store {
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
 
-  /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
-  constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
+  /** Opens or creates the file. The options other than `keepNewest` are for tests. @throws StoreError */
+  constructor(file: string, { keepNewest, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.#file = file;
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
@@ -62,7 +62,7 @@ export class SqliteStore implements Store {
       this.dialect = sqliteDialect(this.#counts);
       this.#sweeper = new Sweeper(this.#database);
       this.#countIdOf = this.#database.prepare('SELECT count_id FROM credentials WHERE id = ?');
-      this.#walSync = new WalSync(file, syncFile, anchor);
+      this.#walSync = new WalSync(file, syncFile, keepNewest);
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
       this.measures = { disk: this.#diskMeasures(file), connections: null };
     } catch (error) {

@@ -1,8 +1,8 @@
 /**
  * Syncs the write-ahead log outside the event loop, so that a slow disk delays only the responses that wait for it. One
  * sync runs at a time and serves all earlier writes. Data is durable when, after the sync, the files are still at their
- * paths and the newest entry is anchored. SOURCE: sqlite.org/wal.html: a transaction survives a power failure once its
- * frames in the write-ahead log are synced.
+ * paths and the rollback marker names the newest entry. SOURCE: sqlite.org/wal.html: a transaction survives a power
+ * failure once its frames in the write-ahead log are synced.
  */
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,7 +17,7 @@ import { OpenedFiles } from './opened-files.ts';
 export type SyncFile = (descriptor: number) => Promise<void>;
 
 /** Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the log. */
-export type AnchorEntry = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
+export type KeepNewest = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
 
 /** Between two checks of the files if no sync ran. */
 const CHECK_INTERVAL_MS = 100;
@@ -28,19 +28,19 @@ export class WalSync {
   readonly syncSeconds = new Distribution();
   readonly #descriptor: number;
   readonly #syncFile: SyncFile;
-  readonly #anchor: AnchorEntry | null;
+  readonly #keepNewest: KeepNewest | null;
   readonly #files: OpenedFiles;
   #checkedAt = 0;
   #newest: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
-  #anchored: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
+  #kept: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
   #failure: StoreError | null = null;
 
   /** The write-ahead log of the database must exist. */
-  constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync), anchor: AnchorEntry | null = null) {
+  constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync), keepNewest: KeepNewest | null = null) {
     this.#syncFile = syncFile;
-    this.#anchor = anchor;
+    this.#keepNewest = keepNewest;
     this.#files = new OpenedFiles([databaseFile, `${databaseFile}-wal`]);
     this.#descriptor = openSync(`${databaseFile}-wal`, constants.O_RDWR);
     // The directory entry must be durable too.
@@ -99,13 +99,13 @@ export class WalSync {
       throw this.#fail('the write-ahead log could not be synced', error);
     }
     this.#checkFiles();
-    if (this.#anchor === null || newest === null || newest === this.#anchored) return;
+    if (this.#keepNewest === null || newest === null || newest === this.#kept) return;
     try {
-      // ORDER: after the sync. An anchor for an entry that a crash lost would lock the vault.
-      await this.#anchor(newest);
-      this.#anchored = newest;
+      // ORDER: after the sync. A rollback marker for an entry that a crash lost would lock the vault.
+      await this.#keepNewest(newest);
+      this.#kept = newest;
     } catch (error) {
-      throw this.#fail('the anchor of the log could not be written', error);
+      throw this.#fail('the rollback marker could not be written', error);
     }
   }
 

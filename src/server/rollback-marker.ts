@@ -1,8 +1,8 @@
 /**
- * The anchor: the newest durable log entry, in a file next to the database, so that a start detects lost entries. Two
- * slots of one page each are overwritten alternately, so that a torn write leaves the other one intact. A MAC under a
- * key of the vault shows which slots are intact, and prevents a writer of the file from forging one. SOURCE:
- * docs/formats.md.
+ * The rollback marker: the newest durable log entry, in a file next to the database, so that startup detects lost
+ * entries. Two slots of one page each are overwritten alternately, so that a torn write leaves the other one intact. A
+ * MAC under a key of the vault shows which slots are intact, and prevents a writer of the file from forging one.
+ * SOURCE: docs/formats.md, "The rollback marker".
  */
 import { close, closeSync, constants, fdatasync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -13,12 +13,12 @@ import { OpenedFiles } from '../store/sqlite/opened-files.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { LastEntry } from '../store/store.ts';
 
-export type AnchoredEntry = Pick<LastEntry, 'seq' | 'hmac'>;
+export type MarkedEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 
 /** The content of an existing file. */
-export interface Anchor {
+export interface MarkerContent {
   /** Null if neither slot is intact. */
-  readonly entry: AnchoredEntry | null;
+  readonly entry: MarkedEntry | null;
   /** Whether a written slot is not intact. */
   readonly hasDamagedSlot: boolean;
 }
@@ -33,17 +33,17 @@ const SYNC_INTERVAL_MS = 1000;
 
 const closeFile = promisify(close);
 
-interface OpenedAnchor {
+interface OpenedMarker {
   readonly descriptor: number;
   readonly files: OpenedFiles;
 }
 
-export class AnchorFile {
+export class RollbackMarker {
   readonly path: string;
   readonly #keys: Pick<VaultKeys, 'row'>;
   readonly #syncFile: SyncFile;
-  #opened: OpenedAnchor | null = null;
-  #kept: AnchoredEntry | null = null;
+  #opened: OpenedMarker | null = null;
+  #kept: MarkedEntry | null = null;
   /** The slot to write next. INVARIANT: the other one is on disk. */
   #slot = 0;
   #isSynced = true;
@@ -63,13 +63,13 @@ export class AnchorFile {
     return this.#failures;
   }
 
-  /** For how long the newest anchor has not been on disk; 0 if it is. */
+  /** For how long the newest entry has not been on disk; 0 if it is. */
   get unsyncedSeconds(): number {
     return this.#isSynced && this.#opened !== null ? 0 : (performance.now() - this.#syncedAt) / 1000;
   }
 
   /** Null if the file is missing. @throws StartupError for a link or a file of another user */
-  read(): Anchor | null {
+  read(): MarkerContent | null {
     if (!checkPrivateFile(this.path)) return null;
     if (statSync(this.path).size !== SLOTS.length * SLOT_BYTES) return { entry: null, hasDamagedSlot: true };
     const bytes = readFileSync(this.path);
@@ -85,7 +85,7 @@ export class AnchorFile {
    * Writes the entry; one write at a time. It survives the end of the process when this resolves, and a power failure
    * at most a second later. @throws an error of the system; StoreError if the file was deleted
    */
-  keep(entry: AnchoredEntry): Promise<void> {
+  keep(entry: MarkedEntry): Promise<void> {
     return this.#next(async () => {
       if (entry.seq === this.#kept?.seq && entry.hmac === this.#kept.hmac) return;
       if (this.#opened === null) this.#replace(entry);
@@ -115,7 +115,7 @@ export class AnchorFile {
   }
 
   /** The first entry of a process replaces the file: the former content was checked, or accepted by the operator. */
-  #replace(entry: AnchoredEntry): void {
+  #replace(entry: MarkedEntry): void {
     writePrivateFile(this.path, this.#toSlot(entry) + this.#toSlot(null));
     const descriptor = openSync(this.path, constants.O_RDWR | constants.O_NOFOLLOW);
     try {
@@ -130,11 +130,11 @@ export class AnchorFile {
     this.#syncedAt = performance.now();
   }
 
-  async #overwrite({ descriptor, files }: OpenedAnchor, entry: AnchoredEntry): Promise<void> {
+  async #overwrite({ descriptor, files }: OpenedMarker, entry: MarkedEntry): Promise<void> {
     files.assertInPlace();
     // WHY synchronous: it takes microseconds, as a write of the database does, and a thread takes ten times as long.
     const bytesWritten = writeSync(descriptor, this.#toSlot(entry), this.#slot * SLOT_BYTES, 'latin1');
-    if (bytesWritten !== SLOT_BYTES) throw new Error('the anchor was written in part');
+    if (bytesWritten !== SLOT_BYTES) throw new Error('the rollback marker was written in part');
     this.#kept = entry;
     this.#isSynced = false;
     if (performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) await this.#sync();
@@ -160,17 +160,17 @@ export class AnchorFile {
     this.#syncedAt = performance.now();
   }
 
-  #toSlot(entry: AnchoredEntry | null): string {
-    const mac = entry === null ? null : rowMac(this.#keys.row, 'anchor', [entry.seq, entry.hmac]);
+  #toSlot(entry: MarkedEntry | null): string {
+    const mac = entry === null ? null : rowMac(this.#keys.row, 'rollback-marker', [entry.seq, entry.hmac]);
     const text = entry === null ? '' : JSON.stringify({ seq: entry.seq, hmac: entry.hmac, mac });
     return `${text.padEnd(SLOT_BYTES - 1)}\n`;
   }
 
-  #parse(text: string): AnchoredEntry | null {
+  #parse(text: string): MarkedEntry | null {
     try {
       const { seq, hmac, mac }: Record<string, unknown> = JSON.parse(text);
       if (typeof seq !== 'number' || typeof hmac !== 'string' || typeof mac !== 'string') return null;
-      return isRowAuthentic(this.#keys.row, 'anchor', [seq, hmac], mac) ? { seq, hmac } : null;
+      return isRowAuthentic(this.#keys.row, 'rollback-marker', [seq, hmac], mac) ? { seq, hmac } : null;
     } catch {
       return null;
     }

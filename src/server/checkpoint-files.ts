@@ -1,14 +1,16 @@
 /**
- * A file of checkpoints, a JSON object a line: `anchors.log` in the data directory, and another file where the operator
- * wants one, such as on a volume to which the service may only append. SOURCE: docs/formats.md, "Checkpoints".
+ * Files of checkpoints, a JSON object on each line: `checkpoints.log` in the data directory, and those of
+ * `--checkpoint-file`, such as on a volume to which the server may only append. SOURCE: docs/formats.md, "Checkpoints".
  */
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, parseCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
 import { LineFile, readEnd } from '../platform/line-file.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
+import type { Configuration } from './configuration.ts';
 
 /** The file of the data directory keeps this many lines, and twice as many for a while. */
 const MAX_LINES = 1000;
@@ -22,21 +24,30 @@ interface KeptCheckpoint extends LogCheckpoint {
   readonly generation: number;
 }
 
-/** What an existing file says; `newest` is null if no line has a checkpoint of this vault. */
+/** Content of an existing file; `newest` is null if no line has a checkpoint of this vault. */
 interface Contents {
   readonly newest: KeptCheckpoint | null;
 }
 
+/** That of the data directory first. */
+export function checkpointFilesOf({
+  dataDir,
+  checkpointFiles,
+}: Pick<Configuration, 'dataDir' | 'checkpointFiles'>): CheckpointFile[] {
+  const own = new CheckpointFile(dataDirPaths(dataDir).checkpointsFile, true);
+  return [own, ...checkpointFiles.map((path) => new CheckpointFile(path, false))];
+}
+
 export class CheckpointFile {
   readonly path: string;
-  readonly #isOwn: boolean;
+  /** Whether it is that of the data directory, which is private, and shortened from time to time. */
+  readonly isOwn: boolean;
   readonly #file: LineFile;
   #lines = 0;
 
-  /** `isOwn`: a file of the data directory, which is private, and shortened from time to time. */
   constructor(path: string, isOwn: boolean) {
     this.path = path;
-    this.#isOwn = isOwn;
+    this.isOwn = isOwn;
     this.#file = new LineFile(path);
   }
 
@@ -48,7 +59,7 @@ export class CheckpointFile {
   }
 
   async append(checkpoint: SignedCheckpoint): Promise<void> {
-    if (this.#isOwn && this.#lines >= 2 * MAX_LINES) await this.#file.rewrite(() => this.#shorten());
+    if (this.isOwn && this.#lines >= 2 * MAX_LINES) await this.#file.rewrite(() => this.#shorten());
     await this.#file.append(toLine(checkpoint));
     this.#lines += 1;
   }
@@ -65,7 +76,7 @@ export class CheckpointFile {
 
   /** The last lines of the file, without a part of a line at its end, which a crash leaves. */
   #readLines(): string[] {
-    if (this.#isOwn && !checkPrivateFile(this.path)) return [];
+    if (this.isOwn && !checkPrivateFile(this.path)) return [];
     try {
       const { text, isWhole } = readEnd(this.path, MAX_READ_BYTES);
       return text.split('\n').slice(isWhole ? 0 : 1, -1);

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
+import { startSweeping } from '../../src/server/background-tasks.ts';
 import { createLog } from '../../src/server/log.ts';
-import { startSweeping } from '../../src/server/sweep-timer.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { SweepResult } from '../../src/store/store.ts';
 import { readHighWaterTime } from '../../src/store/vault-metadata.ts';
