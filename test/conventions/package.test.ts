@@ -75,8 +75,8 @@ test('every runtime dependency is named in docs/architecture.md with its reason'
   assert.deepEqual(unexplained, []);
 });
 
-test('README.md names every script of package.json, and no other', () => {
-  const called = [...read('README.md').matchAll(/\bnpm (?:run ([a-z:-]+)|(start|test)\b)/g)];
+test('CONTRIBUTING.md names every script of package.json, and no other', () => {
+  const called = [...read('CONTRIBUTING.md').matchAll(/\bnpm (?:run ([a-z:-]+)|(start|test)\b)/g)];
   const named = new Set(called.map(([, script, short]) => script ?? short));
   // npm runs `prepack` automatically.
   const { prepack, build, ...others } = manifest.scripts;
