@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { standBetween } from '../client/fault-proxy.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { newHome } from '../kit/command.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = 3;
@@ -115,15 +114,12 @@ test('a terminal shows how many rows were checked, and a finding is wrapped betw
   }
   const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
   const home = newHome(t, environment);
-  const checking = openPseudoTerminal(t, [...COMMAND, 'doctor', '--state'], {
-    cwd: home.path,
-    environment: { ...environment, HOME: home.path },
-  });
+  const checking = home.onTerminal(['doctor', '--state']);
   await checking.shows(/Checking {2}1,200/);
   endCheck();
   assert.equal((await checking.ended).exitCode, 2);
   assert.ok(checking.screen().includes(CLEARED));
-  assert.match(checking.screen(), /state {11}wrong {3}session:\d{13}:\S+:\r\n {24}missing\r\n/);
+  assert.match(checking.screen(), /state {11}wrong {3}session:\d{13}:\S+:\n {24}missing\n/);
 });
 
 test('a check of the state may take longer than other requests', async (t) => {

@@ -1,20 +1,16 @@
 // `leasehold exposure` and `leasehold panic`.
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
-  for (const path of ['a/1', 'a/2']) await home.leasehold(['put', path, '-'], { input: 's3cret' });
-  const agent = await service.agent('bot', { 'a/*': ['retrieve'] });
-  for (const path of ['a/1', 'a/2', 'a/1']) assert.equal((await agent.get(`/api/v1/credentials/${path}`)).status, 200);
-  return { home, agent };
-}
+const service = await startTestService({ after });
+const home = newHome({ after }, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+for (const path of ['a/1', 'a/2']) await home.leasehold(['put', path, '-'], { input: 's3cret' });
+const agent = await service.agent('bot', { 'a/*': ['retrieve'] });
+for (const path of ['a/1', 'a/2', 'a/1']) assert.equal((await agent.get(`/api/v1/credentials/${path}`)).status, 200);
 
-test('exposure prints a row for each agent and version, by path or by agent', async (t) => {
-  const { home } = await scene(t);
+test('exposure prints a row for each agent and version, by path or by agent', async () => {
   const byPath = await home.leasehold(['exposure', 'a/1', '-o', 'json']);
   assert.equal(byPath.code, 0, byPath.stderr);
   const [row] = JSON.parse(byPath.stdout);
@@ -33,8 +29,7 @@ test('exposure prints a row for each agent and version, by path or by agent', as
   }
 });
 
-test('panic needs confirmation, changes nothing with --dry-run, and prints what to rotate', async (t) => {
-  const { home, agent } = await scene(t);
+test('panic needs confirmation, changes nothing with --dry-run, and prints what to rotate', async () => {
   const unconfirmed = await home.leasehold(['panic', '--agent-name', 'bot']);
   assert.equal(unconfirmed.code, 1);
   assert.match(unconfirmed.stderr, /--yes/);

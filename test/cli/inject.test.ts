@@ -5,8 +5,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { COMMAND } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { openScene, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
@@ -41,10 +39,9 @@ test('inject writes nothing when a value is rejected or no reference exists', as
   }
 });
 
-test('inject writes no values to a terminal', async (t) => {
+test('inject writes no values to a terminal', async () => {
   writeFileSync(join(home.path, 'app.tpl'), TEXT);
-  const words = [...COMMAND, 'inject', 'app.tpl'];
-  const terminal = openPseudoTerminal(t, words, { cwd: home.path, environment: scene.environment });
+  const terminal = home.onTerminal(['inject', 'app.tpl']);
   assert.equal((await terminal.ended).exitCode, 1);
   assert.match(terminal.screen(), /would be shown on the terminal/);
 });

@@ -3,20 +3,17 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { Authenticator } from '../kit/authenticator.ts';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { openBrowser } from '../kit/sign-in.ts';
 
-async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
-  return { service, home, keyOf: (name: string) => join(home.path, `.config/leasehold/operators/${name}.pem`) };
-}
+const service = await startTestService({ after });
+const home = newHome({ after }, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+const keyOf = (name: string): string => join(home.path, `.config/leasehold/operators/${name}.pem`);
 
-test('operator add keeps the private key on this machine, and --operator logs in with it', async (t) => {
-  const { service, home, keyOf } = await scene(t);
+test('operator add keeps the private key on this machine, and --operator logs in with it', async () => {
   const added = await home.leasehold(['operator', 'add', 'alice', '--role', 'admin', '-o', 'json']);
   assert.equal(added.code, 0, added.stderr);
   assert.deepEqual(JSON.parse(added.stdout).roles, ['admin']);
@@ -29,8 +26,7 @@ test('operator add keeps the private key on this machine, and --operator logs in
   assert.equal(entry.agent_name, 'operator:alice');
 });
 
-test('an editor learns which policy it needs, a viewer which role', async (t) => {
-  const { home } = await scene(t);
+test('an editor learns which policy it needs, a viewer which role', async () => {
   const added = await home.leasehold(['operator', 'add', 'bob', '--role', 'editor', '--role', 'approver']);
   assert.match(added.stderr, /leasehold policy put bob-edits --principal operator:bob /);
   const denied = await home.leasehold(['put', 'a/b', '-', '--operator', 'bob'], { input: 'v' });
@@ -47,21 +43,19 @@ test('an editor learns which policy it needs, a viewer which role', async (t) =>
 });
 
 test('no file and no --agent selects an operator, and no model acts as one', async (t) => {
-  const { service, home } = await scene(t);
-  await home.leasehold(['operator', 'add', 'alice', '--role', 'admin']);
-  const agent = await home.leasehold(['whoami', '--agent', 'operator:alice']);
+  await home.leasehold(['operator', 'add', 'anna', '--role', 'admin']);
+  const agent = await home.leasehold(['whoami', '--agent', 'operator:anna']);
   assert.match(agent.stderr, /^leasehold: --agent: must be 1 to 63 characters/);
   const other = newHome(t, { LEASEHOLD_ADDR: service.address });
-  writeFileSync(join(other.path, 'leasehold.toml'), 'agent = "operator:alice"\n');
+  writeFileSync(join(other.path, 'leasehold.toml'), 'agent = "operator:anna"\n');
   const fromFile = await other.leasehold(['whoami']);
   assert.equal(fromFile.code, 1, fromFile.stdout);
   assert.match(fromFile.stderr, /must be 1 to 63 characters/);
-  const model = await home.leasehold(['mcp', '--operator', 'alice'], { input: '' });
+  const model = await home.leasehold(['mcp', '--operator', 'anna'], { input: '' });
   assert.match(model.stderr, /^leasehold: a model must not act as an operator/);
 });
 
-test('operator list, show, rotate and delete', async (t) => {
-  const { home, keyOf } = await scene(t);
+test('operator list, show, rotate and delete', async () => {
   const missing = await home.leasehold(['operator', 'add', 'carol']);
   assert.match(missing.stderr, /^leasehold: --role is missing\.\n {2}The roles are viewer, approver, editor, admin\./);
   assert.equal(existsSync(keyOf('carol')), false);
@@ -79,8 +73,7 @@ test('operator list, show, rotate and delete', async (t) => {
   assert.equal((await home.leasehold(['operator', 'show', 'carol'])).code, 2);
 });
 
-test('operator add --invite and operator invite print a link for a passkey, and make no key', async (t) => {
-  const { service, home, keyOf } = await scene(t);
+test('operator add --invite and operator invite print a link for a passkey, and make no key', async () => {
   const added = await home.leasehold(['operator', 'add', 'dora', '--role', 'viewer', '--invite', '-o', 'json']);
   assert.equal(added.code, 0, added.stderr);
   assert.deepEqual([JSON.parse(added.stdout).public_key, existsSync(keyOf('dora'))], [null, false]);
@@ -95,22 +88,20 @@ test('operator add --invite and operator invite print a link for a passkey, and 
   assert.equal((await home.leasehold(['operator', 'invite', 'none'])).code, 2);
 });
 
-test('operator add --oidc needs a provider', async (t) => {
-  const { home } = await scene(t);
-  const added = await home.leasehold(['operator', 'add', 'dora', '--role', 'viewer', '--oidc', 'dora@example.com']);
+test('operator add --oidc needs a provider', async () => {
+  const added = await home.leasehold(['operator', 'add', 'olga', '--role', 'viewer', '--oidc', 'dora@example.com']);
   assert.match(added.stderr, /identity: needs a provider/);
 });
 
-test('console prints the address, and for an operator a code that signs a browser in', async (t) => {
-  const { service, home } = await scene(t);
+test('console prints the address, and for an operator a code that signs a browser in', async () => {
   const origin = service.address.replace('127.0.0.1', 'localhost');
   const plain = await home.leasehold(['console', '--no-open']);
   assert.deepEqual([plain.code, plain.stdout], [0, `${origin}/console/\n`]);
   assert.equal(plain.stderr, 'The token is not passed on to a browser: paste it into the page.\n');
-  await home.leasehold(['operator', 'add', 'alice', '--role', 'admin']);
-  const printed = await home.leasehold(['console', '--no-open', '--operator', 'alice']);
+  await home.leasehold(['operator', 'add', 'amy', '--role', 'admin']);
+  const printed = await home.leasehold(['console', '--no-open', '--operator', 'amy']);
   assert.equal(printed.code, 0, printed.stderr);
   const [, code] = /^http:\/\/localhost:\d+\/console\/#handoff=(\S+)\n$/.exec(printed.stdout) ?? [];
   const opened = await service.anonymous.post('/api/v1/auth/handoff/redeem', { code });
-  assert.equal(opened.body.data.agent_name, 'operator:alice');
+  assert.equal(opened.body.data.agent_name, 'operator:amy');
 });

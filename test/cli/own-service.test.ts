@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { withProof } from '../../src/cli/settings/connection-proof.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { directFetch } from '../../src/client/node-fetch.ts';
@@ -16,6 +16,7 @@ import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
 const VALUE = 'the-value-that-nobody-else-gets';
@@ -56,16 +57,20 @@ const relayOf =
     return response.writeHead(200, { 'leasehold-proof': proof ?? '' }).end(await answer.text());
   };
 
-const start = async (scope: Scope) => {
+const started = async (scope: Scope) => {
   const dataDir = join(temporaryDirectory(scope), 'data');
-  // Some tests take the port after the service, or listen on it at another address.
+  // Some tests take the port after the server, or listen on it at another address.
   const service = await startProcess(scope, dataDir, ['--listen', `127.0.0.1:${await findPort()}`]);
   return { dataDir, service, home: newHome(scope, { LEASEHOLD_DATA_DIR: dataDir }) };
 };
+/** For the tests that stop nothing, in this process. */
+const service = await startTestService({ after });
+const { dataDir } = service;
+const home = newHome({ after }, { LEASEHOLD_DATA_DIR: dataDir });
 const portOf = (address: string): number => Number(new URL(address).port);
 
 test('address, token and proof key are private while the service runs, and removed when it stops', async (t) => {
-  const { dataDir, service } = await start(t);
+  const { dataDir, service } = await started(t);
   for (const name of FILES) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   assert.equal(await service.end('SIGTERM'), 0);
   for (const name of FILES) assert.equal(existsSync(join(dataDir, name)), false, name);
@@ -81,7 +86,7 @@ test('a given token stays in the operator’s file', async (t) => {
 });
 
 test('after a kill the files remain, and another process on the port receives no bytes', async (t) => {
-  const { service, home, dataDir } = await start(t);
+  const { service, home, dataDir } = await started(t);
   await service.end('SIGKILL');
   assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
   const taker = await listen(t, portOf(service.address));
@@ -94,10 +99,11 @@ test('after a kill the files remain, and another process on the port receives no
 });
 
 test('a service that cannot prove itself receives only a nonce, even if it relays the proof of another service', async (t) => {
-  const { service, home, dataDir } = await start(t);
+  const file = join(dataDir, 'daemon.address');
+  t.after(() => writeFileSync(file, `${service.address}\n`));
   for (const answer of [undefined, relayOf(service.address)]) {
     const other = await listen(t, 0, answer);
-    writeFileSync(join(dataDir, 'daemon.address'), `${other.address}\n`);
+    writeFileSync(file, `${other.address}\n`);
     const { code, stderr } = await home.leasehold(['put', 'a/b', '-'], { input: VALUE });
     assert.equal(code, 2);
     assert.match(stderr, /the server on http:\/\/127\.0\.0\.1:\d+ is not the service of .*; nothing was sent/);
@@ -111,7 +117,6 @@ test('a service that cannot prove itself receives only a nonce, even if it relay
 });
 
 test('another listener on loopback with the same port receives no token by relaying the proof', async (t) => {
-  const { service, home } = await start(t);
   const port = portOf(service.address);
   const other = await listen(t, port, relayOf(service.address), '127.0.0.2');
   const { code, stderr } = await home.leasehold(['list', '--address', `http://127.0.0.2:${port}`]);
@@ -123,7 +128,7 @@ test('another listener on loopback with the same port receives no token by relay
 });
 
 test('every connection proves itself: a listener that takes the port between two calls receives only a nonce', async (t) => {
-  const { service, dataDir } = await start(t);
+  const { service, dataDir } = await started(t);
   const { address } = service;
   const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeService(asked, of) };
   const fetchOwn = directFetch(withProof(own));
@@ -139,8 +144,7 @@ test('every connection proves itself: a listener that takes the port between two
   assert.match(taker.received.join(''), /^GET \/api\/v1\/health .*leasehold-proof-nonce/);
 });
 
-test('calls of one client at once share no connection that has not proved itself', async (t) => {
-  const { service, dataDir } = await start(t);
+test('calls of one client at once share no connection that has not proved itself', async () => {
   const { address } = service;
   const asked: string[] = [];
   const own = {
@@ -159,8 +163,7 @@ test('calls of one client at once share no connection that has not proved itself
   assert.equal(asked.length, 3, 'a connection that has proved itself is used again');
 });
 
-test('health returns a proof only for a nonce of 32 bytes, and otherwise the usual response', async (t) => {
-  const { service, dataDir } = await start(t);
+test('health returns a proof only for a nonce of 32 bytes, and otherwise the usual response', async () => {
   const ask = (nonce: string) =>
     fetch(`${service.address}/api/v1/health`, { headers: { 'leasehold-proof-nonce': nonce } });
   const nonce = Buffer.alloc(32, 7).toString('base64');

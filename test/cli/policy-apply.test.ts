@@ -2,17 +2,20 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { COMMAND, newHome } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { after, type TestContext, test } from 'node:test';
+import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 const toToml = (principal: string, resources: readonly string[], ttl = 300): string =>
   `principal = "${principal}"\nresources = ${JSON.stringify(resources)}\nactions = ["retrieve"]\nmax_ttl = ${ttl}\n`;
 
+const service = await startTestService({ after });
+const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+
+/** A home of its own, in a vault without policies. */
 async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  for (const { name } of (await service.admin.get('/api/v1/policies')).body.data)
+    await service.admin.delete(`/api/v1/policies/${name}`);
   const home = newHome(t, environment);
   const folder = join(home.path, 'policies');
   mkdirSync(folder);
@@ -24,7 +27,7 @@ async function scene(t: TestContext) {
     const { body } = await service.admin.get('/api/v1/audit?order=asc&resource=policy:*');
     return body.data.map(({ action, resource }: Record<string, string>) => `${action} ${resource}`);
   };
-  return { service, environment, home, folder, write, apply, policies, changes };
+  return { home, folder, write, apply, policies, changes };
 }
 
 test('policy apply shows the plan and executes it in order, and a second run finds no changes', async (t) => {
@@ -72,7 +75,7 @@ test('policy apply shows the plan and executes it in order, and a second run fin
 });
 
 test('one invalid file prevents every change and every request', async (t) => {
-  const { service, write, apply, policies } = await scene(t);
+  const { write, apply, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
   write('b.toml', toToml('agent:a', ['a']).replace('resources', 'resource'));
   const failed = await apply('--yes');
@@ -82,12 +85,11 @@ test('one invalid file prevents every change and every request', async (t) => {
     /^leasehold: 2 problems\npolicies\/b\.toml: resource: unknown field; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
   );
   assert.deepEqual(await policies(), []);
-  await service.stop();
-  assert.equal((await apply('--yes')).code, 1);
+  assert.equal((await apply('--yes', '--address', 'http://127.0.0.1:9')).code, 1);
 });
 
 test('without --prune other policies stay, and without --yes or a terminal nothing changes', async (t) => {
-  const { service, write, apply, policies, changes } = await scene(t);
+  const { write, apply, policies, changes } = await scene(t);
   await service.agent('bot', { 'x/*': ['retrieve'] });
   write('a.toml', toToml('agent:a', ['a']));
   const seen = await changes();
@@ -107,13 +109,12 @@ test('without --prune other policies stay, and without --yes or a terminal nothi
 });
 
 test('a person sees the plan and is asked: no changes nothing and exits with 3, yes applies it', async (t) => {
-  const { environment, home, write, policies } = await scene(t);
+  const { home, write, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
   const ask = async (answer: string, code: number): Promise<string> => {
-    const start = { cwd: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
-    const terminal = openPseudoTerminal(t, [...COMMAND, 'policy', 'apply', 'policies'], start);
+    const terminal = home.onTerminal(['policy', 'apply', 'policies'], { columns: 120 });
     await terminal.shows(/Make this change\? \[y\/N\] /);
-    assert.match(terminal.screen(), /\+ create a\r\n/);
+    assert.match(terminal.screen(), /\+ create a\n/);
     terminal.type(answer);
     assert.equal((await terminal.ended).exitCode, code);
     return terminal.screen();
@@ -125,7 +126,7 @@ test('a person sees the plan and is asked: no changes nothing and exits with 3, 
 });
 
 test('a deletion shows what the policy grants, and its dry run changes nothing', async (t) => {
-  const { service, home, policies } = await scene(t);
+  const { home, policies } = await scene(t);
   await service.agent('ci-1', { 'ci/*': ['retrieve'] });
   await service.agent('other');
   const body = { principal: 'agent:ci-*', resources: ['ci/*', 'db'], actions: ['retrieve'], max_ttl: 60 };
@@ -154,11 +155,11 @@ test('a deletion shows what the policy grants, and its dry run changes nothing',
 });
 
 test('a lease outlives the policy that granted it, as the deletion says', async (t) => {
-  const { service, home } = await scene(t);
-  const bot = await service.agent('bot', { 'x/*': ['retrieve'] });
+  const { home } = await scene(t);
+  const bot = await service.agent('holder', { 'x/*': ['retrieve'] });
   await service.admin.post('/api/v1/credentials', { path: 'x/a', value: 's3cret' });
   const { lease_id } = (await bot.get('/api/v1/credentials/x/a')).body.data;
-  assert.equal((await home.leasehold(['policy', 'delete', 'bot-0', '--yes'])).code, 0);
+  assert.equal((await home.leasehold(['policy', 'delete', 'holder-0', '--yes'])).code, 0);
   assert.equal((await bot.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'active');
   assert.equal((await bot.post(`/api/v1/leases/${lease_id}/renew`, {})).status, 403);
   assert.equal((await bot.get('/api/v1/credentials/x/a')).status, 403);

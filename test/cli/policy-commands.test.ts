@@ -1,20 +1,24 @@
-// Commands on policies, as processes, against the real service.
+// Commands on policies against the real server.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { Shell } from '../e2e/shell.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
+const service = await startTestService({ after });
+const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+
+/** A home of its own, in a vault without policies. */
 async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  for (const { name } of (await service.admin.get('/api/v1/policies')).body.data)
+    await service.admin.delete(`/api/v1/policies/${name}`);
   const home = newHome(t, environment);
   const run = (line: string, input = '') => home.leasehold(line.split(' '), { input });
   const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
-  return { service, environment, home, run, policies };
+  return { home, run, policies };
 }
 
 test('a policy is created from flags, a file or standard input, then listed, shown and deleted', async (t) => {
@@ -72,7 +76,7 @@ test('usage errors are found before any request and exit with 1', async (t) => {
 });
 
 test('an explanation shows what was considered, and its suggested command grants exactly the request', async (t) => {
-  const { service, environment, home, run } = await scene(t);
+  const { home, run } = await scene(t);
   await service.agent('bot', { 'prod/web/*': ['retrieve'], '~x/*': ['list'] });
   await run('policy put others --principal agent:else --resource * --action retrieve');
   const denied = await run('policy explain bot retrieve ~x/=y');
@@ -106,27 +110,27 @@ test('an explanation shows what was considered, and its suggested command grants
 });
 
 test('an agent receives only the reason, and its query leaves no denial in the log', async (t) => {
-  const { service, run, home } = await scene(t);
-  const { token } = await service.agent('bot', { 'prod/*': ['retrieve'] });
-  const environment = { LEASEHOLD_TOKEN: token };
-  const explained = await home.leasehold(['policy', 'explain', 'bot', 'list', 'prod/a'], { environment });
+  const { run, home } = await scene(t);
+  const { token } = await service.agent('asker', { 'prod/*': ['retrieve'] });
+  const asAgent = { environment: { LEASEHOLD_TOKEN: token } };
+  const explained = await home.leasehold(['policy', 'explain', 'asker', 'list', 'prod/a'], asAgent);
   assert.deepEqual(
     [explained.code, explained.stdout],
     [
       0,
-      'bot list prod/a: DENIED\nNo policy grants this agent the action.\n\n' +
+      'asker list prod/a: DENIED\nNo policy grants this agent the action.\n\n' +
         'Only the administrator may see which policies were considered, and grant more.\n',
     ],
   );
-  const text = await home.leasehold(['policy', 'explain', 'bot', 'list', 'prod/a', '-o', 'json'], { environment });
+  const text = await home.leasehold(['policy', 'explain', 'asker', 'list', 'prod/a', '-o', 'json'], asAgent);
   assert.deepEqual([JSON.parse(text.stdout).policies, JSON.parse(text.stdout).grant], [null, null]);
-  const denials = await service.admin.get('/api/v1/audit?result=denied');
+  const denials = await service.admin.get('/api/v1/audit?result=denied&agent=asker');
   assert.deepEqual(denials.body.data, []);
-  const others = await home.leasehold(['policy', 'explain', 'else', 'list', 'prod/a'], { environment });
+  const others = await home.leasehold(['policy', 'explain', 'else', 'list', 'prod/a'], asAgent);
   assert.deepEqual([others.code, /may simulate only for itself/.test(others.stderr)], [2, true]);
   assert.match(
-    (await run('policy explain bot retrieve prod/a')).stdout,
-    /ALLOWED by bot-0/,
+    (await run('policy explain asker retrieve prod/a')).stdout,
+    /ALLOWED by asker-0/,
     'the administrator sees it',
   );
 });

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
-import { startScreen } from './screen.ts';
 
 const NARROW = 'policy put ci --principal agent:ci --resource ci/* --action retrieve --max-ttl 60';
 const WIDE = 'policy put ci --principal agent:ci --resource ci/* --resource prod/* --action retrieve --max-ttl 900';
@@ -15,22 +14,27 @@ const CHANGES = [
   '    max_ttl: 60 → 900  (wider)',
 ];
 
+const service = await startTestService({ after });
+const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+
+/** A home of its own, in a vault without policies. */
 async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  for (const { name } of (await service.admin.get('/api/v1/policies')).body.data)
+    await service.admin.delete(`/api/v1/policies/${name}`);
   const home = newHome(t, environment);
   const run = (line: string) => home.leasehold(line.split(' '));
   /** Runs the command at a terminal and answers its question. */
   const answer = async (line: string, question: RegExp, said: string) => {
-    const screen = startScreen(t, line.split(' '), { home: home.path, folder: home.path, environment });
-    await screen.answer(question, said);
-    return { code: await screen.ended(), shown: screen.shown() };
+    const screen = home.onTerminal(line.split(' '), { columns: 200 });
+    await screen.shows(question);
+    screen.type(said);
+    return { code: (await screen.ended).exitCode, shown: screen.screen() };
   };
   const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
   /** How many changes of policies the log has. */
   const changes = async (): Promise<number> =>
     (await service.admin.get('/api/v1/audit?resource=policy:*')).body.data.length;
-  return { service, home, run, answer, policies, changes };
+  return { home, run, answer, policies, changes };
 }
 
 test('a policy is created without a question, and an unchanged one is not replaced', async (t) => {

@@ -2,18 +2,23 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ORIGIN = 'https://api.example.com';
 
+const service = await startTestService({ after });
+const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+
+/** A home of its own, in a vault without policies. */
 async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  for (const { name } of (await service.admin.get('/api/v1/policies')).body.data)
+    await service.admin.delete(`/api/v1/policies/${name}`);
+  const home = newHome(t, environment);
   const run = (args: readonly string[], input = '') => home.leasehold(args, { input });
   const limitsOf = async (name: string) => (await service.admin.get(`/api/v1/policies/${name}`)).body.data.limits;
-  return { service, home, run, limitsOf };
+  return { home, run, limitsOf };
 }
 
 const PUT = ['policy', 'put', 'p', '--principal', 'agent:ci', '--resource', 'a/*', '--action', 'use'];
@@ -79,7 +84,7 @@ test('a policy with which an agent could send the value to its own host is noted
 });
 
 test('an explanation of a request tells the policy or the target that would grant exactly it', async (t) => {
-  const { service, run } = await scene(t);
+  const { run } = await scene(t);
   const { admin } = service;
   await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
   const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'], methods: ['GET'] }], placement: { kind: 'bearer' } };
@@ -106,7 +111,7 @@ test('an explanation of a request tells the policy or the target that would gran
 });
 
 test('expectations about requests are tested against a vault only', async (t) => {
-  const { service, home, run } = await scene(t);
+  const { home, run } = await scene(t);
   const { admin } = service;
   await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
   const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'] }], placement: { kind: 'bearer' } };

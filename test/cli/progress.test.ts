@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { standBetween } from '../client/fault-proxy.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 /** A service whose responses can be delayed with `between`. */
@@ -16,12 +15,7 @@ async function scene(t: TestContext) {
   const between = await standBetween(t, service);
   const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
   const home = newHome(t, environment);
-  const onTerminal = (words: readonly string[]) =>
-    openPseudoTerminal(t, [...COMMAND, ...words], {
-      cwd: home.path,
-      environment: { ...environment, HOME: home.path },
-    });
-  return { between, home, onTerminal };
+  return { between, home, onTerminal: home.onTerminal };
 }
 
 /** The bar is redrawn from the beginning of its line, which is empty at the end. */
@@ -34,7 +28,7 @@ test('an import shows how many credentials it has stored', async (t) => {
   // The bar is drawn after a while; then the rest waits until it is seen.
   for (let at = 0; at < 8; at++) between.next({ after: () => sleep(300) }, ({ method }) => method === 'POST');
   for (let at = 8; at < 24; at++) between.next({ after: isShown }, ({ method }) => method === 'POST');
-  const importing = onTerminal(['import', '.env', '--all', '--prefix', 'a', '--yes', '--field', 'result']);
+  const importing = onTerminal(['import', '.env', '--prefix', 'a', '--yes', '--field', 'result']);
   await importing.shows(/Storing {2}█+░+ {2}\d+ of 24/);
   goOn();
   assert.equal((await importing.ended).exitCode, 0);
@@ -52,7 +46,7 @@ test('a verification shows how many entries the service has checked', async (t) 
   await verifying.shows(/Verifying {2}█{8}░{22} {2}500 of 2,000/);
   endCheck();
   assert.equal((await verifying.ended).exitCode, 0);
-  assert.ok(verifying.screen().endsWith(`${CLEARED}true\r\n`), verifying.screen());
+  assert.ok(verifying.screen().endsWith(`${CLEARED}true\n`), verifying.screen());
 });
 
 test('an export shows how many entries it has written', async (t) => {

@@ -8,8 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
 import { standBetween } from '../client/fault-proxy.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
 const VALUE = 'sk-test-0123456789abcdefghijklmnop';
@@ -195,12 +194,8 @@ test('a response that was cut is printed as far as it came, and exits with 2', a
   assert.equal(stderr, 'WARNING  the response was cut at 2 MiB, the limit of one call.\n');
 });
 
-test('on a terminal control characters are escaped, and bytes that are not text are not printed', async (t) => {
-  const onTerminal = (words: readonly string[]) =>
-    openPseudoTerminal(t, [...COMMAND, 'use', 'openai/key', ...words], {
-      cwd: home.path,
-      environment: { ...environment, HOME: home.path },
-    });
+test('on a terminal control characters are escaped, and bytes that are not text are not printed', async () => {
+  const onTerminal = (words: readonly string[]) => home.onTerminal(['use', 'openai/key', ...words]);
   const hostile = onTerminal(['GET', '/v1/hostile']);
   assert.equal((await hostile.ended).exitCode, 0);
   assert.match(hostile.screen(), /title \\u001b\]0;owned\\u0007\s+end/);

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { type CommandLine, needsProcess, runInProcess } from './commandline.ts';
 import { type Scope, temporaryDirectory } from './directory.ts';
 
@@ -15,17 +16,29 @@ interface CommandResult {
   readonly stderr: string;
 }
 
-export interface RunOptions extends Partial<Pick<CommandLine, 'input' | 'signal' | 'onStdout' | 'onStderr'>> {
+export interface RunOptions
+  extends Partial<Pick<CommandLine, 'input' | 'columns' | 'signal' | 'onStdout' | 'onStderr'>> {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Runs `run` in this process too, for an error that precedes the program. */
   readonly isInProcess?: true;
 }
 
+interface TypedTerminal {
+  /** All output so far, including control sequences. */
+  screen(): string;
+  type(text: string): void;
+  /** Resolves when the screen matches; rejects when the command ends without. */
+  shows(wanted: RegExp): Promise<void>;
+  readonly ended: Promise<{ readonly exitCode: number | null }>;
+}
+
 export interface Home {
   readonly path: string;
   /** Arguments as from a shell. Resolves when the command ends. Runs in this process if the command allows it. */
   leasehold(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
+  /** The same at a terminal of this process, whose input is typed; `openPseudoTerminal` starts a real one. */
+  onTerminal(words: readonly string[], run?: RunOptions): TypedTerminal;
   /** The same in a separate process. */
   spawned(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
 }
@@ -46,6 +59,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
       input = '',
       environment: more = {},
       cwd = path,
+      columns = null,
       signal = null,
       onStdout = null,
       onStderr = null,
@@ -53,6 +67,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
   ): CommandLine => ({
     words,
     input,
+    columns,
     environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
     cwd,
     signal,
@@ -65,7 +80,37 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
       needsProcess(words) && run?.isInProcess !== true
         ? runProcess(toLine(words, run))
         : runInProcess(toLine(words, run)),
+    onTerminal: (words, run) => openTerminal((io) => runInProcess(toLine(words, { columns: 80, ...run, ...io }))),
     spawned: (words, run) => runProcess(toLine(words, run)),
+  };
+}
+
+type TerminalStreams = Required<Pick<RunOptions, 'onStdout' | 'onStderr'>> & { readonly input: PassThrough };
+
+function openTerminal(run: (streams: TerminalStreams) => Promise<CommandResult>): TypedTerminal {
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+  let seen = '';
+  const checks = new Set<() => void>();
+  const print = (text: string): void => {
+    seen += text;
+    for (const check of checks) check();
+  };
+  const ended = run({ input, onStdout: print, onStderr: print }).then(({ code }) => ({ exitCode: code }));
+  return {
+    screen: () => seen,
+    type: (text) => void input.write(text),
+    shows: (wanted) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (!wanted.test(seen)) return;
+          checks.delete(check);
+          resolve();
+        };
+        checks.add(check);
+        check();
+        void ended.then(() => reject(new Error(`ended, and never showed ${wanted}: ${seen}`)), reject);
+      }),
+    ended,
   };
 }
 
@@ -80,7 +125,7 @@ function runProcess({ words, input, environment, cwd }: CommandLine): Promise<Co
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
     child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
-    child.stdin.on('error', () => undefined).end(input ?? '');
+    child.stdin.on('error', () => undefined).end(typeof input === 'string' || input instanceof Uint8Array ? input : '');
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });

@@ -16,7 +16,9 @@ const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate'];
 export interface CommandLine {
   readonly words: readonly string[];
   /** Null for a standard input that stays open and silent. */
-  readonly input: string | Uint8Array | null;
+  readonly input: string | Uint8Array | Readable | null;
+  /** The width of a terminal that all three streams are; null for pipes. Only in this process. */
+  readonly columns: number | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** Aborts as a signal of the system does in a process: with a `Cancelled` as the reason. */
@@ -34,9 +36,11 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runInProcess({ words, input, environment, cwd, signal, onStdout, onStderr }: CommandLine) {
-  const [stdout, stderr] = [new Printed(onStdout), new Printed(onStderr)];
-  const stdin = input === null ? new PassThrough() : Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
+export async function runInProcess({ words, input, columns, environment, cwd, signal, ...printing }: CommandLine) {
+  const isTTY = columns === null ? {} : { isTTY: true, columns };
+  const stdout = Object.assign(new Printed(printing.onStdout), isTTY);
+  const stderr = Object.assign(new Printed(printing.onStderr), isTTY);
+  const stdin = toStream(input);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
   try {
@@ -59,6 +63,11 @@ export async function runInProcess({ words, input, environment, cwd, signal, onS
     if (running === 0) process.umask(callersUmask);
     stdin.destroy();
   }
+}
+
+function toStream(input: CommandLine['input']): Readable {
+  if (input === null) return new PassThrough();
+  return input instanceof Readable ? input : Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
 }
 
 class Printed extends Writable {
