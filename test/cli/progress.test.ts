@@ -28,7 +28,7 @@ test('an import shows how many credentials it has stored', async (t) => {
   // The bar is drawn after a while; then the rest waits until it is seen.
   for (let at = 0; at < 8; at++) between.next({ after: () => sleep(300) }, ({ method }) => method === 'POST');
   for (let at = 8; at < 24; at++) between.next({ after: isShown }, ({ method }) => method === 'POST');
-  const importing = onTerminal(['import', '.env', '--prefix', 'a', '--yes', '--field', 'result']);
+  const importing = onTerminal(['import', '.env', '--all', '--prefix', 'a', '--yes', '--field', 'result']);
   await importing.shows(/Storing {2}█+░+ {2}\d+ of 24/);
   goOn();
   assert.equal((await importing.ended).exitCode, 0);
