@@ -25,6 +25,7 @@ const PREFIXES = TOKEN_PREFIXES.map((prefix) => RegExp.escape(prefix)).join('|')
 const SDK_PREFIX = `(?:${PREFIXES})?`;
 const WHOLE_TOKENS = new RegExp(`${SDK_PREFIX}lh[us]_${RANDOM_PART}(?![A-Za-z0-9_-])`, 'g');
 const USE_TOKEN = new RegExp(`^${SDK_PREFIX}lhu_${RANDOM_PART}$`);
+const ADMIN_TOKEN = new RegExp(`^lha_${RANDOM_PART}$`);
 /** WHY a lookahead: a token may begin within another match, such as after the prefix of an SDK's keys. */
 const ANY_TOKEN = new RegExp(`(?=(${SDK_PREFIX}lh[aus]_${RANDOM_PART}))`, 'g');
 const MAY_HAVE_TOKEN = /lh[aus]_|%/;
@@ -32,6 +33,11 @@ const MAY_HAVE_TOKEN = /lh[aus]_|%/;
 /** The tokens of sessions and use leases in a text, each of which a caller may have sent as its own. */
 export function wholeTokens(text: string): string[] {
   return text.match(WHOLE_TOKENS) ?? [];
+}
+
+/** Whether a text has the form of an administrator's token that a server made. */
+export function isAdminToken(token: string): boolean {
+  return ADMIN_TOKEN.test(token);
 }
 
 /** Whether a text has the form of a use lease's token. */

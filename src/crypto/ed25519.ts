@@ -67,6 +67,10 @@ function isOnCurve(withoutSign: Uint8Array): boolean {
  */
 export function parsePublicKey(text: string): PublicKey {
   const bytes = decodeStrictBase64(text);
+  if (text.includes('-----BEGIN')) {
+    const remedy = 'of a PEM, send its last 32 bytes: openssl pkey -pubin -in FILE -outform DER | tail -c 32 | base64';
+    throw invalidRequest('public_key', `must be base64 of the 32 raw bytes of an Ed25519 key; ${remedy}`);
+  }
   if (bytes?.length !== PUBLIC_KEY_BYTES)
     throw invalidRequest('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
   const withoutSign = Uint8Array.from(bytes);

@@ -39,6 +39,10 @@ export function defaultError(code: keyof typeof MESSAGES): ApiError {
   return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
 }
 
+export function compressedBody(): ApiError {
+  return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
+}
+
 /** Null if the error is a bug. */
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;

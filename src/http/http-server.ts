@@ -31,7 +31,7 @@ import {
   writeClientError,
 } from './connections.ts';
 import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
-import { defaultError, toApiError, toErrorResponse } from './errors.ts';
+import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, checkRequest } from './guard.ts';
 import { findStrayToken, identifyCaller } from './identify-caller.ts';
@@ -42,7 +42,7 @@ import type { RequestMeasures } from './request-measures.ts';
 import './request-fields.ts';
 import { RequestOrder } from './request-order.ts';
 import type { MetricsPage, ProveService } from './route.ts';
-import { isEncodedRoute, routingError } from './routing-errors.ts';
+import { isInexactTarget, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
@@ -147,7 +147,7 @@ export function createServer(parts: HttpParts): HttpServer {
         const isUse = isBaseUrl(request.raw);
         if (isUse) rejectBrowser(request.raw);
         const isUnknown =
-          request.is404 || (!isUse && !isConsolePage(request.url) && isEncodedRoute(request.url, request.method));
+          request.is404 || (!isUse && !isConsolePage(request.url) && isInexactTarget(request.url, request.method));
         const error = isUnknown ? routingError(request.url, reply) : undefined;
         const needsNoToken = config.isPublic === true && !(config.takesSession === true && hasAuthentication(request));
         if (isUnknown || needsNoToken) {
@@ -184,8 +184,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
-      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-        throw defaultError('UNSUPPORTED_MEDIA_TYPE');
+      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw compressedBody();
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
       done(toError(error));

@@ -1,6 +1,6 @@
 /** Errors for requests without a route: 404 for an unknown path, 405 with `Allow` for a path with other methods. */
 import type { FastifyReply } from 'fastify';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
 import { ROUTES } from './routes/table.ts';
 
 interface Address {
@@ -21,20 +21,30 @@ const ADDRESSES: readonly Address[] = ROUTES.flatMap((row) =>
 );
 
 /**
- * Whether the literal parts of a route are percent-encoded, which the router would decode. Such a request is rejected.
+ * Whether only the router takes the target for one of a route: it decodes percent-encoded literal parts, and accepts an
+ * empty parameter. Such a request is rejected.
  */
-export function isEncodedRoute(target: string, method: string): boolean {
+export function isInexactTarget(target: string, method: string): boolean {
   const [path = ''] = target.split('?', 1);
-  return path.includes('%') && !ADDRESSES.some((address) => address.method === method && address.matcher.test(path));
+  return (
+    (path.includes('%') || path.endsWith('/')) &&
+    !ADDRESSES.some((address) => address.method === method && address.matcher.test(path))
+  );
 }
 
 /** HEAD is not a method of any route, so that it never retrieves a value. */
 export function routingError(target: string, reply: FastifyReply): ApiError {
   const [path = ''] = target.split('?', 1);
-  const methods = ADDRESSES.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method);
-  if (methods.length === 0)
+  const methods = methodsOf(path);
+  if (methods.length === 0) {
+    if (path.endsWith('/') && methodsOf(path.slice(0, -1)).length > 0)
+      return invalidRequest('target', 'must not end with a slash here');
     return new ApiError('NOT_FOUND', 'No route has this path; GET /openapi.json lists all routes.');
+  }
   const allow = methods.join(', ');
   reply.header('allow', allow);
   return new ApiError('METHOD_NOT_ALLOWED', `The allowed methods of this path are ${allow}.`);
 }
+
+const methodsOf = (path: string): string[] =>
+  ADDRESSES.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method);

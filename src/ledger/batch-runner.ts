@@ -130,8 +130,7 @@ export class BatchRunner {
   }
 
   /** Applies a committed batch to memory. */
-  #advanceState({ head, tree, entries, changes, summaries, keys }: DecidedBatch, now: number): void {
-    summaries.committed();
+  #advanceState({ head, tree, entries, changes, keys }: DecidedBatch, now: number): void {
     if (keys.version !== this.#parts.keys.version) this.#parts.keys.adopt(keys);
     const memory = this.#memory;
     memory.tip = { ...head, tree };

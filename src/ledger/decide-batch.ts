@@ -17,7 +17,7 @@ import { dataKeyIdOf, unseal } from '../crypto/sealing.ts';
 import type { SetDigest } from '../crypto/set-digest.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
-import type { DenialBudget, Summaries } from './denial-budget.ts';
+import { type DenialBudget, tooManyDenials } from './denial-budget.ts';
 import { recordedStates, toStored } from './stored-changes.ts';
 import { toStoredNodes } from './tree-state.ts';
 import type { ChainTip } from './vault-state.ts';
@@ -37,8 +37,6 @@ export interface DecidedBatch {
   readonly treeNodes: readonly StoredTreeNode[];
   /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
-  /** The summaries of denials that were not recorded individually; `entries` includes them. */
-  readonly summaries: Summaries;
   /** The keys after the batch, which is not committed yet. */
   readonly keys: VaultKeys;
 }
@@ -74,8 +72,6 @@ export function decideBatch(
     tree.append(hmac, completed);
     entries.push({ ...entry, hmac });
   };
-  const summaries = denials.summarise(now);
-  for (const draft of summaries.entries) record(draft, newEntryId());
 
   for (const operation of operations) {
     const entryId = newEntryId();
@@ -109,18 +105,17 @@ export function decideBatch(
     recorded.push(...recordedStates(stored));
     if (recorded.length > 0 && outcome.entry === null) throw new Error('A changed row has no entry that records it.');
     // An entry with changes is always recorded; only denials without changes are limited.
-    if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
+    const { entry } = outcome;
+    const isRecorded = entry === null || outcome.changes.length > 0 || denials.admits(entry, now);
+    if (entry !== null && isRecorded) {
       // An entry records one row. A panic about all agents changes more, and has further entries with the same id.
       const [first, ...further] = recorded;
-      record(outcome.entry, entryId, first);
-      for (const each of further) record(outcome.entry, entryId, each);
+      record(entry, entryId, first);
+      for (const each of further) record(entry, entryId, each);
       for (const each of recorded) updateDigest(digest, each);
     }
-    results.push(
-      'error' in outcome.response
-        ? { kind: 'error', error: toApiError(outcome.response.error) }
-        : { kind: 'reply', reply: outcome.response.reply },
-    );
+    if (!('error' in outcome.response)) results.push({ kind: 'reply', reply: outcome.response.reply });
+    else results.push({ kind: 'error', error: isRecorded ? toApiError(outcome.response.error) : tooManyDenials() });
   }
   if (bumpsEpoch) epoch += 1;
   if (keys.version !== committedKeys.version) changes.push({ kind: 'putKeyset', keyset: keys.sealed() });
@@ -129,7 +124,7 @@ export function decideBatch(
   const fields = { seq, hmac, epoch, tree: tree.toString(), control };
   const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
   const treeNodes = toStoredNodes(completed);
-  return { results, entries, changes, head, tree, treeNodes, accesses, summaries, keys };
+  return { results, entries, changes, head, tree, treeNodes, accesses, keys };
 }
 
 function toApiError({ code, message, approvalId }: ErrorInfo): ApiError {

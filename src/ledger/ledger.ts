@@ -44,7 +44,6 @@ const MIN_BATCH_WHILE_SYNCING = 32;
 /** How long an operation waits for another with which it can share a batch. */
 const MAX_DEFERRAL_MS = 20;
 const RECOVERY_INTERVAL_MS = 1000;
-const SUMMARY_INTERVAL_MS = 5000;
 
 /**
  * `failing`: the last batch was not committed, and the ledger retries. `failed`: the storage failed, and the process
@@ -62,7 +61,6 @@ export class Ledger {
   #isClosed = false;
   #lastBatchAt = 0;
   #recovery: NodeJS.Timeout | null = null;
-  #summary: NodeJS.Timeout | null = null;
   readonly #pendingCommits = new PendingCommits(() => this.#schedule());
   /** Submit the operations that wait for another one. */
   #deferred: (() => void)[] = [];
@@ -179,7 +177,6 @@ export class Ledger {
       if (this.#queue.isEmpty || !this.#isWorthABatch) break;
     }
     this.#isRunning = false;
-    if (this.#parts.denials.isWaiting) this.#summariseLater();
     this.#schedule();
     this.#settleIdle();
   }
@@ -227,15 +224,6 @@ export class Ledger {
       return;
     }
     this.#tryAgainLater();
-  }
-
-  /** Runs a batch later, because without callers no batch would record the summaries. */
-  #summariseLater(): void {
-    this.#summary ??= setTimeout(() => {
-      this.#summary = null;
-      // A stop has recorded them meanwhile, and the store is closed.
-      if (this.#state === 'ok' && this.#parts.denials.isWaiting) this.submit(NOOP).catch(() => undefined);
-    }, SUMMARY_INTERVAL_MS).unref();
   }
 
   /** Runs a batch later, because without callers nothing would detect that the store works again. */

@@ -38,7 +38,11 @@ export const FLAGS = [
     help: 'whether a start prints the token that it generates (default always); never where output is kept in a log',
   },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
-  { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
+  {
+    name: 'denials-per-minute',
+    value: 'N',
+    help: 'recorded denials of one agent; further ones are 429 (default 1200)',
+  },
   { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
   { name: 'leases-per-hour', value: 'N', help: 'maximum leases per agent (default 10000000)' },
   {

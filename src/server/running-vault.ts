@@ -230,7 +230,6 @@ export class RunningVault {
     const { ledger, keys } = this.vault;
     await this.quiesce();
     await Promise.all([cutBackup(ledger), this.#uses.stop()]);
-    this.#denials.close();
     try {
       const record = () => ledger.submit(serviceEvent('service.stop', null));
       // Retries once: after a failed batch the ledger reloads its state from the store.

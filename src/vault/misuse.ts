@@ -3,7 +3,7 @@
  * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 
-import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
+import { type Authentication, UNKNOWN_ADMIN_TOKEN, UNKNOWN_TOKEN } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { ADMIN } from '../core/names.ts';
@@ -15,7 +15,7 @@ import {
   recordMisuse,
   type WrongPlace,
 } from '../core/operations/misuse.ts';
-import { type FoundToken, isUseToken } from '../core/token-form.ts';
+import { type FoundToken, isAdminToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
 import { readLeaseOfToken } from '../store/vault-metadata.ts';
 import { authenticate, type Vault } from './vault.ts';
@@ -71,7 +71,9 @@ export function authenticateCaller(
   call: () => RouteCall,
 ): Authentication | (() => Promise<Authentication>) {
   const found = authenticate(vault, token);
-  if (typeof found !== 'function' || !isUseToken(token)) return found;
+  if (typeof found !== 'function') return found;
+  if (isAdminToken(token)) throw new ApiError('UNAUTHENTICATED', UNKNOWN_ADMIN_TOKEN);
+  if (!isUseToken(token)) return found;
   return async () => {
     await recordStray(vault, token, call());
     throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);

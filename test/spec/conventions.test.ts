@@ -1,7 +1,9 @@
 // Rules for every request and response. SOURCE: docs/api.md, "Conventions"; docs/decisions.md, "Requests".
 
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
+import type { TestResponse } from '../kit/client.ts';
 import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertHeaders, assertInvalid, assertKeys, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
@@ -84,6 +86,26 @@ test('a body with another Content-Type, or with none, is 415 and stores nothing'
   }
   assertRejected(await admin.get(`${CREDENTIALS}/typed/a`), 'NOT_FOUND');
 });
+
+const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' });
+const REMEDIES: Readonly<Record<string, readonly [ask: () => Promise<TestResponse>, remedy: RegExp]>> = {
+  "an administrator's token of an earlier startup": [
+    () => service.as(`lha_${'a'.repeat(43)}`).get(CREDENTIALS),
+    /Each start of the server makes a new one, unless it has --admin-token-file/,
+  ],
+  'a PEM as public key': [
+    () => admin.post('/api/v1/agents', { name: 'pem', public_key: pem }),
+    /-outform DER \| tail -c 32/,
+  ],
+  'a list with a slash at its end': [() => admin.get('/api/v1/policies/'), /must not end with a slash/],
+  'a compressed body': [
+    () => admin.call('POST', CREDENTIALS, {}, { 'content-encoding': 'gzip' }),
+    /send the body without compression/,
+  ],
+};
+for (const [name, [ask, remedy]] of Object.entries(REMEDIES)) {
+  test(`the error names the remedy: ${name}`, async () => assert.match((await ask()).body.error.message, remedy));
+}
 
 test('on an empty body the Content-Type is ignored', async () => {
   await admin.post('/api/v1/policies', { name: 'empty', principal: 'agent:a', resources: ['a'], actions: ['list'] });

@@ -304,7 +304,7 @@ test('the token of an agent that was deregistered', async () => {
   assert.deepEqual([agent_name, recorded], ['former', lease_id]);
 });
 
-test('more than a minute’s denials of an agent are summarised', async (t) => {
+test('misuses beyond the budget of denials get the same response and are not recorded', async (t) => {
   const small = await startTestService(t, ['--denials-per-minute', '3']);
   const flooding = await small.agent('flooding', { 'api/*': ['use'] });
   await storeWithTargets(small, 'api/key', upstream);

@@ -68,7 +68,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'leasehold_denials_unrecorded_total',
-    'Denials over an agent’s budget, which a summary entry counts.',
+    'Denials over an agent’s budget, which are rejected with 429 and not recorded.',
     ({ denials }) => denials.unrecordedDenials,
   ),
   counter(
