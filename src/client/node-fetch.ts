@@ -116,6 +116,11 @@ const send = (
         reject(notLeasehold({ status: response.statusCode ?? 0 }));
       }
     });
+    call.on('socket', (socket) => {
+      // WHY: Node removes its own listener between two requests, and an error then would end the process.
+      if (!call.reusedSocket) socket.on('error', () => undefined);
+    });
+    call.on('close', () => reject(new TypeError('fetch failed')));
     call.on('upgrade', (response, socket) => {
       socket.on('error', () => undefined).destroy();
       reject(notLeasehold({ status: response.statusCode ?? 0 }));

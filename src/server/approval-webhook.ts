@@ -4,18 +4,13 @@
  * of other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApprovalId } from '../core/approval.ts';
+import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../core/approval.ts';
 import { Tally } from '../core/measures.ts';
-import { parseWebhookSecret, webhookSignature } from '../crypto/webhook-signature.ts';
-import { StartupError } from '../platform/errors.ts';
-import { warnIfReadableByOthers } from '../platform/private-files.ts';
 import { settledWithin } from '../platform/settled-within.ts';
-import type { ApprovalMessage } from './approval-message.ts';
-import type { ApprovalWebhookOption } from './approval-webhook-option.ts';
+import type { ApprovalEvent } from '../vault/approval-events.ts';
 import { logFailure, type ServiceLog } from './log.ts';
-import { readTrimmed } from './receiver-secrets.ts';
-import { Poster } from './streams/http-post.ts';
-import { SinkError } from './streams/sink.ts';
+import type { ApprovalWebhookOption } from './receiver-options.ts';
+import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';
 
 const MAX_QUEUED = 1000;
 const MIN_RETRY_MS = 1000;
@@ -26,10 +21,21 @@ const STOP_TIMEOUT_MS = 2000;
 /** These may succeed later; with any other 4xx the receiver has rejected the message. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
 
+/** How long an outcome is sent again. */
+const OUTCOME_MS = 3_600_000;
+
+export interface ApprovalMessage {
+  readonly approvalId: ApprovalId;
+  /** Equal for repetitions, also from several nodes. */
+  readonly id: string;
+  readonly body: string;
+  /** From then on it is of no use; in ms since 1970. */
+  readonly expiresAt: number;
+}
+
 export class ApprovalWebhook {
-  readonly #poster: Poster;
+  readonly #client: WebhookClient;
   readonly #host: string;
-  readonly #key: Uint8Array;
   readonly #now: () => number;
   readonly #logError: ServiceLog['error'];
   readonly #stopped = new AbortController();
@@ -45,12 +51,8 @@ export class ApprovalWebhook {
     logError: ServiceLog['error'],
     warn: (line: string) => void,
   ) {
-    const key = parseWebhookSecret(readTrimmed(secretFile));
-    if (key === null) throw new StartupError(`${secretFile} must contain whsec_ and 24 to 64 bytes as base64.`);
-    warnIfReadableByOthers(secretFile, warn);
-    this.#key = key;
     this.#host = url.host;
-    this.#poster = new Poster({ url, token: null, ca: null });
+    this.#client = new WebhookClient({ url, key: readWebhookKey(secretFile, warn), token: null, ca: null });
     this.#now = now;
     this.#logError = logError;
   }
@@ -103,19 +105,14 @@ export class ApprovalWebhook {
     this.#queue.splice(0, this.#queue.length, ...others, ...postponed);
   }
 
-  /** Resolves to false if the receiver rejected it. @throws SinkError if it may succeed later; the signal's reason */
+  /** False if the receiver rejected it. @throws ReceiverError if it may succeed later; the signal's reason */
   async #send({ id, body }: ApprovalMessage, signal: AbortSignal): Promise<boolean> {
-    const seconds = Math.floor(this.#now() / 1000);
-    const headers = {
-      'webhook-id': id,
-      'webhook-timestamp': String(seconds),
-      'webhook-signature': webhookSignature(this.#key, id, seconds, body),
-    };
-    const { status } = await this.#poster.exchange(body, headers, signal);
-    if (status >= 200 && status < 300) return true;
-    const error = new SinkError(`the receiver returned HTTP ${status}`);
-    if (status < 400 || status >= 500 || TRANSIENT_STATUSES.has(status)) throw error;
-    this.#logOften(error);
+    const response = await this.#client.send({ id, body, sentAt: this.#now() }, signal);
+    const failure = failureOf(response);
+    if (failure === null) return true;
+    const { status } = response;
+    if (status < 400 || status >= 500 || TRANSIENT_STATUSES.has(status)) throw failure;
+    this.#logOften(failure);
     return false;
   }
 
@@ -131,6 +128,54 @@ export class ApprovalWebhook {
     await settledWithin(this.#running, STOP_TIMEOUT_MS + 1000);
     clearTimeout(timer);
     this.#stopped.abort();
-    this.#poster.close();
   }
 }
+
+/**
+ * What the webhook says about an approval. `consoleUrl`: null if browsers cannot reach the console. INVARIANT: nothing
+ * that answers it, and nothing of the request but its method, host and path: no query, no body, no words of the agent, no
+ * nonce. SOURCE: docs/approvals.md, "Webhook".
+ */
+export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
+  const { id, agentName, action, path, terms, approvers, requestedAt, answerBy, endedAt, endedBy } = approval;
+  const url = consoleUrl === null ? null : `${consoleUrl}/console/approvals/${id}`;
+  const body = {
+    type: `approval.${kind}`,
+    timestamp: toTimestamp(now),
+    text: toSentence(kind, approval, url),
+    data: {
+      approval_id: id,
+      status: approval.status,
+      agent_name: agentName,
+      action,
+      path,
+      policy_names: terms.policyNames,
+      covers: describeScope(approval),
+      quorum: terms.quorum,
+      approved_by: approvers.map(({ operator }) => operator),
+      requested_at: toTimestamp(requestedAt),
+      expires_at: toTimestamp(answerBy),
+      answered_at: endedAt === null ? null : toTimestamp(endedAt),
+      answered_by: endedBy,
+      url,
+    },
+  };
+  const expiresAt = kind === 'requested' ? answerBy : now + OUTCOME_MS;
+  return { approvalId: id, id: `approval-${id}-${kind}`, body: JSON.stringify(body), expiresAt };
+}
+
+/** WHY without the path of the URL: the agent chose it, and chat systems turn some characters into links. */
+function toSentence(kind: ApprovalEvent['kind'], approval: Approval, url: string | null): string {
+  const { id, agentName, action, path, method, host, answerBy, endedBy } = approval;
+  const agent = agentName.includes(':') ? agentName : `agent:${agentName}`;
+  const where = host === null ? '' : ` for a ${method} request to ${host}`;
+  const at = url ?? `leasehold approve ${id}`;
+  if (kind === 'requested') {
+    return `${agent} asks to ${action} ${path}${where}; an operator can answer until ${toTimestamp(answerBy)}: ${at}`;
+  }
+  const what = `The request of ${agent} to ${action} ${path}${where}`;
+  if (kind === 'timed_out') return `${what} timed out, because ${describeTimeout(approval)}: ${at}`;
+  return `${what} was ${kind}${endedBy === null ? '' : ` by ${endedBy}`}: ${at}`;
+}
+
+const toTimestamp = (at: number): string => new Date(at).toISOString();

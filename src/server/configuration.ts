@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
-import { parseApprovalWebhook } from './approval-webhook-option.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
 import { FLAGS, type FlagName } from './flag-table.ts';
@@ -22,7 +21,7 @@ import {
 } from './flags.ts';
 import { parsePublicName, parseTargetNetworks, parseTrustedProxy } from './hosts.ts';
 import { parseOidc } from './oidc-options.ts';
-import { parseStreams } from './streams/stream-options.ts';
+import { parseApprovalWebhook, parseStreams } from './receiver-options.ts';
 
 export type Listen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
@@ -85,7 +84,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
       caFile: file('transit-ca-file'),
       mount: parseMount(get('transit-mount') ?? 'transit'),
     },
-    awsKms: { endpoint: parseUrl('aws-kms-endpoint', get('aws-kms-endpoint')), environment },
+    awsKms: { endpoint: parseUrl('aws-kms-endpoint', get('aws-kms-endpoint')) },
     /** Where systemd puts the credentials of the unit. */
     credentialsDirectory: environment['CREDENTIALS_DIRECTORY'],
     adminTokenFile: file('admin-token-file'),

@@ -7,7 +7,7 @@ import { errnoSuffix } from '../platform/errno.ts';
 import { StoreError } from '../store/errors.ts';
 import { CheckpointConflictError } from '../vault/checkpoints.ts';
 import type { LogLevel } from './configuration.ts';
-import { SinkError } from './streams/sink.ts';
+import { ReceiverError } from './webhook-client.ts';
 
 export interface ServiceLog extends RequestLog {
   info(line: string): void;
@@ -60,7 +60,7 @@ export function createLog(level: LogLevel): ServiceLog {
  */
 export function logFailure(logError: ServiceLog['error'], line: string, error: unknown): void {
   const isForOperator =
-    error instanceof SinkError || error instanceof CheckpointConflictError || error instanceof StoreError;
+    error instanceof ReceiverError || error instanceof CheckpointConflictError || error instanceof StoreError;
   if (isForOperator) logError(`${line}: ${error.message}`);
   // The message of a system error names the file, as the line does.
   else if (error instanceof Error && 'syscall' in error) logError(`${line}${errnoSuffix(error)}`);

@@ -12,7 +12,7 @@ import { type Configuration, isLoopback } from './configuration.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 import { MetricsText } from './metrics/page.ts';
 import type { VaultSources } from './metrics/sources.ts';
-import type { LogStream } from './streams/stream.ts';
+import type { LogStream } from './streams/log-stream.ts';
 
 export class Monitoring {
   readonly page: MetricsPage;
@@ -45,7 +45,7 @@ export async function startLogStreams(
   logError: ServiceLog['error'],
 ): Promise<readonly LogStream[]> {
   if (logStreams.length === 0) return [];
-  const { startStreams } = await import('./streams/start-streams.ts');
+  const { startStreams } = await import('./streams/sinks.ts');
   return startStreams(logStreams, streamFiles, warn, (name) => ({
     openLog: () => store.openStreamLog(),
     newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
@@ -68,8 +68,7 @@ export async function startApprovalWebhook(
   logError: ServiceLog['error'],
 ): Promise<ApprovalWebhook | null> {
   if (approvalWebhook === null) return null;
-  const { ApprovalWebhook } = await import('./approval-webhook.ts');
-  const { toMessage } = await import('./approval-message.ts');
+  const { ApprovalWebhook, toMessage } = await import('./approval-webhook.ts');
   const webhook = new ApprovalWebhook(approvalWebhook, now, logError, warn);
   events.onEvent = (event) => webhook.offer(toMessage(event, consoleUrl(), now()));
   return webhook;

@@ -30,7 +30,7 @@ import type { VaultSources } from './metrics/sources.ts';
 import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
-import type { LogStream } from './streams/stream.ts';
+import type { LogStream } from './streams/log-stream.ts';
 
 export interface RunningVaultParts {
   readonly warn: (line: string) => void;

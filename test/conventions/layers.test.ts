@@ -30,7 +30,7 @@ const LAYERS = {
   belongsTo: {
     'node:crypto': ['crypto'],
     'shamir-secret-sharing': ['crypto'],
-    '@smithy': ['crypto'],
+    '@aws-sdk': ['server'],
     '@simplewebauthn': ['crypto'],
     'openid-client': ['server'],
     'node:sqlite': ['store'],

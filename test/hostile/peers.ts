@@ -9,8 +9,7 @@ import { ProviderClient } from '../../src/server/oidc-client.ts';
 import { awsKmsSlots } from '../../src/server/slots/aws-kms.ts';
 import { SlotKindError } from '../../src/server/slots/slot-kind.ts';
 import { transitSlots } from '../../src/server/slots/transit.ts';
-import { Poster } from '../../src/server/streams/http-post.ts';
-import { SinkError } from '../../src/server/streams/sink.ts';
+import { ReceiverError, WebhookClient } from '../../src/server/webhook-client.ts';
 
 export interface Job {
   readonly kind: 'receiver' | 'oidc' | 'kms' | 'transit';
@@ -27,12 +26,13 @@ const issued = { redirectUri: 'http://localhost/console/callback', state: 's', n
 /** Makes one exchange, or the two of a sign-in. */
 function caller({ kind, url, directory }: Job): () => Promise<unknown> {
   if (kind === 'receiver') {
-    const poster = new Poster({ url: new URL(url), token: null, ca: null });
+    const client = new WebhookClient({ url: new URL(url), key: new Uint8Array(32), token: null, ca: null });
     const { signal } = new AbortController();
-    return () => poster.post('{}', {}, signal);
+    return () => client.send({ id: 'a', body: '{}', sentAt: 0 }, signal);
   }
   if (kind === 'kms') {
-    const port = awsKmsSlots({ endpoint: url, environment: AWS });
+    Object.assign(process.env, AWS);
+    const port = awsKmsSlots({ endpoint: url });
     return () => port.open({ key: 'alias/a', ciphertext: 'x' }, VAULT);
   }
   if (kind === 'transit') {
@@ -50,7 +50,7 @@ function caller({ kind, url, directory }: Job): () => Promise<unknown> {
 }
 
 const isExpected = (error: unknown): boolean =>
-  error instanceof SinkError || error instanceof SlotKindError || error instanceof ApiError;
+  error instanceof ReceiverError || error instanceof SlotKindError || error instanceof ApiError;
 
 async function run(job: Job): Promise<void> {
   const call = caller(job);

@@ -76,6 +76,27 @@ export const AWS_CREDENTIALS = {
   AWS_SECRET_ACCESS_KEY: 'a secret',
   AWS_REGION: 'eu-west-1',
 };
+const AWS_VARIABLE = /^AWS_/;
+
+/** Gives AWS's SDK these variables alone until the scope ends. */
+export function useAwsEnvironment(scope: Scope, variables: Readonly<Record<string, string>> = AWS_CREDENTIALS): void {
+  const isolated = {
+    AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+    AWS_CONFIG_FILE: '/nonexistent',
+    AWS_EC2_METADATA_DISABLED: 'true',
+  };
+  const clear = (): void => {
+    for (const name of Object.keys(process.env)) if (AWS_VARIABLE.test(name)) delete process.env[name];
+  };
+  const before = Object.entries(process.env).filter(([name]) => AWS_VARIABLE.test(name));
+  clear();
+  Object.assign(process.env, isolated, variables);
+  scope.after(() => {
+    clear();
+    Object.assign(process.env, Object.fromEntries(before));
+  });
+}
+
 /** Whose requests the double of KMS accepts. */
 export interface KmsCaller {
   readonly id: string;

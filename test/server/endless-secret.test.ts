@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readGivenToken } from '../../src/server/admin-token.ts';
 import { readSecretFile } from '../../src/server/offline-keys.ts';
-import { readTrimmed } from '../../src/server/receiver-secrets.ts';
 import { readRootKey } from '../../src/server/root-key.ts';
+import { readTrimmed } from '../../src/server/webhook-client.ts';
 
 const ENDLESS = '/dev/zero';
 const RULE = /is longer than 64 KiB/;

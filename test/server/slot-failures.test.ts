@@ -13,7 +13,7 @@ import { slotSecretsOf } from '../../src/server/slots/slot-secrets.ts';
 import { transitSlots } from '../../src/server/slots/transit.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { AWS_CREDENTIALS, startKms, startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
+import { AWS_CREDENTIALS, startKms, startTransit, TRANSIT_TOKEN, useAwsEnvironment } from '../kit/key-services.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault } from './vaults.ts';
@@ -29,7 +29,7 @@ const configurationWith = (changes: object) => ({
   rootKeyFile: null,
   credentialsDirectory: undefined,
   transit: { address: null, tokenFile, caFile: null, mount: 'transit' },
-  awsKms: { endpoint: null, environment: AWS_CREDENTIALS },
+  awsKms: { endpoint: null },
   ...changes,
 });
 const NO_FILE = { path: join(directory, 'root.key'), secret: null };
@@ -44,7 +44,8 @@ test('a slot whose service encrypts and does not decrypt is not added', async (t
     /was encrypted but cannot be decrypted: Transit returned 403 for decrypt\. Give the service the permission/,
   );
   assert.equal((await admin.get(SLOTS)).body.data.length, 1);
-  const awsKms = { endpoint: await startKms(t, { mayDecrypt: false }), environment: AWS_CREDENTIALS };
+  useAwsEnvironment(t);
+  const awsKms = { endpoint: await startKms(t, { mayDecrypt: false }) };
   await assert.rejects(
     slotSecretsOf(configurationWith({ awsKms }), NO_FILE).create('aws-kms', 'alias/leasehold', VAULT),
     /cannot be decrypted: AWS KMS returned AccessDeniedException for Decrypt/,
@@ -55,8 +56,9 @@ for (const [name, environment] of [
   ['of two words', { ...AWS_CREDENTIALS, AWS_REGION: 'us east' }],
   ['with a path', { ...AWS_CREDENTIALS, AWS_REGION: 'x/../y' }],
 ] as const) {
-  test(`an AWS region ${name} is a problem of its slot`, async () => {
-    const secrets = slotSecretsOf(configurationWith({ awsKms: { endpoint: null, environment } }), NO_FILE);
+  test(`an AWS region ${name} is a problem of its slot`, async (t) => {
+    useAwsEnvironment(t, environment);
+    const secrets = slotSecretsOf(configurationWith({}), NO_FILE);
     const slot = { kind: 'aws-kms', parameters: { key: 'alias/leasehold', ciphertext: 'AAAA' } } as const;
     assert.deepEqual(await secrets.open(slot, VAULT), {
       problem: 'the AWS region is not valid: set AWS_REGION to a name such as eu-west-1',
@@ -65,6 +67,7 @@ for (const [name, environment] of [
 }
 
 test('a region, a token file and a root key file that cannot be used leave the next slot to open the vault', async (t) => {
+  useAwsEnvironment(t, { ...AWS_CREDENTIALS, AWS_REGION: 'us east' });
   const file = join(temporaryDirectory(t), 'root.key');
   symlinkSync(file, file);
   const credentials = temporaryDirectory(t);
@@ -91,7 +94,6 @@ test('a region, a token file and a root key file that cannot be used leave the n
     rootKeyFile: file,
     credentialsDirectory: credentials,
     transit: { address: 'http://127.0.0.1:9', tokenFile: '/nonexistent', caFile: null, mount: 'transit' },
-    awsKms: { endpoint: null, environment: { ...AWS_CREDENTIALS, AWS_REGION: 'us east' } },
   });
   const found = { path: file, secret: null, problem: `${file} cannot be read: ELOOP.` };
   const opened = await openUnattended(stored, found, slotSecretsOf(configuration, found));
@@ -148,25 +150,21 @@ test('a file of Transit that cannot be used is named, and is not a failure to re
     await rejects({ caFile: file }, `the CA file of Transit must contain certificates in PEM: ${file}`);
 });
 
-test("the slots of other services do not load Node's client of browsers", async () => {
-  const load = `
-    const [, kms, transit] = process.argv;
-    const [{ awsKmsSlots }, { transitSlots }] = await Promise.all([import(kms), import(transit)]);
-    const environment = {
-      AWS_REGION: 'eu-west-1', AWS_WEB_IDENTITY_TOKEN_FILE: ${JSON.stringify(tokenFile)}, AWS_ROLE_ARN: 'a role',
-      AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9',
-    };
-    const options = { address: 'http://127.0.0.1:9', tokenFile: ${JSON.stringify(tokenFile)}, caFile: null, mount: 'a' };
-    for (const slots of [
-      awsKmsSlots({ endpoint: null, environment }),
-      awsKmsSlots({ endpoint: 'http://127.0.0.1:9', environment: ${JSON.stringify(AWS_CREDENTIALS)} }),
-      transitSlots(options),
-    ]) {
-      const message = await slots.create('leasehold', 'v').then(() => 'created', (error) => error.message);
-      if (!message.includes('ECONNREFUSED')) throw new Error(message);
-    }
-    console.log(JSON.stringify(process.moduleLoadList.filter((name) => name.includes('undici'))));`;
-  const paths = ['aws-kms', 'transit'].map((name) => join(import.meta.dirname, `../../src/server/slots/${name}.ts`));
-  const flags = ['--input-type=module', '--eval', load, ...paths];
-  assert.equal(execFileSync(process.execPath, flags, { encoding: 'utf8' }), '[]\n');
+test("without AWS's SDK the problem of the slot is how to install it", () => {
+  const program = `
+    import { registerHooks } from 'node:module';
+    registerHooks({
+      resolve(specifier, context, next) {
+        if (!specifier.startsWith('@aws-sdk/')) return next(specifier, context);
+        throw Object.assign(new Error('missing'), { code: 'ERR_MODULE_NOT_FOUND' });
+      },
+    });
+    process.env.AWS_REGION = 'eu-west-1';
+    const { awsKmsSlots } = await import(process.argv[1]);
+    await awsKmsSlots({ endpoint: null }).create('alias/leasehold', 'v').catch((error) => console.log(error.message));`;
+  const path = join(import.meta.dirname, '../../src/server/slots/aws-kms.ts');
+  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program, path], {
+    encoding: 'utf8',
+  });
+  assert.match(printed, /^AWS KMS needs AWS's SDK, which is not installed: run npm install --include=optional/);
 });

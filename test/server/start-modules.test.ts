@@ -29,9 +29,9 @@ test('the start loads the service', () => {
 for (const [name, part] of [
   ['the driver of PostgreSQL', '/node_modules/postgres/'],
   ['the client of metrics', '/node_modules/prom-client/'],
-  ['the signatures of AWS', '/node_modules/@smithy/'],
+  ["AWS's SDK", '/node_modules/@aws-sdk/'],
   ['the encryption of backups', '/node_modules/age-encryption/'],
-  ['the log streams', '/src/server/streams/start-streams.ts'],
+  ['the log streams', '/src/server/streams/sinks.ts'],
   ["Node's client and streams of browsers", 'NativeModule internal/deps/undici/'],
 ] as const) {
   test(`the start does not load ${name}`, () => {

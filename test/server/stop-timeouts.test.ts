@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CheckpointSinks } from '../../src/server/checkpoint-sinks.ts';
-import { LogStream } from '../../src/server/streams/stream.ts';
+import { LogStream } from '../../src/server/streams/log-stream.ts';
 import { openVault, put } from '../vault/fixture.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);

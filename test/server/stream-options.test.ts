@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UsageError } from '../../src/platform/errors.ts';
-import { parseStreams } from '../../src/server/streams/stream-options.ts';
+import { parseStreams } from '../../src/server/receiver-options.ts';
 
 const FILES = { secretFile: '/secret', tokenFile: null, caFile: null };
 

@@ -9,7 +9,7 @@ import type { UseLimits } from '../../vault/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { CheckpointSinkStatus } from '../checkpoint-sinks.ts';
 import type { RollbackMarker } from '../rollback-marker.ts';
-import type { StreamStatus } from '../streams/stream.ts';
+import type { StreamStatus } from '../streams/log-stream.ts';
 import type { Inventory } from './inventory.ts';
 
 /** Of an opened vault. */

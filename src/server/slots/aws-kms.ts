@@ -1,64 +1,166 @@
 /**
  * The slot of a key in AWS KMS, which encrypts the secret under a key that never leaves it, with the vault id as
- * encryption context. SOURCE: docs.aws.amazon.com/kms/latest/APIReference, Encrypt and Decrypt.
+ * encryption context. AWS's SDK finds the credentials, signs the request and sends it.
  */
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import type { KMSClient } from '@aws-sdk/client-kms';
 import type { VaultId } from '../../core/keyset.ts';
-import { signAwsRequest } from '../../crypto/aws-signature.ts';
 import { newRootKey } from '../../crypto/random.ts';
-import { readAwsCredentials } from './aws-credentials.ts';
-import { type AwsEnvironment, domainOf } from './aws-roles.ts';
-import { postJson } from './post-json.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;
 const KEY_RULE = 'must be the id, ARN or alias of a KMS key';
 const ARN_REGION = /^arn:aws[a-z-]*:kms:([a-z0-9-]+):/;
 const REGION = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** An error of AWS, which a message may name. */
+const ERROR_NAME = /^\w{1,64}$/;
+const TIMEOUT_MS = 5000;
+/** An endpoint of the same machine or its host responds within milliseconds, or not at all. */
+const METADATA_TIMEOUT_MS = 1000;
+const MAX_RESPONSE_BYTES = 64 * 1024;
+
+type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 export interface KmsOptions {
   /** In place of the region's own; for VPC endpoints and tests. */
   readonly endpoint: string | null;
-  readonly environment: AwsEnvironment;
 }
 
-export function awsKmsSlots({ endpoint, environment }: KmsOptions): SlotKindPort {
-  /** The base64 in `field` of the response. @throws SlotKindError */
-  const call = async (action: 'Encrypt' | 'Decrypt', key: string, body: object, field: string): Promise<string> => {
-    const region = regionOf(key, environment);
-    const request = {
-      url: new URL(endpoint ?? `https://kms.${region}.${domainOf(region)}/`),
-      headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `TrentService.${action}` },
-      body: JSON.stringify({ KeyId: key, ...body }),
-    };
-    const headers = await signAwsRequest(request, await readAwsCredentials(environment, region), region, 'kms');
-    const { status, fields } = await postJson('AWS KMS', { ...request, headers, ca: null });
-    const value = fields[field];
-    if (status === 200 && typeof value === 'string') return value;
-    const given = fields['__type'];
-    const type = typeof given === 'string' ? /^(?:[\w.]+#)?(\w{1,64})$/.exec(given)?.[1] : undefined;
-    throw new SlotKindError(`AWS KMS returned ${type ?? status} for ${action}`);
+export function awsKmsSlots({ endpoint }: KmsOptions): SlotKindPort {
+  /** The bytes that `send` resolves to. @throws SlotKindError */
+  const call = async (
+    action: 'Encrypt' | 'Decrypt',
+    key: string,
+    send: (sdk: Sdk, client: KMSClient, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>,
+  ): Promise<Uint8Array> => {
+    const region = regionOf(key);
+    const sdk = await loadSdk();
+    // WHY a client for each call: its credentials are read again, and none ends before it is used.
+    const credentials = await readCredentials(sdk, region);
+    const client = new sdk.KMSClient({
+      region,
+      credentials,
+      maxAttempts: 1,
+      ...(endpoint === null ? {} : { endpoint }),
+    });
+    limitResponses(client);
+    const abortSignal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      const value = await inTime(send(sdk, client, { abortSignal }), abortSignal);
+      if (value instanceof Uint8Array) return Buffer.from(value);
+    } catch (error) {
+      if (abortSignal.aborted) throw new SlotKindError('AWS KMS cannot be reached: no response in time');
+      throw new SlotKindError(describe(sdk, action, error));
+    } finally {
+      client.destroy();
+    }
+    throw new SlotKindError(`AWS KMS returned no value for ${action}`);
   };
   const boundTo = (vaultId: VaultId) => ({ EncryptionContext: { 'leasehold:vault-id': vaultId } });
   return {
     async create(given, vaultId) {
       const key = checkedKey(given, KEY_ID, KEY_RULE);
       const secret = newRootKey();
-      const plaintext = { Plaintext: Buffer.from(secret).toString('base64') };
-      const ciphertext = await call('Encrypt', key, { ...plaintext, ...boundTo(vaultId) }, 'CiphertextBlob');
-      return { secret, parameters: { key, ciphertext } };
+      const input = { KeyId: key, Plaintext: secret, ...boundTo(vaultId) };
+      const ciphertext = await call('Encrypt', key, async (sdk, client, options) => {
+        return (await client.send(new sdk.EncryptCommand(input), options)).CiphertextBlob;
+      });
+      return { secret, parameters: { key, ciphertext: Buffer.from(ciphertext).toString('base64') } };
     },
     async open(parameters, vaultId) {
       const key = checkedKey(parameters['key'], KEY_ID, KEY_RULE);
-      const body = { CiphertextBlob: String(parameters['ciphertext']), ...boundTo(vaultId) };
-      return Buffer.from(await call('Decrypt', key, body, 'Plaintext'), 'base64');
+      const ciphertext = Buffer.from(String(parameters['ciphertext']), 'base64');
+      const input = { KeyId: key, CiphertextBlob: ciphertext, ...boundTo(vaultId) };
+      return call('Decrypt', key, async (sdk, client, options) => {
+        return (await client.send(new sdk.DecryptCommand(input), options)).Plaintext;
+      });
     },
   };
 }
 
+/** WHY here: the SDK takes 90 ms to load, and most vaults never use it, so its packages are optional. */
+async function loadSdk() {
+  try {
+    const [kms, { defaultProvider }] = await Promise.all([
+      import('@aws-sdk/client-kms'),
+      import('@aws-sdk/credential-provider-node'),
+    ]);
+    const { KMSClient, EncryptCommand, DecryptCommand, KMSServiceException } = kms;
+    return { KMSClient, EncryptCommand, DecryptCommand, KMSServiceException, defaultProvider };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    throw new SlotKindError(
+      "AWS KMS needs AWS's SDK, which is not installed: run npm install --include=optional in the directory of Leasehold",
+    );
+  }
+}
+
 /** That of the key's ARN, or of the environment. @throws SlotKindError */
-function regionOf(key: string, environment: AwsEnvironment): string {
-  const region = ARN_REGION.exec(key)?.[1] || environment['AWS_REGION'] || environment['AWS_DEFAULT_REGION'];
-  if (!region) throw new SlotKindError('no AWS region: set AWS_REGION, or name the key by its ARN');
-  if (REGION.test(region)) return region;
+function regionOf(key: string): string {
+  const { AWS_REGION: region, AWS_DEFAULT_REGION: byDefault } = process.env;
+  const found = ARN_REGION.exec(key)?.[1] || region || byDefault;
+  if (!found) throw new SlotKindError('no AWS region: set AWS_REGION, or name the key by its ARN');
+  if (REGION.test(found)) return found;
   throw new SlotKindError('the AWS region is not valid: set AWS_REGION to a name such as eu-west-1');
+}
+
+/** Those that AWS's own tools use, in their order. @throws SlotKindError */
+async function readCredentials({ defaultProvider }: Sdk, region: string) {
+  const requestHandler = { connectionTimeout: TIMEOUT_MS, requestTimeout: TIMEOUT_MS };
+  const provider = defaultProvider({
+    clientConfig: { region, maxAttempts: 1, requestHandler },
+    timeout: METADATA_TIMEOUT_MS,
+    maxRetries: 0,
+    // WHY: only version 2 needs a token, which requests that an attacker has forwarded usually cannot get.
+    ec2MetadataV1Disabled: true,
+  });
+  try {
+    return await inTime(provider(), AbortSignal.timeout(TIMEOUT_MS));
+  } catch (error) {
+    const name = error instanceof Error && ERROR_NAME.test(error.name) ? ` (${error.name})` : '';
+    throw new SlotKindError(
+      `no AWS credentials${name}: set AWS_ACCESS_KEY_ID, a profile, or a role of the pod, container or instance`,
+    );
+  }
+}
+
+/** WHY: a stream of the SDK that was aborted may never settle. */
+function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const ended = once(signal, 'abort').then(() => Promise.reject(signal.reason));
+  return Promise.race([work, ended]);
+}
+
+/** WHY: the SDK reads a response into memory, however long it is. */
+function limitResponses(client: KMSClient): void {
+  const limit = (next: (args: never) => Promise<{ response: unknown }>) => async (args: never) => {
+    const result = await next(args);
+    const { response } = result;
+    if (isWithBody(response)) response.body = Readable.from(shortened(response.body));
+    return result;
+  };
+  client.middlewareStack.add(limit as never, { step: 'deserialize', priority: 'low' });
+}
+
+function isWithBody(response: unknown): response is { body: Readable } {
+  return typeof response === 'object' && response !== null && 'body' in response && response.body instanceof Readable;
+}
+
+async function* shortened(body: Readable): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > MAX_RESPONSE_BYTES) throw new Error('the response is too long');
+    yield chunk;
+  }
+}
+
+/** Repeats nothing of the response but the name of AWS's error. */
+function describe({ KMSServiceException }: Sdk, action: string, error: unknown): string {
+  if (!(error instanceof Error) || !('$metadata' in error)) return `AWS KMS cannot be reached${errnoSuffix(error)}`;
+  if (!(error instanceof KMSServiceException)) return `AWS KMS returned a response that cannot be read for ${action}`;
+  const { name, $metadata } = error;
+  const isNamed = ERROR_NAME.test(name) && name !== 'Unknown';
+  return `AWS KMS returned ${isNamed ? name : $metadata.httpStatusCode} for ${action}`;
 }

@@ -5,9 +5,8 @@ import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/s
 import type { Configuration } from '../configuration.ts';
 import type { RootKeyFile } from '../root-key.ts';
 import { awsKmsSlots } from './aws-kms.ts';
-import { fileSlots } from './file.ts';
+import { fileSlots, systemdSlots } from './local.ts';
 import { SlotKindError, type SlotKindPort } from './slot-kind.ts';
-import { systemdSlots } from './systemd.ts';
 import { transitSlots } from './transit.ts';
 
 const SECRET_BYTES = 32;

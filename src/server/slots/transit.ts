@@ -8,9 +8,10 @@ import type { VaultId } from '../../core/keyset.ts';
 import { hasCertificates } from '../../crypto/certificates.ts';
 import { newRootKey } from '../../crypto/random.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
-import { postJson, toFields } from './post-json.ts';
+import { fetchFor, HttpError, type HttpPost, type HttpResponse, post } from '../webhook-client.ts';
 import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
+const TIMEOUT_MS = 5000;
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_RULE = 'must name the Transit key: 1 to 128 of A-Z a-z 0-9 . _ -';
 /** What a header may contain, without spaces. */
@@ -32,13 +33,11 @@ export function transitSlots({ address, tokenFile, caFile, mount }: TransitOptio
       throw new SlotKindError('Transit is not configured: give --transit-address and --transit-token-file');
     }
     // WHY at each call: both files may be replaced while the service runs.
-    const { status, fields } = await postJson('Transit', {
-      url: new URL(`${address}/v1/${mount}/${verb}/${key}`),
-      headers: { 'X-Vault-Token': readToken(tokenFile), 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      ca: caFile === null ? null : readAuthorities(caFile),
-    });
-    const value = toFields(fields['data'])[field];
+    const headers = { 'X-Vault-Token': readToken(tokenFile), 'content-type': 'application/json' };
+    const url = new URL(`${address}/v1/${mount}/${verb}/${key}`);
+    const send = fetchFor(url, caFile === null ? null : readAuthorities(caFile));
+    const { status, text } = await postInTime(send, { url, headers, body: JSON.stringify(body) });
+    const value = fieldsOf(fieldsOf(parseJson(text))['data'])[field];
     if (status === 200 && typeof value === 'string') return value;
     throw new SlotKindError(`Transit returned ${status} for ${verb}`);
   };
@@ -58,6 +57,32 @@ export function transitSlots({ address, tokenFile, caFile, mount }: TransitOptio
       return Buffer.from(await call('decrypt', key, body, 'plaintext'), 'base64');
     },
   };
+}
+
+/** @throws SlotKindError */
+async function postInTime(send: typeof fetch, request: Omit<HttpPost, 'signal'>): Promise<HttpResponse> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    return await post(send, { ...request, signal });
+  } catch (error) {
+    if (error instanceof HttpError) throw new SlotKindError(`Transit ${error.message}`);
+    if (signal.aborted) throw new SlotKindError('Transit cannot be reached: no response in time');
+    throw error;
+  }
+}
+
+/** Null for text that is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Empty for a value that is not an object. */
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
 function readToken(file: string): string {

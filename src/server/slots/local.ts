@@ -1,10 +1,19 @@
-/** The slot of the root key file, whose 32 bytes are its secret. */
+/**
+ * The slots whose secret is on this machine: the root key file, whose 32 bytes are the secret, and a systemd
+ * credential, which `LoadCredentialEncrypted=` of a unit decrypts into a directory that only the server can read.
+ * SOURCE: systemd.exec(5), "Credentials".
+ */
 import { statSync } from 'node:fs';
+import { parseRootKey } from '../../crypto/keys.ts';
+import { childPath } from '../../platform/child-path.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { StartupError } from '../../platform/errors.ts';
 import type { Configuration } from '../configuration.ts';
 import { type RootKeyFile, readRootKey } from '../root-key.ts';
-import { SlotKindError, type SlotKindPort } from './slot-kind.ts';
+import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
+
+const CREDENTIAL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const CREDENTIAL_RULE = 'must name the credential: 1 to 64 of A-Z a-z 0-9 . _ -';
 
 /** `found` is the file as it was read at the start. */
 export function fileSlots(
@@ -47,3 +56,24 @@ function isPipe(path: string): boolean {
 }
 
 const withoutFullStop = (sentence: string): string => sentence.replace(/\.$/, '');
+
+/** `directory` is `$CREDENTIALS_DIRECTORY`; undefined if systemd did not start the service. */
+export function systemdSlots(directory: string | undefined): SlotKindPort {
+  /** @throws SlotKindError */
+  const read = (name: string): Uint8Array => {
+    if (directory === undefined)
+      throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');
+    const secret = parseRootKey(readSlotFile(`the credential ${name}`, childPath(directory, name)));
+    if (secret === null) throw new SlotKindError(`the credential ${name} must contain 32 bytes as base64, on one line`);
+    return secret;
+  };
+  return {
+    async create(key) {
+      const credential = checkedKey(key, CREDENTIAL, CREDENTIAL_RULE);
+      return { secret: read(credential), parameters: { credential } };
+    },
+    async open({ credential }) {
+      return read(checkedKey(credential, CREDENTIAL, CREDENTIAL_RULE));
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { settledWithin } from '../../platform/settled-within.ts';
 import { StoreError } from '../../store/errors.ts';
 import type { StreamLog } from '../../store/stream-log.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
-import { type Sink, SinkError } from './sink.ts';
+import { ReceiverError } from '../webhook-client.ts';
 
 /** Entries in memory, per stream: about 250 KiB. */
 const PAGE_ENTRIES = 500;
@@ -27,6 +27,16 @@ const MAX_RETRY_AFTER_MS = 300_000;
 const DRAIN_TIMEOUT_MS = 1500;
 /** A sink that does not settle when it is aborted, such as a file on a dead network disk, must not delay a lock. */
 const STOP_TIMEOUT_MS = 5000;
+
+export interface Sink {
+  /**
+   * Sends the entries, which follow those of the previous call. Resolves when the receiver has them: then the position
+   * may be saved. @throws ReceiverError, or the signal's reason
+   */
+  send(entries: readonly AuditEntry[], signal: AbortSignal): Promise<void>;
+  /** Never rejects. */
+  close(): Promise<void>;
+}
 
 export interface StreamParts {
   readonly name: string;
@@ -116,7 +126,7 @@ export class LogStream {
   #backoffMs(error: unknown): number {
     const byAttempts = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#attempts);
     this.#attempts += 1;
-    const asked = error instanceof SinkError ? (error.retryAfterMs ?? 0) : 0;
+    const asked = error instanceof ReceiverError ? (error.retryAfterMs ?? 0) : 0;
     // WHY random: nodes and streams that failed together should not return together.
     return Math.max(byAttempts * (0.75 + Math.random() / 2), Math.min(asked, MAX_RETRY_AFTER_MS));
   }

@@ -1,0 +1,99 @@
+/**
+ * The receivers that flags name: log streams and the webhook for approvals. Checked before the server creates anything;
+ * messages never repeat a URL.
+ */
+import { isLoopback } from '../client/address.ts';
+import { UsageError } from '../platform/errors.ts';
+
+export interface StreamOption {
+  /** Labels metrics, and names the position: another receiver under the same name continues there. */
+  readonly name: string;
+  readonly sink: { readonly kind: 'file'; readonly path: string } | { readonly kind: 'webhook'; readonly url: URL };
+}
+
+/** Files that all streams share; null without one. */
+export interface StreamFiles {
+  /** The secret with which webhooks are signed. */
+  readonly secretFile: string | null;
+  /** The bearer token for webhooks. */
+  readonly tokenFile: string | null;
+  /** Authorities for TLS, in PEM. */
+  readonly caFile: string | null;
+}
+
+export interface ApprovalWebhookOption {
+  readonly url: URL;
+  /** Contains the secret with which messages are signed. */
+  readonly secretFile: string;
+}
+
+/** A flag whose value is a URL, or a list of them. */
+interface UrlFlag {
+  readonly name: string;
+  /** The flag of the token's file; null for a receiver that takes no token. */
+  readonly tokenFlag: string | null;
+  /** The forms of its value, for messages. */
+  readonly forms: string;
+}
+
+const NAMED = /^([a-z][a-z0-9-]{0,31})=(.+)$/;
+const STREAM = {
+  name: '--log-stream',
+  tokenFlag: '--log-stream-token-file',
+  forms: 'file:/PATH or webhook+https://…',
+};
+const APPROVALS = { name: '--approval-webhook', tokenFlag: null, forms: 'https://HOST/PATH' };
+
+/** `items`: each `[NAME=]URL`. @throws UsageError */
+export function parseStreams(items: readonly string[], { secretFile }: StreamFiles): StreamOption[] {
+  const streams = items.map((item): StreamOption => {
+    const [, name, text] = NAMED.exec(item) ?? [null, null, item];
+    const sink = parseSink(text ?? '');
+    return { name: name ?? sink.kind, sink };
+  });
+  const names = streams.map(({ name }) => name);
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined)
+    throw new UsageError(`--log-stream has two streams named ${repeated}. Name them, as in archive=file:/PATH.`);
+  if (secretFile === null && streams.some(({ sink }) => sink.kind === 'webhook'))
+    throw new UsageError('--log-stream with a webhook needs --log-stream-secret-file.');
+  return streams;
+}
+
+function parseSink(text: string): StreamOption['sink'] {
+  const [, scheme, rest = ''] = /^([a-z+]+):(.*)$/.exec(text) ?? [];
+  switch (scheme) {
+    case 'file':
+      if (!rest.startsWith('/')) throw new UsageError('--log-stream: file: needs an absolute path.');
+      return { kind: 'file', path: rest.replace(/^\/\/(?=\/)/, '') };
+    case 'webhook+https':
+    case 'webhook+http':
+      return { kind: 'webhook', url: parseHttpUrl(STREAM, text.slice('webhook+'.length)) };
+    default:
+      throw new UsageError(`--log-stream must be ${STREAM.forms}; several are separated by commas.`);
+  }
+}
+
+/** Null without a webhook. @throws UsageError */
+export function parseApprovalWebhook(
+  text: string | undefined,
+  secretFile: string | null,
+): ApprovalWebhookOption | null {
+  if (text === undefined && secretFile === null) return null;
+  if (text === undefined || secretFile === null)
+    throw new UsageError('--approval-webhook and --approval-webhook-secret-file go together.');
+  return { url: parseHttpUrl(APPROVALS, text), secretFile };
+}
+
+/** With TLS unless the receiver is on this machine. @throws UsageError */
+function parseHttpUrl({ name, tokenFlag, forms }: UrlFlag, text: string): URL {
+  const url = URL.parse(text);
+  if (url === null) throw new UsageError(`${name} must be ${forms}.`);
+  if (url.username !== '' || url.password !== '') {
+    const where = tokenFlag === null ? '' : ` in ${tokenFlag},`;
+    throw new UsageError(`${name}: give credentials${where} not in the address.`);
+  }
+  if (url.protocol !== 'https:' && !isLoopback(url.hostname))
+    throw new UsageError(`${name}: use https; http is for receivers on this machine only.`);
+  return url;
+}
