@@ -19,8 +19,8 @@ export function EvidenceSection() {
     <section className="setting" aria-label="Evidence of the log">
       <h2>Evidence of the log</h2>
       <p>
-        A signed checkpoint proves the log to others, and the rollback marker in the data directory shows a startup with an older
-        database. docs/audit.md describes both.
+        A signed checkpoint proves the log to others, and the rollback marker in the data directory shows a startup with
+        an older database. docs/audit.md describes both.
       </p>
       {isPending && <Loading what="the newest checkpoint" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
