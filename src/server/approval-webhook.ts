@@ -133,8 +133,8 @@ export class ApprovalWebhook {
 
 /**
  * What the webhook says about an approval. `consoleUrl`: null if browsers cannot reach the console. INVARIANT: nothing
- * that answers it, and nothing of the request but its method, host and path: no query, no body, no words of the agent, no
- * nonce. SOURCE: docs/approvals.md, "Webhook".
+ * that answers it, and nothing of the request but its method, host and path: no query, no body, no words of the agent,
+ * no nonce. SOURCE: docs/approvals.md, "Webhook".
  */
 export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
   const { id, agentName, action, path, terms, approvers, requestedAt, answerBy, endedAt, endedBy } = approval;
