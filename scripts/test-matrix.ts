@@ -1,7 +1,8 @@
 /**
  * Defines which tests run in which command and on which store. `npm test` runs all but the long ones on SQLite, and a
  * few on PostgreSQL. `npm run test:all` runs the others of both kinds. `npm run test:weekly` repeats the tests that
- * have rounds, with all of them. `test/conventions/test-matrix.test.ts` checks that no test is left out.
+ * have rounds, with all of them, and runs the largest loads. `test/conventions/test-matrix.test.ts` checks that no test
+ * is left out.
  */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -22,15 +23,15 @@ export const ONCE: Readonly<Record<string, string>> = {
   crypto: 'no store',
   faults: 'files of SQLite and of the data directory; test/cluster has the faults of PostgreSQL',
   conventions: 'no store',
-  'hostile/fuzz-client.long.test.ts': 'requests that are rejected before the store is read',
-  'hostile/fuzz-receivers.long.test.ts': 'clients of other services, without a vault',
-  'hostile/fuzz-upstream.long.test.ts': 'responses that do not reach the store',
+  e2e: 'programs and pages; test/cluster kills nodes on PostgreSQL',
+  hostile: 'requests that are rejected before the store is read, and other services',
   kit: 'no store except PostgreSQL itself',
   masking: 'no store',
   mcp: 'uses the interface, as cli does',
   migrate: 'from one store to the other',
   package: 'no store',
   run: 'no store',
+  server: 'starting and stopping; test/postgres and test/cluster do so with a database',
   postgres: 'properties of PostgreSQL',
   sqlite: 'properties of SQLite',
 };
@@ -46,8 +47,10 @@ export const EARLY_ON_POSTGRES: readonly string[] = [
   'test/spec/audit.test.ts',
 ];
 
-/** Tests that take long: packaging, tours in every shell, overload. Only `npm run test:all` runs them. */
+/** Tests that take long, such as packaging and pages. Only `npm run test:all` runs them. */
 const LONG = '.long.test.ts';
+/** Loads and sweeps that take minutes. Only `npm run test:weekly` runs them. */
+const WEEKLY = '.weekly.test.ts';
 
 /** Directories that need no service and no process. */
 const UNIT = ['core', 'crypto'];
@@ -104,6 +107,7 @@ export function needsServer(passes: readonly Pass[]): boolean {
 
 const isEarly = (file: string): boolean => EARLY_ON_POSTGRES.includes(nameOf(file));
 const isLong = (file: string): boolean => file.endsWith(LONG);
+const isWeekly = (file: string): boolean => file.endsWith(WEEKLY);
 /** Whether the file takes a number of rounds from test/kit/scale.ts or test/kit/property.ts. */
 const hasRounds = (file: string): boolean => /\bscaled\(|\bruns\([\d_]+, [\d_]+\)/.test(readFileSync(file, 'utf8'));
 
@@ -136,13 +140,13 @@ export function passesFor(
 }
 
 function belongsTo(kind: Kind, file: string): boolean {
-  if (kind === 'weekly') return hasRounds(file);
-  return kind === 'long' ? isLong(file) : !isLong(file);
+  if (kind === 'weekly') return isWeekly(file) || hasRounds(file);
+  return !isWeekly(file) && isLong(file) === (kind === 'long');
 }
 
 function laterOnPostgres(kind: Kind, file: string): boolean {
-  if (kind === 'weekly') return hasRounds(file);
-  return kind === 'long' ? !isEarly(file) : isEarly(file);
+  if (kind === 'weekly') return belongsTo(kind, file);
+  return !isWeekly(file) && isEarly(file) === (kind !== 'long');
 }
 
 /** The directories and files named above that do not exist. */

@@ -94,7 +94,8 @@ const HABITS: readonly Habit[] = [
   {
     claim: 'files are named in lower case, with hyphens between words',
     files: [...src, ...tests],
-    breach: ({ name }) => (/^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:(?:\.long)?\.test)?\.tsx?$/.test(name) ? undefined : name),
+    breach: ({ name }) =>
+      /^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:(?:\.long|\.weekly)?\.test)?\.tsx?$/.test(name) ? undefined : name,
     broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path_grammar.ts')],
   },
   {

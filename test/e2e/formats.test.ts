@@ -23,7 +23,6 @@ import { ROOT } from '../conventions/source.ts';
 import { CHECKPOINTS } from '../crypto/checkpoint-vectors.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { startTestService } from '../kit/service.ts';
-import { STORE } from '../kit/stores.ts';
 
 const page = readFileSync(join(ROOT, 'docs/formats.md'), 'utf8');
 const ROOT_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
@@ -218,7 +217,7 @@ test('the data directory of a running service holds the files that the page list
       rows.some((row) => row.includes(`\`${name}\``)),
       name,
     );
-  if (STORE === 'sqlite') assert.ok(found.includes('leasehold.db'));
+  assert.ok(found.includes('leasehold.db'));
   for (const name of ['rollback.marker', 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
     assert.ok(found.includes(name), name);
   }

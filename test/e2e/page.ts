@@ -5,7 +5,6 @@ import type { TestContext } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
-import { storeVariables } from '../kit/process.ts';
 import { childrenOf, signal } from '../kit/processes.ts';
 import { type Block, readBlocks } from './markdown.ts';
 import { Shell } from './shell.ts';
@@ -51,7 +50,6 @@ export async function openPage(t: TestContext, variables: Readonly<Record<string
       LEASEHOLD_LISTEN: address,
       NO_PROXY: '*',
       npm_config_update_notifier: 'false',
-      ...(await storeVariables(join(home, '.leasehold'), [])),
       ...variables,
     },
   };

@@ -8,35 +8,16 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
 import { findPort } from '../kit/port.ts';
-import { STORE } from '../kit/stores.ts';
 import { withPlaceholders } from './markdown.ts';
 import { openPage, readSteps, type Step } from './page.ts';
 import { startInBackground } from './shell.ts';
 
 const START = 'npm start';
 
-/** The page's change of the SQLite file, applied to a database. */
-const BLAME_IN_FILE = /^blame\(\) \{\n[\s\S]*?leasehold\.db[\s\S]*?\n\}\n/m;
-const BLAME_IN_DATABASE = `blame() {
-  node_modules/.bin/node --input-type=module -e '
-    import postgres from "postgres";
-    const [seq, name] = process.argv.slice(1);
-    const sql = postgres(process.env.LEASEHOLD_DATABASE_URL);
-    await sql\`UPDATE leasehold.audit_entries SET agent_name = \${name} WHERE seq = \${seq}\`;
-    await sql.end();
-  ' "$ENTRY" "$1"
-}
-`;
 /** With characters that encoders change. */
 const KEY = 'sk-proj-quick+start/4f9c1b77d04a5f2b';
 /** The port of the API that the tour starts. */
 const API_PORT = '27790';
-/** The command for the selected store, with a port that is free. */
-function toRun(commands: string, apiPort: number): string {
-  const here = commands.replaceAll(API_PORT, String(apiPort));
-  return STORE === 'sqlite' ? here : here.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
-}
-
 /** A server in an empty home, started as the page says, and a shell. */
 async function openScene(t: TestContext) {
   const { home, place, shell, tidy: tidyPage } = await openPage(t);
@@ -44,8 +25,6 @@ async function openScene(t: TestContext) {
   const tidy = (printed: string): string =>
     tidyPage(printed)
       .replaceAll(String(apiPort), API_PORT)
-      // The location of the vault is printed if it is not the data directory.
-      .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
   const server = await startInBackground(t, START, 'Ctrl-C stops', place);
   const startupBanner = tidy(server.printed).slice(tidy(server.printed).indexOf('Leasehold is ready.'));
@@ -55,7 +34,7 @@ async function openScene(t: TestContext) {
       const printed =
         commands === START
           ? (startupBanner.split('\n\nNext, ')[0] ?? '')
-          : tidy(await shell.run(toRun(commands, apiPort)));
+          : tidy(await shell.run(commands.replaceAll(API_PORT, String(apiPort))));
       assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
     }
     assert.equal(await server.end('SIGTERM'), 0, 'the server stops in order');

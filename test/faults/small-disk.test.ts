@@ -1,6 +1,6 @@
 // A disk without room, at startup and under a running server: one line that says so, no signal, and no loss. A few
 // amounts of free space, among them one at which a page of the index of the write-ahead log had no block, so that the
-// process ended with SIGBUS; small-disk.long.test.ts has more.
+// process ended with SIGBUS; small-disk.weekly.test.ts has more.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
