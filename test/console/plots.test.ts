@@ -36,12 +36,13 @@ const RECORD_TEXTS = `globalThis.writtenTexts = [];
 
 const MINUTE_MS = 60_000;
 const NEWEST = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
-/** Half an hour ago one of each thing. */
-const minutes = Array.from({ length: 60 }, (_, index) => {
-  const number = index === 30 ? 1 : 0;
-  const at = new Date(NEWEST - (59 - index) * MINUTE_MS).toISOString();
-  return { at, retrievals: number, uses: number, denials: number };
-});
+/** One of each thing, in different minutes, so that no line covers another. */
+const minutes = Array.from({ length: 60 }, (_, index) => ({
+  at: new Date(NEWEST - (59 - index) * MINUTE_MS).toISOString(),
+  retrievals: Number(index === 20),
+  uses: Number(index === 30),
+  denials: Number(index === 40),
+}));
 
 test('the plot has a table, and writes its times in the chosen zone', async (t) => {
   const opened = await browser.open(t, at(''), { timezoneId: 'Asia/Kathmandu' });
@@ -54,7 +55,7 @@ test('the plot has a table, and writes its times in the chosen zone', async (t) 
   await untilTrue(page, `${columnsOf('Decisions')}.columns.length > 0`);
   await page.getByText('As a table').click();
   await page.getByRole('columnheader', { name: 'Denials' }).waitFor();
-  assert.equal(await page.getByRole('table', { name: 'Decisions of the last hour' }).getByRole('row').count(), 2);
+  assert.equal(await page.getByRole('table', { name: 'Decisions of the last hour' }).getByRole('row').count(), 4);
   const writes = (zone: string): string => `(() => {
     const parts = new Intl.DateTimeFormat('sv', { timeZone: '${zone}', dateStyle: 'short', timeStyle: 'short' });
     const hour = [...Array(90).keys()].map((ago) => parts.format(Date.now() - ago * ${MINUTE_MS}).slice(11));
