@@ -89,7 +89,7 @@ async function write(
     const changes = batch.flatMap((index) => changesOf(vault.keys, index, now));
     const states = recordedStates(changes);
     for (const { subject, state } of states) if (isControlSubject(subject)) vault.digest.put(subject, state);
-    const drafts = states.map((state, index) => ({ ...adoption(vault.tip.seq + index + 1, now), ...state }));
+    const drafts = states.map((state, index) => ({ ...recording(vault.tip.seq + index + 1, now), ...state }));
     const { entries, tip, nodes } = chain(vault, drafts);
     const control = vault.digest.toString();
     await commit(vault, { ...tip, epoch: tip.epoch + 1, control }, entries, changes, true, nodes);
@@ -123,6 +123,9 @@ function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange
     publicKey,
     registeredAt: now,
     sessionsEndedAt: null,
+    formerPublicKey: null,
+    formerKeyUntil: null,
+    registeredBy: [],
   };
   const tokenHash = hashToken(benchToken(index));
   const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
@@ -187,16 +190,16 @@ function chain({ keys, tip }: Vault, drafts: readonly EntryWithoutMac[]) {
   return { entries, tip: { ...tip, seq: tip.seq + entries.length, hmac, tree }, nodes: toStoredNodes(completed) };
 }
 
-/** As the service records rows of an earlier version. */
-function adoption(seq: number, now: number): EntryWithoutMac {
+/** An entry that records the state of a row. */
+function recording(seq: number, now: number): EntryWithoutMac {
   return {
     seq,
     id: newId(),
     timestamp: new Date(now).toISOString(),
-    event_type: 'service.adopt',
+    event_type: 'credential.store',
     agent_name: 'service',
     resource: '*',
-    action: 'adopt',
+    action: 'store',
     result: 'allowed',
     policy_name: null,
     lease_id: null,

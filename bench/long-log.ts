@@ -64,7 +64,7 @@ export async function lengthenLog(
     readRootKey({ dataDir: '', rootKeyFile }, false, () => {}),
   );
   const { head } = await store.run(readHead());
-  const tree = head?.tree == null ? null : CompactRange.parse(head.tree, head.seq);
+  const tree = head === null ? null : CompactRange.parse(head.tree, head.seq);
   const [model] = head === null ? [] : await store.run(readEntries(head.seq, head.seq, 1));
   if (head === null || tree === null || model === undefined) throw new Error('the vault has no log');
   for (let from = head.seq + 1; from < length; from += ENTRIES_A_STEP) {

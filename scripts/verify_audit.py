@@ -113,8 +113,7 @@ def reading(what: str, form: str) -> Iterator[None]:
         raise CannotTell(f"{what} is malformed; {form}") from None
 
 
-# An earlier version has no tree.
-Head = NamedTuple("Head", [("seq", int), ("hmac", str), ("mac", str), ("canonical", bytes), ("tree", Optional[str])])
+Head = NamedTuple("Head", [("seq", int), ("hmac", str), ("mac", str), ("canonical", bytes), ("tree", str)])
 
 
 # ---------- The Merkle tree and its proofs ---------------------------------------------------------------------------
@@ -412,7 +411,7 @@ def verify(export: BinaryIO, keys: Keys, head: Head | None, signed: dict[int, Ch
     number of their first entry, and the checkpoints, which the log has to extend, by their size."""
     progress = sys.stderr is not None and sys.stderr.isatty()
     last, last_time, last_hmac = 0, "", GENESIS
-    tree, has_tree = Tree(), bool(signed) or (head is not None and head.tree is not None)
+    tree, has_tree = Tree(), bool(signed) or head is not None
     first_time = after_head = head_tree = None
     key, unverified, last_unverified, key_of_head = keys.get(1), 0, 0, keys.get(1)
     check_root(signed, tree, None)
@@ -503,7 +502,7 @@ def check_head(
         raise Broken(head.seq + 1, after, f"the head record names only {head.seq} entries")
     if not hmac.compare_digest(base64.b64encode(last_hmac), head.hmac.encode("utf-8")):
         raise Broken(last, last_entry, "the head record names another last entry")
-    if head.tree not in (None, tree):
+    if head.tree != tree:
         raise Broken(last, last_entry, "the head record has another Merkle tree")
 
 
@@ -541,13 +540,12 @@ def read_head(given: argparse.Namespace) -> Head | None:
     if len(found) > 1:
         raise CannotTell("the head file has more than one Leasehold-Audit-Head header")
     with reading("the head record", "it is six words, SEQ HMAC MAC EPOCH TREE CONTROL"):
-        seq, last_hmac, head_mac, *later = (found[0] if found else text).decode("ascii").split()
-        if len(later) not in (0, 3) or not all(map(DECIMAL.fullmatch, (seq, *later[:1]))):
+        words = (found[0] if found else text).decode("ascii").split()
+        seq, last_hmac, head_mac, epoch, tree, control = ("" if word == "-" else word for word in words)
+        if not DECIMAL.fullmatch(seq) or not DECIMAL.fullmatch(epoch):
             raise ValueError
-        tree, control = (None if word == "-" else word for word in later[1:] or "--")
-        more = [int(later[0]), tree or "", control] if later else []
-        fields = ["leasehold-head-v2" if later else "leasehold-head-v1", int(seq), last_hmac, *more]
-        return Head(int(seq), last_hmac, head_mac, to_json(fields).encode(), (tree or "") if later else None)
+        fields = ["leasehold-head-v2", int(seq), last_hmac, int(epoch), tree, control]
+        return Head(int(seq), last_hmac, head_mac, to_json(fields).encode(), tree)
 
 
 def read_verifiers(path: str) -> list[Verifier]:

@@ -174,8 +174,8 @@ export const HEAD_RULES: FieldRule = objectOf({
   mac,
   epoch: count,
   // A peak for each bit of the size.
-  tree: nullable(base64(0, 64 * 32)),
-  control: nullable(mac),
+  tree: base64(0, 64 * 32),
+  control: mac,
 });
 
 export const KEYSET_RULES: FieldRule = either(objectOf(keyset), objectOf({ ...keyset, id: equalTo(1) }));

@@ -18,7 +18,7 @@ export type Cell = string | number | null;
 /** The single rows of the vault and of its head record. */
 interface VaultRecord {
   readonly keyCheck: string;
-  readonly vaultId: string | null;
+  readonly vaultId: string;
   readonly createdAt: number;
   readonly highWaterTime: number;
   readonly head: (HeadFields & { readonly mac: string }) | null;

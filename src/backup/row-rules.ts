@@ -142,7 +142,7 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
       sessions_ended_at: nullable(time),
       former_public_key: nullable(bytes32),
       former_key_until: nullable(time),
-      registered_by: nullable(json(JSON_LENGTH, nullable(listOf(actorName, 0, MAX_HELD_ROWS)))),
+      registered_by: json(JSON_LENGTH, listOf(actorName, 0, MAX_HELD_ROWS)),
       mac,
     },
   },

@@ -25,15 +25,15 @@ export interface Agent {
   /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
   readonly sessionsEndedAt: number | null;
   /** The key before the last rotation, with which logins succeed until `formerKeyUntil`. */
-  readonly formerPublicKey?: PublicKey | null;
-  readonly formerKeyUntil?: number | null;
-  /** Who registered it or gave it a key; absent for agents from before this was kept. */
-  readonly registeredBy?: readonly ActorName[] | null;
+  readonly formerPublicKey: PublicKey | null;
+  readonly formerKeyUntil: number | null;
+  /** Who registered it or gave it a key. */
+  readonly registeredBy: readonly ActorName[];
 }
 
 /** Whether a login with the key succeeds at that time. An operator has no former key. */
 export function hasKey(
-  agent: Pick<Agent, 'formerPublicKey' | 'formerKeyUntil'> & Pick<Operator, 'publicKey'>,
+  agent: Partial<Pick<Agent, 'formerPublicKey' | 'formerKeyUntil'>> & Pick<Operator, 'publicKey'>,
   publicKey: PublicKey,
   now: number,
 ): boolean {

@@ -125,7 +125,8 @@ export function coveredParts(
 }
 
 /** Of whom the approval is: its keys, and when a panic last ended what it held. */
-type KeyHolder = Pick<Agent, 'formerPublicKey' | 'sessionsEndedAt'> & { readonly publicKey: string | null };
+type KeyHolder = Pick<Agent, 'sessionsEndedAt'> &
+  Partial<Pick<Agent, 'formerPublicKey'>> & { readonly publicKey: string | null };
 
 /** What an approval relies on. */
 export interface ApprovalBasis {
@@ -151,15 +152,15 @@ export function basisText({ policies, credentialId, usage, holder }: ApprovalBas
 function ruleParts({ name, principal, resources, actions, maxTtlSeconds, limits, approval, createdAt }: Policy) {
   return [
     ...[name, principal, resources, actions, maxTtlSeconds, createdAt],
-    limits == null ? null : [limits.usesPerHour, limits.bytesPerHour, limits.concurrent],
-    approval == null ? null : APPROVAL_FIELDS.map((field) => approval[field]),
+    limits === null ? null : [limits.usesPerHour, limits.bytesPerHour, limits.concurrent],
+    approval === null ? null : APPROVAL_FIELDS.map((field) => approval[field]),
   ];
 }
 
 /** Whether an operator of the name may not answer: the request is its own, or its agent's where two have to agree. */
 export function isOwnRequest(name: ActorName, approval: Pick<Approval, 'agentName' | 'terms'>, agent: Agent | null) {
   if (approval.agentName === name) return true;
-  return approval.terms.quorum > 1 && agent?.registeredBy?.includes(name) === true;
+  return approval.terms.quorum > 1 && agent?.registeredBy.includes(name) === true;
 }
 
 /** Whether the administrator's token counts as a person: an operator that holds it would be two. */

@@ -83,7 +83,6 @@ export const EVENT_TYPES = [
   'key.rotate_audit',
   'key.retire',
   'agent.rotate',
-  'service.adopt',
   'service.backup',
   'service.backup_result',
   'service.restore',
@@ -180,8 +179,8 @@ export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /**
  * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`. JSON, so that different entries differ
- * here too. The fields of a use are covered if any of them is set, and those of a state together with them, so that
- * entries from before they existed keep their bytes, and a field that is set later is found.
+ * here too. The fields of a use are covered if any of them is set, and those of a state together with them. The format
+ * differs with the fields, so that a field that is set later is found.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
   const isState = hasState(entry);

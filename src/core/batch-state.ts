@@ -217,7 +217,6 @@ export class BatchState implements CallerLookup {
         return;
       case 'incrementAccessCount':
       case 'addExposure':
-      case 'recordStates':
       case 'addApprovalRequest':
         // Access counts, exposures and requests are read from the store, after the batch.
         return;

@@ -21,7 +21,6 @@ import type {
 import type { Operator } from './operator.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
-import type { RecordedState } from './state.ts';
 import type { Usage } from './target.ts';
 
 /** Changes that are stored as they are. */
@@ -47,8 +46,6 @@ export type DirectChange =
 
 export type Change =
   | DirectChange
-  /** Changes no row. Only the log gets these states, which vaults of earlier versions did not record. */
-  | { readonly kind: 'recordStates'; readonly states: readonly RecordedState[]; readonly isLast: boolean }
   // Rows on which decisions depend are stored with a MAC.
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
@@ -82,7 +79,6 @@ export function changesControlState(change: Change): boolean {
     change.kind === 'removePolicy' ||
     change.kind === 'putOperator' ||
     change.kind === 'removeOperator' ||
-    change.kind === 'editKeyset' ||
-    (change.kind === 'recordStates' && change.isLast)
+    change.kind === 'editKeyset'
   );
 }

@@ -61,7 +61,7 @@ export interface SealedKeyset {
   readonly sealed: Uint8Array;
 }
 
-/** What a new or a converted vault stores for its keys. */
+/** What a new vault stores for its keys. */
 export interface InitialKeys {
   readonly vaultId: VaultId;
   readonly keyset: SealedKeyset;
@@ -72,7 +72,6 @@ export interface InitialKeys {
 export interface StoredKeys {
   /** The check value of the vault; null if the database holds no vault. */
   readonly keyCheck: string | null;
-  /** Null for a vault from before key slots existed. */
   readonly vaultId: VaultId | null;
   readonly keyset: SealedKeyset | null;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];

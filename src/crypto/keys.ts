@@ -1,6 +1,6 @@
 /**
  * The keys of an opened vault. The keyset can change while the service runs: the ledger changes a copy within a batch,
- * and adopts it when the batch is written. Callers therefore read a key where they use it, and never keep one.
+ * and replaces them with it when the batch is written. Callers therefore read a key where they use it, and never keep one.
  */
 import { hash, type KeyObject } from 'node:crypto';
 import { ApiError } from '../core/errors.ts';
@@ -18,7 +18,7 @@ import { type AuditKey, type AuditKeys, auditKeyAt } from './audit-keys.ts';
 import { decodeStrictBase64, timingSafeEqualText } from './encoding.ts';
 import { slotPrivateKey, wrapRoot } from './key-slots.ts';
 import { idNumber, type Keyring, openKeyring, type SigningKey, toKeyring } from './keyring.ts';
-import { derivedKeyset, editKeyset, isSuccessor, KEY_BYTES, newKeyset, sealKeyset, unsealKeyset } from './keyset.ts';
+import { editKeyset, isSuccessor, KEY_BYTES, newKeyset, sealKeyset, unsealKeyset } from './keyset.ts';
 import { newRootKey } from './random.ts';
 import { rowMac } from './row-mac.ts';
 
@@ -40,11 +40,6 @@ export class VaultKeys implements AuditKeys {
   /** The keys of a new vault, whose first slot has the secret. */
   static create(now: number, secret: Uint8Array): VaultKeys {
     return new VaultKeys(toKeyring(newRootKey(), 1, 1, newKeyset(now)), slotPrivateKey(secret));
-  }
-
-  /** The keys of a vault from before key slots existed, from the content of its `root.key`. */
-  static derive(rootKey: Uint8Array, now: number): VaultKeys {
-    return new VaultKeys(toKeyring(newRootKey(), 1, 1, derivedKeyset(rootKey, now)), slotPrivateKey(rootKey));
   }
 
   /**
@@ -163,7 +158,7 @@ export class VaultKeys implements AuditKeys {
   }
 
   /** Takes over the keys of a fork that was committed, or of another opening of the same vault. */
-  adopt(other: VaultKeys): void {
+  replaceWith(other: VaultKeys): void {
     this.#keyring = other.#ring;
     this.#slotKey = other.#slotKey;
   }
@@ -224,11 +219,6 @@ function withMac(rowKey: KeyObject, vaultId: VaultId, slot: WrappedKeySlot): Wra
   const sealed = Buffer.from(sealedRoot).toString('base64');
   const fields = [vaultId, id, name, kind, JSON.stringify(parameters), publicKey, createdAt, rootVersion, sealed];
   return { ...slot, mac: rowMac(rowKey, 'key-slot', fields) };
-}
-
-/** The keys that were derived from a root key before key slots existed. */
-export function deriveKeys(rootKey: Uint8Array): VaultKeys {
-  return VaultKeys.derive(rootKey, 0);
 }
 
 /** The 32 bytes of a root key file: base64, with or without one line break. Null for any other text. */

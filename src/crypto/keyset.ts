@@ -56,30 +56,6 @@ export function newKeyset(now: number): KeysetDocument {
   };
 }
 
-const PURPOSES = {
-  seal: 'leasehold/v1/seal',
-  audit: 'leasehold/v1/audit',
-  challenge: 'leasehold/v1/challenge',
-  row: 'leasehold/v1/row',
-  check: 'leasehold/v1/check',
-} as const;
-
-/** The keys of a vault from before key slots existed: each was derived from the content of `root.key`. */
-export function derivedKeyset(rootKey: Uint8Array, now: number): KeysetDocument {
-  const derive = (purpose: keyof typeof PURPOSES): Buffer =>
-    Buffer.from(hkdfSync('sha256', rootKey, '', PURPOSES[purpose], KEY_BYTES));
-  const check = derive('check');
-  const id = createHmac('sha256', check).update('seal key id').digest('hex').slice(0, 8);
-  return {
-    ...newKeyset(now),
-    check: createHmac('sha256', check).update('root key check').digest('base64'),
-    data: [{ id, key: derive('seal').toString('base64'), createdAt: now }],
-    audit: [{ fromSeq: 1, key: derive('audit').toString('base64') }],
-    row: derive('row').toString('base64'),
-    challenge: derive('challenge').toString('base64'),
-  };
-}
-
 /** Returns the changed document. `replaceRoot` changes nothing in it. */
 export function editKeyset(document: KeysetDocument, edit: KeysetEdit): KeysetDocument {
   const { data, audit, signing, slots } = document;

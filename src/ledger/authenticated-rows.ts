@@ -52,11 +52,6 @@ const APPROVAL_COLUMNS = [
   'expiresAt',
 ] as const satisfies readonly (keyof Approval)[];
 
-/** The columns that came later, up to the last one that is set, so that earlier rows keep their bytes. */
-function laterFields(fields: readonly (string | number)[]): readonly (string | number)[] {
-  return fields.slice(0, fields.findLastIndex((field) => field !== '') + 1);
-}
-
 export const AUTHENTICATED_ROWS = {
   agent: authenticatedRows('agent', (agent: Agent) => [
     agent.id,
@@ -64,12 +59,10 @@ export const AUTHENTICATED_ROWS = {
     agent.description,
     agent.publicKey,
     agent.registeredAt,
-    ...laterFields([
-      agent.sessionsEndedAt ?? '',
-      agent.formerPublicKey == null ? '' : agent.formerPublicKey,
-      agent.formerPublicKey == null ? '' : (agent.formerKeyUntil ?? 0),
-      agent.registeredBy == null || agent.registeredBy.length === 0 ? '' : JSON.stringify(agent.registeredBy),
-    ]),
+    agent.sessionsEndedAt ?? '',
+    agent.formerPublicKey ?? '',
+    agent.formerKeyUntil ?? '',
+    agent.registeredBy,
   ]),
   operator: authenticatedRows('operator', (operator: Operator) => [
     operator.id,
@@ -79,10 +72,8 @@ export const AUTHENTICATED_ROWS = {
     operator.publicKey ?? '',
     operator.addedAt,
     operator.sessionsEndedAt ?? '',
-    // Operators with a key alone keep the bytes that they had before these columns existed.
-    ...(operator.passkeys == null && operator.identity == null
-      ? []
-      : [JSON.stringify(operator.passkeys), JSON.stringify(operator.identity)]),
+    JSON.stringify(operator.passkeys),
+    JSON.stringify(operator.identity),
   ]),
   policy: authenticatedRows('policy', (policy: Policy) => [
     policy.name,
@@ -91,18 +82,15 @@ export const AUTHENTICATED_ROWS = {
     policy.actions,
     policy.maxTtlSeconds,
     policy.createdAt,
-    ...laterFields([
-      policy.limits == null ? '' : JSON.stringify(policy.limits),
-      policy.approval == null ? '' : JSON.stringify(policy.approval),
-    ]),
+    JSON.stringify(policy.limits),
+    JSON.stringify(policy.approval),
   ]),
   session: authenticatedRows('session', (session: Session) => [
     session.tokenHash,
     session.agentId,
     session.issuedAt,
     session.expiresAt,
-    // Sessions of agents keep the bytes that they had before operators existed.
-    ...(session.endsAt == null ? [] : [session.endsAt]),
+    session.endsAt ?? '',
   ]),
   credential: authenticatedRows('credential', (credential: Credential) => [
     credential.id,

@@ -131,7 +131,7 @@ export class BatchRunner {
 
   /** Applies a committed batch to memory. */
   #advanceState({ head, tree, entries, changes, keys }: DecidedBatch, now: number): void {
-    if (keys.version !== this.#parts.keys.version) this.#parts.keys.adopt(keys);
+    if (keys.version !== this.#parts.keys.version) this.#parts.keys.replaceWith(keys);
     const memory = this.#memory;
     memory.tip = { ...head, tree };
     memory.head = head;

@@ -33,9 +33,8 @@ export async function applyRemoteChanges(
       throw new StoreError('unavailable', `the log's head record is ${head === null ? 'missing' : 'not authentic'}`);
     }
     memory.head = head;
-    const tree = head.tree === null ? null : CompactRange.parse(head.tree, head.seq);
-    if (tree === null)
-      throw new StoreError('unavailable', "the log's head record has no tree: an older version wrote it");
+    const tree = CompactRange.parse(head.tree, head.seq);
+    if (tree === null) throw new StoreError('unavailable', "the log's head record has no valid tree");
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch, control: head.control, tree };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
@@ -45,7 +44,7 @@ export async function applyRemoteChanges(
     const changes = await shared.readControl(memory.tip.epoch);
     if (changes !== null) apply(memory, changes, keys);
     // A removal or a row that another node recorded may have been removed outside, so everything is read again.
-    if (changes === null || !isDigestRecorded(memory)) await reloadControl(memory, store, keys);
+    if (changes === null || memory.tip.control !== memory.digest.toString()) await reloadControl(memory, store, keys);
     memory.tip = { ...memory.tip, epoch };
     removedAgents = changes?.removedAgents ?? [];
   }
@@ -58,15 +57,9 @@ export async function applyRemoteChanges(
   return removedAgents;
 }
 
-/** An earlier version recorded no digest. */
-function isDigestRecorded({ digest, tip }: VaultState): boolean {
-  return tip.control === null || tip.control === digest.toString();
-}
-
 /** @throws StoreError if the log and the rows were altered together */
 async function reloadControl(memory: VaultState, store: Store, keys: VaultKeys): Promise<void> {
-  const { control: digest } = memory.tip;
-  const recorded = digest === null ? ({ kind: 'not yet recorded' } as const) : ({ kind: 'recorded', digest } as const);
+  const recorded = { kind: 'recorded', digest: memory.tip.control } as const;
   const reading = await readControl(store, keys, recorded, memory.warnings);
   if (reading.unproven !== null) throw new StoreError('unavailable', reading.unproven);
   memory.control = reading.control;

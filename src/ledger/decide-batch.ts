@@ -82,8 +82,6 @@ export function decideBatch(
       results.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
     }
-    // Another node has recorded the rows of the earlier version, and may have changed them since.
-    if (tip.control !== null && outcome.changes.some(({ kind }) => kind === 'recordStates')) outcome = NOTHING;
     const stored: StoredChange[] = [];
     const recorded: RecordedState[] = [];
     for (const change of outcome.changes) {
@@ -94,8 +92,6 @@ export function decideBatch(
       } else if (change.kind === 'editKeyset') {
         keys.edit(change.edit);
         recorded.push({ subject: KEYSET_SUBJECT, state: keys.state });
-      } else if (change.kind === 'recordStates') {
-        recorded.push(...change.states);
       } else {
         const row = toStored(change, keys);
         if (row !== null) stored.push(row);
@@ -130,8 +126,6 @@ export function decideBatch(
 function toApiError({ code, message, approvalId }: ErrorInfo): ApiError {
   return new ApiError(code, message, null, approvalId ?? null);
 }
-
-const NOTHING: UnsealedOutcome = { response: { reply: null }, entry: null, changes: [] };
 
 function updateDigest(digest: SetDigest, { subject, state }: RecordedState): void {
   if (!isControlSubject(subject)) return;

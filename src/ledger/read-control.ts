@@ -16,8 +16,6 @@ import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 /** The digest in the head record. */
 export type RecordedDigest =
   | { readonly kind: 'recorded'; readonly digest: string }
-  /** A vault of an earlier version, which records the states of its rows at its first start. */
-  | { readonly kind: 'not yet recorded' }
   /** Records all states, whatever the head record says. */
   | { readonly kind: 'accepted' }
   /** `reason` completes "…, because". */
@@ -57,10 +55,7 @@ export async function readControl(
     warnings.push(unproven);
     return { control: new ControlState([], []), digest: new SetDigest(key), unproven };
   }
-  const names =
-    recorded.kind === 'not yet recorded'
-      ? []
-      : [...agents.map(SUBJECT.agent), ...operators.map(SUBJECT.operator), ...policies.map(SUBJECT.policy)];
+  const names = [...agents.map(SUBJECT.agent), ...operators.map(SUBJECT.operator), ...policies.map(SUBJECT.policy)];
   const ignored = names.filter((name) => states.get(name) !== stored.get(name) || !stored.has(name));
   const known = new Set([KEYSET_SUBJECT, ...names]);
   const missing = [...states.keys()].filter((name) => !known.has(name));
@@ -86,8 +81,6 @@ function prove(
 ): SetDigest | null {
   const ofLog = new SetDigest(key, states);
   if (recorded.kind === 'accepted') return ofLog;
-  // An earlier version has recorded no states.
-  if (recorded.kind === 'not yet recorded') return states.size === 0 ? ofLog : null;
   // Without any row or state, nothing is in force that would have to be proven.
   if (recorded.kind === 'unknown') return states.size === 0 && stored.size === 0 ? ofLog : null;
   if (ofLog.toString() === recorded.digest) return ofLog;

@@ -10,7 +10,7 @@ import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 
 /** Adds MACs to rows, and seals values. Null for a value that does not authenticate and was to be sealed again. */
 export function toStored(
-  change: Exclude<Change, { kind: 'incrementAccessCount' | 'editKeyset' | 'recordStates' }>,
+  change: Exclude<Change, { kind: 'incrementAccessCount' | 'editKeyset' }>,
   keys: VaultKeys,
 ): StoredChange | null {
   switch (change.kind) {

@@ -1,6 +1,6 @@
 /**
  * The Merkle tree of a log at its start: restored from the head record, and computed from the entries where the record
- * has none, as after an upgrade or a damage.
+ * is damaged.
  */
 
 import { GENESIS_MAC } from '../core/audit.ts';
@@ -16,7 +16,7 @@ export interface TreeState {
   readonly unstoredNodes: readonly StoredTreeNode[];
 }
 
-/** The tree of the head record: the compact range of the first `size` leaves. Null if the record has none. */
+/** The tree of the head record: the compact range of the first `size` leaves. Null if the record is damaged. */
 export interface RecordedTree {
   readonly text: string | null;
   readonly size: number;

@@ -2,26 +2,19 @@
  * The ledger's state in memory: the control state, the head of the log, and a cache of sessions.
  * It is read from the store at start, and again after a failed commit.
  */
-
-import type { Session } from '../core/agent.ts';
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { ControlState } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
-import type { TokenHash } from '../core/names.ts';
-import { SUBJECT } from '../core/state.ts';
-import { CHAIN_START, entryMac, isHeadInForce } from '../crypto/chain.ts';
+import { CHAIN_START, entryMac, headMac, isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { SetDigest } from '../crypto/set-digest.ts';
+import { SetDigest } from '../crypto/set-digest.ts';
 import type { CompactRange } from '../crypto/tree.ts';
 import { readEntries, readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
-import { lacksStates, readNewestState } from '../store/recorded-states.ts';
 import type { Head, LastEntry, StoredTreeNode } from '../store/store.ts';
-import { readSession } from '../store/vault-metadata.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { type RecordedDigest, readControl } from './read-control.ts';
-import { SessionCache } from './session-cache.ts';
+import { SessionCache } from './sessions.ts';
 import { type RecordedTree, readTree } from './tree-state.ts';
 
 /** The end of the chain, to which the next entry is appended. */
@@ -31,7 +24,7 @@ export interface ChainTip {
   readonly epoch: number;
   /** Has `seq` leaves. */
   readonly tree: CompactRange;
-  readonly control: string | null;
+  readonly control: string;
 }
 
 export interface VaultState {
@@ -59,7 +52,12 @@ export interface VaultState {
   warnings: string[];
 }
 
-const NOT_YET_RECORDED: RecordedDigest = { kind: 'not yet recorded' };
+/** The head record of a new vault: an empty log, no agents and no policies. */
+export function initialHead(keys: Pick<VaultKeys, 'audit' | 'row'>): Head {
+  const fields = { seq: 0, hmac: GENESIS_MAC, epoch: 0, tree: '', control: new SetDigest(keys.row).toString() };
+  return { ...fields, mac: headMac(keys.audit, fields) };
+}
+
 const NO_TREE: RecordedTree = { text: null, size: 0 };
 
 /** Entries at the end of the log whose MACs are checked at start, until one is valid. */
@@ -83,7 +81,7 @@ export async function readVaultState(store: Store, keys: VaultKeys, acceptsContr
     control,
     digest,
     unproven,
-    tip: { seq: end.seq, hmac: end.hmac, epoch: end.epoch, control: end.control, tree },
+    tip: { seq: end.seq, hmac: end.hmac, epoch: end.epoch, control: digest.toString(), tree },
     head,
     unstoredNodes,
     lastSeenEntry: last,
@@ -97,28 +95,21 @@ export async function readVaultState(store: Store, keys: VaultKeys, acceptsContr
 async function readUnderLock(store: Store, keys: VaultKeys, acceptsControl: boolean, warnings: string[]) {
   const { head, last, highestSeq } = await store.run(readHead());
   const end = findEnd(head, last, highestSeq, keys, warnings);
-  // The operator accepts a vault of an earlier version whatever its head record is.
-  const isEarlier = acceptsControl && (await store.run(lacksStates()));
-  const recorded = isEarlier ? NOT_YET_RECORDED : recordedDigest(head, last, end.isProven);
+  const recorded = recordedDigest(head, last, end.isProven);
   const found: string[] = [];
   let reading = await readControl(store, keys, recorded, found);
-  const isAccepted = reading.unproven !== null && acceptsControl;
-  if (isAccepted) {
+  if (reading.unproven !== null && acceptsControl) {
     warnings.push(`${reading.unproven} The operator trusts them.`);
     reading = await readControl(store, keys, { kind: 'accepted' }, warnings);
   } else warnings.push(...found);
-  // A vault of an earlier version has no digest until its rows are recorded.
-  const isUnrecorded = recorded.kind === 'not yet recorded' && reading.unproven === null && !isAccepted;
-  return { head, last, end: { ...end, control: isUnrecorded ? null : reading.digest.toString() }, ...reading };
+  return { head, last, end, ...reading };
 }
 
 /** The digest counts if the head record is authentic and not older than the log, so that it is the newest one. */
 function recordedDigest(head: Head | null, last: LastEntry | null, isAuthentic: boolean): RecordedDigest {
   if (head === null || !isAuthentic) return { kind: 'unknown', reason: "the log's head record is missing or forged" };
   if (head.seq < (last?.seq ?? 0)) return { kind: 'unknown', reason: "the log's head record is older than the log" };
-  // The MAC of a record without a tree, which an earlier version wrote, does not cover the digest.
-  const digest = head.tree === null ? null : head.control;
-  return digest === null ? NOT_YET_RECORDED : { kind: 'recorded', digest };
+  return { kind: 'recorded', digest: head.control };
 }
 
 /**
@@ -147,7 +138,7 @@ export async function findLastTime(
   return 0;
 }
 
-type LogEnd = Omit<ChainTip, 'tree'> & { readonly tree: RecordedTree; readonly isProven: boolean };
+type LogEnd = Omit<ChainTip, 'tree' | 'control'> & { readonly tree: RecordedTree; readonly isProven: boolean };
 
 /**
  * The log continues after the head record, or after the highest sequence number found if that is greater. A missing or
@@ -173,7 +164,6 @@ function findEnd(
       seq: highestSeq + 1,
       hmac: lastMac,
       epoch: SYSTEM_TIME.wall(),
-      control: null,
       tree: NO_TREE,
       isProven: false,
     };
@@ -183,28 +173,7 @@ function findEnd(
       `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
     );
   }
-  const { hmac, epoch, control, tree } = head;
+  const { hmac, epoch, tree } = head;
   const seq = Math.max(head.seq, highestSeq);
-  return { seq, hmac, epoch, control, tree: { text: tree, size: head.seq }, isProven: true };
-}
-
-/** Reads a session from the store and adds it to the cache. Null if it does not exist or does not authenticate. */
-export async function findSession(
-  memory: VaultState,
-  store: Store,
-  keys: VaultKeys,
-  tokenHash: TokenHash,
-): Promise<Session | null> {
-  // WHY twice: a renewal between the two reads replaces the row and its recorded state. There is one in a minute.
-  for (let tries = 0; tries < 2; tries++) {
-    const { invalidations } = memory.sessions;
-    const session = await store.run(readSession(tokenHash), 'urgent');
-    if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
-    const recorded = await store.run(readNewestState(SUBJECT.session(session)), 'urgent');
-    if (recorded !== session.mac) continue;
-    // The session may have ended since it was read.
-    if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
-    return session;
-  }
-  return null;
+  return { seq, hmac, epoch, tree: { text: tree, size: head.seq }, isProven: true };
 }

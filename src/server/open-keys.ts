@@ -1,7 +1,4 @@
-/**
- * Opens the keys of a vault with a key slot, creates those of a new vault, or converts those of a vault from before key
- * slots existed, whose keys were derived from the content of `root.key`.
- */
+/** Opens the keys of a vault with a key slot, or creates those of a new vault. */
 
 import {
   type InitialKeys,
@@ -25,7 +22,7 @@ export type GivenSecret = Parameters<typeof VaultKeys.open>[1];
 
 export interface OpenedKeys {
   readonly keys: VaultKeys;
-  /** What the vault does not store yet: the keys of a new vault, or of one from before key slots existed. */
+  /** The keys of a new vault, which does not store them yet; null for an existing one. */
   readonly unsaved: InitialKeys | null;
 }
 
@@ -34,11 +31,6 @@ export function openKeys(stored: StoredKeys | null, file: RootKeyFile): OpenedKe
   const { path, secret } = file;
   if (secret === null) throw new StartupError(file.problem ?? rootKeyMissing(path));
   if (stored === null || stored.keyCheck === null) return withFileSlot(VaultKeys.create(Date.now(), secret), secret);
-  if (stored.vaultId === null) {
-    const keys = VaultKeys.derive(secret, Date.now());
-    if (!timingSafeEqualText(keys.checkValue, stored.keyCheck)) throw wrongRootKey(path);
-    return withFileSlot(keys, secret);
-  }
   const keys = openWith(stored, secret);
   if (keys === null) throw wrongRootKey(path);
   return { keys, unsaved: null };

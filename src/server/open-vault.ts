@@ -6,14 +6,9 @@
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { InitialKeys } from '../core/keyset.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { adoptEarlierRows } from '../ledger/adopt.ts';
-import { BatchRunner } from '../ledger/batch-runner.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
-import { DenialBudget } from '../ledger/denial-budget.ts';
-import { initialHead } from '../ledger/initial-head.ts';
-import { LedgerMeasures } from '../ledger/ledger-measures.ts';
-import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
+import { initialHead, readVaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
@@ -77,20 +72,19 @@ export async function openVault(
     memory.warnings.unshift(describeFinding(loss));
     return { ...parts, memory, clock: startClock(memory.lastEntryAt), isReadOnly: true };
   }
-  if (unsaved !== null && !(await saveKeys(store, keys, unsaved, isVaultNew))) {
-    // Another node has created or converted the vault meanwhile.
-    keys.adopt(openKeys(await store.run(readStoredKeys()), rootKeyFile).keys);
+  if (unsaved !== null && !(await createVault(store, keys, unsaved))) {
+    // Another node has created the vault.
+    keys.replaceWith(openKeys(await store.run(readStoredKeys()), rootKeyFile).keys);
   }
   markVault(dataDir);
   warnOfDamage(marker, warn);
   if (!isVaultNew) warnOfMissingCheckpoints(opened, warn);
-  let memory = await readVaultState(store, keys, acceptRollback);
+  const memory = await readVaultState(store, keys, acceptRollback);
   const accepted = acceptFinding(loss, true);
   if (accepted !== null) memory.warnings.unshift(accepted);
   // ORDER: before the first entry, so that entries without a rollback marker show that the rollback marker was deleted.
   else if (marker.read() === null) await marker.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
   const clock = await openClock(store, memory.lastEntryAt, acceptClock);
-  if (memory.tip.control === null) memory = await adoptRows(store, keys, clock, memory);
   await keyStore.recover(memory.control.agents(), (id) => store.run(isDeregistered(id)));
   return { ...parts, memory, clock };
 }
@@ -113,26 +107,6 @@ async function hasVault(store: Store): Promise<boolean> {
   );
 }
 
-/** Records the rows that an earlier version wrote, before anything else is decided. Returns the state after it. */
-async function adoptRows(store: Store, keys: VaultKeys, clock: Clock, memory: VaultState): Promise<VaultState> {
-  const runner = new BatchRunner(
-    {
-      store,
-      keys,
-      clock,
-      settings: { adminMayRetrieve: false, versionsKept: 1 },
-      memory,
-      denials: new DenialBudget(),
-      onDeregistered: () => undefined,
-      onCommitted: () => undefined,
-    },
-    new LedgerMeasures(),
-  );
-  await adoptEarlierRows(runner, store, keys);
-  const after = await readVaultState(store, keys);
-  return { ...after, warnings: [...memory.warnings, ...after.warnings] };
-}
-
 /** One slot may be torn after a power failure; any other damage is tampering. */
 function warnOfDamage(marker: RollbackMarker, warn: (line: string) => void): void {
   const found = marker.read();
@@ -152,9 +126,8 @@ function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: 
     warn(`${path} has no checkpoint, so this start could not compare the log with it. Is its volume mounted?`);
 }
 
-/** When several nodes start together, one creates or converts the vault. False if it was another node. */
-async function saveKeys(store: Store, keys: VaultKeys, unsaved: InitialKeys, isVaultNew: boolean): Promise<boolean> {
-  if (!isVaultNew) return store.addKeys(unsaved);
+/** When several nodes start together, one creates the vault. False if it was another node. */
+async function createVault(store: Store, keys: VaultKeys, unsaved: InitialKeys): Promise<boolean> {
   try {
     await store.initialise(keys.checkValue, initialHead(keys), (await store.readTime()) ?? Date.now(), unsaved);
     return true;

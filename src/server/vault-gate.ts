@@ -62,10 +62,10 @@ export class VaultGate implements VaultAccess {
   /** Opens the vault at the start; locked if only a person can. @throws StartupError, StoreError */
   async start(): Promise<Locked | null> {
     const opened = await this.#open(null, this.#acceptsRollback);
-    return this.#adopt(opened) ? null : this.#locked;
+    return this.#install(opened) ? null : this.#locked;
   }
 
-  #adopt(opened: RunningVault | Locked): boolean {
+  #install(opened: RunningVault | Locked): boolean {
     if ('slots' in opened) {
       this.#locked = opened;
       // WHY only then: an unattended slot that does not open now may open later.
@@ -90,7 +90,7 @@ export class VaultGate implements VaultAccess {
     this.#retry ??= setTimeout(() => {
       this.#retry = null;
       void this.#exclusively(async () => {
-        if (this.#running === null) this.#adopt(await this.#opened(null, 'service.unlock'));
+        if (this.#running === null) this.#install(await this.#opened(null, 'service.unlock'));
       }).catch((error: unknown) => {
         this.#log(`the vault stays locked: ${describe(error)}`);
         this.#retryLater();
@@ -160,7 +160,7 @@ export class VaultGate implements VaultAccess {
       throw new ApiError('UNAVAILABLE', "The vault cannot be opened. The service's log has the cause.", 1);
     }
     if ('slots' in opened) throw this.#attempts.failed(invalidRequest('secret', 'opens no key slot of this vault'));
-    this.#adopt(opened);
+    this.#install(opened);
     return opened.loss === null ? 'ok' : 'rolled_back';
   }
 
@@ -220,7 +220,7 @@ export class VaultGate implements VaultAccess {
       await this.#close(running);
       try {
         const opened = await this.#opened(slotKey, 'service.start', true);
-        this.#adopt(opened);
+        this.#install(opened);
         const { ledger } = this.#assertOpen().vault;
         const record = () => ledger.submit(acceptRollback(context, loss));
         // The vault is open, so a batch that failed is tried again.

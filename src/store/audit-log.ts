@@ -15,13 +15,9 @@ export function toHead(row: Row | undefined): Head | null {
         hmac: String(row['hmac']),
         mac: String(row['mac']),
         epoch: Number(row['epoch']),
-        tree: toText(row['tree']),
-        control: toText(row['control']),
+        tree: String(row['tree'] ?? ''),
+        control: String(row['control'] ?? ''),
       };
-}
-
-function toText(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }
 
 /** Decodes the columns of `LAST_ENTRY`; null if the log is empty. */

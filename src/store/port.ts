@@ -21,9 +21,7 @@ export interface Store {
   readonly isMultiWriter: boolean;
   readonly measures: StoreMeasures;
   /** Creates the vault: its check value, its first head record, and its keys. Only once. */
-  initialise(keyCheck: string, head: Head, now: number, keys?: InitialKeys): Promise<void>;
-  /** For a vault from before key slots existed. Resolves to false if another node has done it. */
-  addKeys(keys: InitialKeys): Promise<boolean>;
+  initialise(keyCheck: string, head: Head, now: number, keys: InitialKeys): Promise<void>;
   /**
    * Records the last entry that this process has seen. Later transactions and reads of a shared store fail on a server
    * whose log lacks the entry, and the store leaves that server.

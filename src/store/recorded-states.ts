@@ -29,14 +29,6 @@ export function* readControlStates(): Procedure<Map<string, string>> {
   return states;
 }
 
-/** Whether there are rows, and no entry records any row: an earlier version wrote the vault. */
-export function* lacksStates(): Procedure<boolean> {
-  const [row] = yield sql`SELECT (EXISTS (SELECT 1 FROM agents) OR EXISTS (SELECT 1 FROM policies)
-      OR EXISTS (SELECT 1 FROM credentials))
-    AND NOT EXISTS (SELECT 1 FROM audit_entries WHERE subject IS NOT NULL) AS lacks_states`;
-  return Boolean(row?.['lacks_states']);
-}
-
 export function toStates(rows: readonly Row[]): [subject: string, state: string][] {
   return rows.flatMap(({ subject, state }) => (state === null ? [] : [[String(subject), String(state)]]));
 }

@@ -12,8 +12,7 @@ import { type Table, toValue } from './table.ts';
 /** The `vault` and `audit_head` rows. */
 export interface VaultMetadata {
   readonly keyCheck: string;
-  /** Null for a vault from before key slots existed. */
-  readonly vaultId: string | null;
+  readonly vaultId: string;
   readonly createdAt: number;
   readonly highWaterTime: number;
   /** Null if the row was deleted. */
@@ -52,7 +51,7 @@ export function* readMetadata(highestSeq: number): Procedure<VaultMetadata | nul
   const [head] = yield sql`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head`;
   return {
     keyCheck: String(vault['key_check']),
-    vaultId: vault['vault_id'] === null ? null : String(vault['vault_id']),
+    vaultId: String(vault['vault_id']),
     createdAt: Number(vault['created_at']),
     highWaterTime: Number(vault['high_water_time']),
     head: toHead(head),

@@ -75,7 +75,7 @@ export class Checkpoints {
     // ORDER: the checkpoint first. Otherwise another node could add entries and sign them between the two reads.
     const stored = await store.run(readNewestCheckpoint());
     const { head } = await store.run(readHead());
-    const tree = head === null || head.tree === null ? null : CompactRange.parse(head.tree, head.seq);
+    const tree = head === null ? null : CompactRange.parse(head.tree, head.seq);
     const keys = head === null ? null : await this.#keysOf(head);
     if (head === null || tree === null || keys === null) {
       throw new CheckpointConflictError(

@@ -8,7 +8,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { findSession } from '../ledger/vault-state.ts';
+import { findSession } from '../ledger/sessions.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { AgentBudgets } from './agent-budgets.ts';

@@ -7,7 +7,7 @@ import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
 import type { Store } from '../../src/store/port.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
-import { aCredential, aLease, anEntry, commit, headAt, leased, retrievals, stored, T0 } from './rows.ts';
+import { aCredential, aLease, anEntry, commit, headAt, KEYS, leased, retrievals, stored, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
 const [A, B] = [aCredential('a'), aCredential('b')];
@@ -64,7 +64,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: a store that is opened again returns the same counts, which include only successful retrievals`, async (t) => {
     const open = await newPlace(t);
     const first = await open();
-    await first.initialise('check', headAt(0), 0);
+    await first.initialise('check', headAt(0), 0, KEYS);
     await commit(first, { changes: [stored(A), stored(B)] });
     await commit(first, retrievals(1, [A, B, A]));
     await commit(first, {

@@ -6,7 +6,7 @@ import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { AgentId } from '../../src/core/names.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { Authenticated } from '../../src/store/store.ts';
-import { anEntry, aReply, commit, find, headAt, keptReply, T0 } from './rows.ts';
+import { anEntry, aReply, commit, find, headAt, KEYS, keptReply, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 import { numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';
 
@@ -64,7 +64,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: idempotency records survive a restart`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
-    await store.initialise('check', headAt(0), T0);
+    await store.initialise('check', headAt(0), T0, KEYS);
     await commit(store, { changes: [keptReply(aReply(1))] });
     await store.close();
     const again = await open();

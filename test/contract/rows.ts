@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from '../../src/core/idempotency.ts';
+import type { InitialKeys, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import type {
   ActorName,
@@ -37,13 +38,31 @@ export const asPath = (text: string): CredentialPath => text as CredentialPath;
 export const asChallenge = (n: number): ChallengeId =>
   `019d2e92-a3e1-8a2b-9c4d-${String(n).padStart(12, '0')}` as ChallengeId;
 
+export const SLOT = {
+  id: 'slot-1' as SlotId,
+  name: 'file' as SlotName,
+  kind: 'file' as const,
+  parameters: { salt: 'c2FsdA==', passes: 3 },
+  publicKey: 'a key',
+  createdAt: T0,
+  rootVersion: 1,
+  sealedRoot: new Uint8Array([1, 2, 3]),
+  mac: 'a mac',
+};
+
+export const KEYS: InitialKeys = {
+  vaultId: 'a vault' as VaultId,
+  keyset: { version: 1, rootVersion: 1, sealed: new Uint8Array([4, 5, 6]) },
+  slots: [SLOT],
+};
+
 export const headAt = (seq: number, epoch = 0): Head => ({
   seq,
   hmac: base64(`hmac ${seq}`),
   mac: base64(`mac ${seq} ${epoch}`),
   epoch,
-  tree: null,
-  control: null,
+  tree: '',
+  control: base64('control'),
 });
 
 export const anEntry = (seq: number, fields: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -73,7 +92,7 @@ export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<A
   sessionsEndedAt: null,
   formerPublicKey: null,
   formerKeyUntil: null,
-  registeredBy: null,
+  registeredBy: [],
   mac: base64(`mac of agent ${n}`),
   ...fields,
 });

@@ -14,7 +14,7 @@ import { keyContract } from './keys.ts';
 import { leaseContract } from './leases.ts';
 import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
-import { headAt, KEY_CHECK, T0 } from './rows.ts';
+import { headAt, KEY_CHECK, KEYS, T0 } from './rows.ts';
 import { streamContract } from './streams.ts';
 import { sweepContract } from './sweeping.ts';
 import { sweepLeaseContract } from './sweeping-leases.ts';
@@ -43,7 +43,7 @@ export function storeContract(name: string, newPlace: NewPlace): void {
       const open = await newPlace(scope);
       const store = await open();
       scope.after(() => store.close());
-      await store.initialise(KEY_CHECK, headAt(0), T0);
+      await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
       return store;
     },
   };

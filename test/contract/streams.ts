@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEntries } from '../../src/store/audit-log.ts';
 import { countOpenSessions } from '../../src/store/session-lists.ts';
-import { aSession, commit, commitEntries, headAt, KEY_CHECK, T0 } from './rows.ts';
+import { aSession, commit, commitEntries, headAt, KEY_CHECK, KEYS, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
 export function streamContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: a stream reads durable entries in pages, from a position that survives a restart`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
-    await store.initialise(KEY_CHECK, headAt(0), T0);
+    await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
     const log = store.openStreamLog();
     assert.equal(await log.claim('archive'), true);
     assert.deepEqual([await log.readEnd(), await log.readPosition('archive')], [0, 0]);

@@ -27,6 +27,7 @@ import {
   find,
   headAt,
   KEY_CHECK,
+  KEYS,
   leased,
   marked,
   stored,
@@ -202,7 +203,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const open = await newPlace(t);
     const store = await open();
     assert.equal(await store.run(readHighWaterTime()), 0);
-    await store.initialise(KEY_CHECK, headAt(0), T0);
+    await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
     for (const [now, seen] of [
       [T0 + 50, T0 + 50],
       [T0 + 20, T0 + 50],

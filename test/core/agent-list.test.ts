@@ -17,6 +17,9 @@ const anAgent = (id: string, name: string): Agent => ({
   publicKey: KEY,
   registeredAt: 0,
   sessionsEndedAt: null,
+  formerPublicKey: null,
+  formerKeyUntil: null,
+  registeredBy: [],
 });
 
 const names = fc.constantFrom('a', 'b', 'ab', 'A', 'a-1', 'a-2', 'Z', 'ci-1', 'ci-10', 'ci-2');

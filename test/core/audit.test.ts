@@ -199,13 +199,12 @@ test('moving null between neighbouring fields changes the bytes', () => {
 
 test('a head record’s canonical text differs from that of any entry and separates its fields', () => {
   const few = fc.constantFrom('', 'a', 'b');
-  const heads = fc.record({ seq: fc.nat(2), hmac: few, epoch: fc.nat(2), tree: few, control: fc.option(few) });
+  const heads = fc.record({ seq: fc.nat(2), hmac: few, epoch: fc.nat(2), tree: few, control: few });
   fc.assert(
     fc.property(entries, heads, heads, (entry, head, other) => {
       assert.notEqual(canonicalHead(head), canonicalEntry(entry));
       const isSame = JSON.stringify(head) === JSON.stringify(other);
       assert.equal(canonicalHead(head) === canonicalHead(other), isSame);
-      assert.notEqual(canonicalHead(head), canonicalHead({ ...other, tree: null }));
     }),
     runs(500),
   );

@@ -33,6 +33,9 @@ const anAgent = (id: string): Agent => ({
   publicKey: 'key' as PublicKey,
   registeredAt: 0,
   sessionsEndedAt: null,
+  formerPublicKey: null,
+  formerKeyUntil: null,
+  registeredBy: [],
 });
 
 const admin = (idempotency?: Idempotency): Context => ({

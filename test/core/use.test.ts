@@ -67,6 +67,9 @@ class Batch {
       publicKey: 'k' as PublicKey,
       registeredAt: 0,
       sessionsEndedAt: null,
+      formerPublicKey: null,
+      formerKeyUntil: null,
+      registeredBy: [],
     };
     const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();

@@ -5,19 +5,13 @@ import { entryMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import type { Head } from '../../src/store/store.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../../src/vault/verification/chain-verifier.ts';
-import { headWithoutTree } from '../kit/head.ts';
+import { headOf } from '../kit/head.ts';
 import { wellFormedText } from '../kit/property.ts';
 import { readVectors } from './vectors.ts';
 
-export interface LogHead {
-  readonly seq: number;
-  readonly hmac: string;
-  readonly mac: string;
-}
-
 export interface Log {
   readonly entries: AuditEntry[];
-  readonly head: LogHead;
+  readonly head: Head;
 }
 
 interface TamperedLog extends Log {
@@ -40,17 +34,15 @@ export const AUDIT_OF_USES = readVectors<FrozenLog>('audit-v2.json');
 const AUDIT_OF_STATES = readVectors<FrozenLog>('audit-v3.json');
 export const FROZEN_LOGS = [AUDIT, AUDIT_OF_USES, AUDIT_OF_STATES];
 
-export const toHead = (head: LogHead): Head => ({ ...head, epoch: 0, tree: null, control: null });
-
 /** The first break, or null for a valid log. */
-export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: LogHead | null): ChainBreak | null {
+export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: Head | null): ChainBreak | null {
   const check = new ChainVerifier(keys);
   for (const entry of entries) {
     const broken = check.next(entry);
     if (broken !== null) return broken;
   }
   const beyondHead = entries.find(({ seq }) => seq === (head?.seq ?? 0) + 1)?.timestamp ?? null;
-  return verifyHead(keys, check.point, head === null ? null : toHead(head), beyondHead);
+  return verifyHead(keys, check.point, head, beyondHead);
 }
 
 const text = wellFormedText(20);
@@ -101,5 +93,11 @@ export function chained(keys: VaultKeys, drafts: readonly EntryWithoutMac[]): Lo
     hmac = entryMac(keys.audit, hmac, entry);
     return { ...entry, hmac };
   });
-  return { entries, head: headWithoutTree(keys.audit, entries.length, hmac) };
+  return {
+    entries,
+    head: headOf(
+      keys.audit,
+      entries.map((entry) => entry.hmac),
+    ),
+  };
 }

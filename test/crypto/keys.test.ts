@@ -1,72 +1,13 @@
-// The root key, the keys derived from it, strict base64, tokens and the MACs of rows.
+// The root key file, strict base64 and tokens.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { decodeStrictBase64, timingSafeEqualText } from '../../src/crypto/encoding.ts';
-import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
+import { parseRootKey } from '../../src/crypto/keys.ts';
 import { hashToken, newToken } from '../../src/crypto/tokens.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
-import { flipped, keysOf, readVectors } from './vectors.ts';
-
-interface KeysVector {
-  readonly name: string;
-  readonly root_key: string;
-  readonly seal: string;
-  readonly audit: string;
-  readonly challenge: string;
-  readonly row: string;
-  readonly seal_key_id: string;
-  readonly check_value: string;
-}
-
-const vectors = readVectors<{
-  keys: KeysVector[];
-  tampered: { readonly name: string; readonly of: string; readonly root_key: string }[];
-}>('keys-v1.json');
-
-function derivedFrom(rootKey: string): Omit<KeysVector, 'name' | 'root_key'> {
-  const keys = keysOf(rootKey);
-  const base64 = (key: typeof keys.seal) => key.export().toString('base64');
-  return {
-    seal: base64(keys.seal),
-    audit: exportAuditKey(keys),
-    challenge: base64(keys.challenge),
-    row: base64(keys.row),
-    seal_key_id: Buffer.from(keys.sealKeyId).toString('hex'),
-    check_value: keys.checkValue,
-  };
-}
-
-test('the frozen root keys derive the frozen keys', () => {
-  assert.notEqual(vectors.keys.length, 0);
-  for (const { name, root_key, ...derived } of vectors.keys) assert.deepEqual(derivedFrom(root_key), derived, name);
-});
-
-for (const { name, of, root_key } of vectors.tampered) {
-  test(`another root key does not derive a frozen key: ${name}`, () => {
-    const { name: _, root_key: __, ...derived } = vectors.keys.find((vector) => vector.name === of) ?? {};
-    assert.equal(Object.keys(derived).length, 6);
-    const others = new Set(Object.values(derivedFrom(root_key)));
-    assert.deepEqual(
-      Object.values(derived).filter((key) => others.has(key)),
-      [],
-    );
-  });
-}
-
-test('each purpose has a separate key, and each bit of the root key changes the check value', () => {
-  const [vector] = vectors.keys;
-  assert.ok(vector);
-  const all = Object.values(derivedFrom(vector.root_key));
-  assert.equal(new Set([...all, vector.root_key]).size, 7);
-  const checks = [...flipped(Buffer.from(vector.root_key, 'base64'))].map(
-    ({ altered }) => deriveKeys(altered).checkValue,
-  );
-  assert.equal(new Set([...checks, vector.check_value]).size, 257);
-});
 
 test('a root key file contains 32 bytes as base64 on one line, and nothing else', () => {
   const key = Buffer.from(Uint8Array.from({ length: 32 }, (_, i) => i));

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { headWords } from '../../src/core/head-record.ts';
 import type { Head } from '../../src/store/store.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import type { LogHead } from './audit-vectors.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/verify_audit.py');
 
@@ -19,7 +19,7 @@ export interface Verdict {
 export interface Evidence {
   /** Newline-delimited JSON as it was exported. */
   readonly text: string;
-  readonly head: LogHead | Head | string | null;
+  readonly head: Head | string | null;
   readonly auditKey: string;
 }
 
@@ -28,20 +28,13 @@ export function toExport(entries: readonly object[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 }
 
-/** As the header of an export has them. */
-function toWords(head: LogHead | Head): string {
-  const words = [head.seq, head.hmac, head.mac];
-  if (!('tree' in head) || head.tree === null) return words.join(' ');
-  return [...words, head.epoch, head.tree || '-', head.control ?? '-'].join(' ');
-}
-
 /** Lays the evidence down as files; returns the arguments that name it. */
 function layDown(scope: Scope, { text, head, auditKey }: Evidence): string[] {
   const directory = temporaryDirectory(scope);
   const [exported, keyFile] = [join(directory, 'audit.ndjson'), join(directory, 'audit.key')];
   writeFileSync(exported, text);
   writeFileSync(keyFile, `${auditKey}\n`);
-  const words = head === null || typeof head === 'string' ? head : toWords(head);
+  const words = head === null || typeof head === 'string' ? head : headWords(head);
   return [exported, '--key-file', keyFile, ...(words === null ? [] : ['--head', words])];
 }
 

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deriveKeys } from '../../src/crypto/keys.ts';
 import { isUseTokenOf, newUseToken, newUseTokenNonce } from '../../src/crypto/tokens.ts';
+import { keysFrom } from './vectors.ts';
 
-const { row } = deriveKeys(new Uint8Array(32).fill(1));
-const { row: otherRow } = deriveKeys(new Uint8Array(32).fill(2));
+const { row } = keysFrom(1);
+const { row: otherRow } = keysFrom(2);
 const HOLDER = ['agent id', 'prod/key'] as const;
 
 test('a token is of its holder and key only', () => {

@@ -1,7 +1,11 @@
 /** Frozen vectors. They were made once, without this project's code; no test writes them. */
+import { createHmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { deriveKeys, parseRootKey, type VaultKeys } from '../../src/crypto/keys.ts';
+import type { KeySlot, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
+import { slotPrivateKey, slotPublicKey, wrapRoot } from '../../src/crypto/key-slots.ts';
+import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
+import { sealKeyset } from '../../src/crypto/keyset.ts';
 
 /** The content of the file; its test knows the type. */
 export function readVectors<T>(name: string): T {
@@ -11,12 +15,44 @@ export function readVectors<T>(name: string): T {
 export function keysOf(rootKey: string): VaultKeys {
   const bytes = parseRootKey(rootKey);
   if (bytes === null) throw new Error('the vectors hold no root key');
-  return deriveKeys(bytes);
+  return openKeyset(bytes);
+}
+
+const VAULT_ID = 'AAECAwQFBgcICQoLDA0ODw' as VaultId;
+
+/** A keyset whose keys follow from the root key, as the vectors have them, opened with a slot. */
+function openKeyset(root: Uint8Array): VaultKeys {
+  const derive = (purpose: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', root, '', `leasehold/v1/${purpose}`, root.length));
+  const keyOf = (purpose: string): string => derive(purpose).toString('base64');
+  const mac = (text: string): Buffer => createHmac('sha256', derive('check')).update(text).digest();
+  const id = 'slot' as SlotId;
+  const keyset = sealKeyset(
+    root,
+    {
+      format: 'leasehold-keyset-v1',
+      vaultId: VAULT_ID,
+      check: mac('root key check').toString('base64'),
+      data: [{ id: mac('seal key id').toString('hex', 0, 4), key: keyOf('seal'), createdAt: 0 }],
+      audit: [{ fromSeq: 1, key: keyOf('audit') }],
+      row: keyOf('row'),
+      challenge: keyOf('challenge'),
+      signing: [{ generation: 1, seed: keyOf('signing') }],
+      slots: [id],
+    },
+    { version: 1, rootVersion: 1 },
+  );
+  const publicKey = slotPublicKey(slotPrivateKey(root));
+  const slot: KeySlot = { id, name: 'file' as SlotName, kind: 'file', parameters: {}, publicKey, createdAt: 0 };
+  const slots = [{ ...wrapRoot(slot, VAULT_ID, root, 1), mac: '' }];
+  const keys = VaultKeys.open({ keyCheck: null, vaultId: VAULT_ID, keyset, slots }, root);
+  if (keys === null) throw new Error('the keyset does not open');
+  return keys;
 }
 
 /** A root key of a test's own: 32 times the byte. */
 export function keysFrom(byte: number): VaultKeys {
-  return deriveKeys(new Uint8Array(32).fill(byte));
+  return openKeyset(new Uint8Array(32).fill(byte));
 }
 
 /** Each copy of the bytes with one bit altered. */

@@ -9,7 +9,7 @@ import { listCredentials } from '../../src/store/credential-lists.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
-import { aCredential, commit, headAt, KEY_CHECK, retrievals, stored, T0 } from '../contract/rows.ts';
+import { aCredential, commit, headAt, KEY_CHECK, KEYS, retrievals, stored, T0 } from '../contract/rows.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
@@ -26,7 +26,7 @@ async function openNodes(scope: Scope, count: number) {
     return store;
   };
   const first = await open();
-  await first.initialise(KEY_CHECK, headAt(0), T0);
+  await first.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   await commit(first, { changes: [stored(A), stored(B)] });
   const others = await Promise.all(Array.from({ length: count - 1 }, open));
   const addedUp = async (): Promise<number> => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { CredentialId } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { initialHead } from '../../src/ledger/initial-head.ts';
+import { initialHead } from '../../src/ledger/vault-state.ts';
 import { openKeys } from '../../src/server/open-keys.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import { foldExposures } from '../../src/store/exposures.ts';

@@ -23,7 +23,7 @@ import { POSTGRES_DIALECT } from '../../src/store/postgres/dialect.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { isDeregistered, readSession } from '../../src/store/vault-metadata.ts';
-import { asChallenge, asPath, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { asChallenge, asPath, headAt, KEY_CHECK, KEYS, T0 } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { until } from '../kit/processes.ts';
@@ -98,7 +98,7 @@ interface Reading {
 
 const url = await newDatabase({ after });
 const made = await PostgresStore.open(parseAddress(url));
-await made.initialise(KEY_CHECK, headAt(0), T0);
+await made.initialise(KEY_CHECK, headAt(0), T0, KEYS);
 await made.close();
 await querySql(url, FILL);
 

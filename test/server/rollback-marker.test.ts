@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { deriveKeys } from '../../src/crypto/keys.ts';
 import { RollbackMarker } from '../../src/server/rollback-marker.ts';
+import { keysFrom } from '../crypto/vectors.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
-const KEYS = deriveKeys(Buffer.alloc(32, 1));
+const KEYS = keysFrom(1);
 const FIRST = { seq: 1, hmac: 'first' };
 const SECOND = { seq: 2, hmac: 'second' };
 

@@ -8,12 +8,12 @@ import { createLog } from '../../src/server/log.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { SweepResult } from '../../src/store/store.ts';
 import { readHighWaterTime } from '../../src/store/vault-metadata.ts';
-import { aLease, commit, leased, T0 } from '../contract/rows.ts';
+import { aLease, commit, KEYS, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore } from '../kit/stores.ts';
 import { inFrontOf, until } from '../vault/fixture.ts';
 
-const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: null, control: null };
+const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: '', control: '' };
 const HEAD_AT = 1;
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -22,7 +22,7 @@ async function sweepOn(t: TestContext, intervalMs = 20) {
   const store = await openStore(directory);
   t.after(() => store.close());
   keepDatabase(t, directory);
-  await store.initialise('check', HEAD, HEAD_AT);
+  await store.initialise('check', HEAD, HEAD_AT, KEYS);
   const broken: unknown[] = [];
   const sweeping = startSweeping(
     store,

@@ -10,7 +10,7 @@ import { entryMac } from '../../src/crypto/chain.ts';
 import { createClient } from '../kit/client.ts';
 import { ENTRY_COLUMNS, executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { headWithoutTree } from '../kit/head.ts';
+import { headOf } from '../kit/head.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
 import { tryRolledBack } from '../kit/rolled-back.ts';
@@ -206,14 +206,16 @@ test('decreasing times are found even when every entry MAC is valid', async (t) 
   ] as const) {
     await tamper('', async () => {
       const updates: string[] = [];
-      let hmac = GENESIS_MAC;
+      const macs: string[] = [];
       for (const entry of entries) {
         const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
-        hmac = entryMac(auditKey, hmac, { ...entry, timestamp });
+        const hmac = entryMac(auditKey, macs.at(-1) ?? GENESIS_MAC, { ...entry, timestamp });
+        macs.push(hmac);
         updates.push(`UPDATE audit_entries SET timestamp = '${timestamp}', hmac = '${hmac}' WHERE seq = ${entry.seq}`);
       }
-      const { mac } = headWithoutTree(auditKey, last, hmac);
-      updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}', tree = NULL`);
+      const { hmac, mac, epoch, tree, control } = headOf(auditKey, macs);
+      const head = `hmac = '${hmac}', mac = '${mac}', epoch = ${epoch}, tree = '${tree}', control = '${control}'`;
+      updates.push(`UPDATE audit_head SET ${head}`);
       await executeSql(service.dataDir, updates.join(';'));
       // Every entry MAC differs, also that of the last entry the service has seen.
       const node = isShared ? await startAnotherNode(t, service) : service;

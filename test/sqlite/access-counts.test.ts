@@ -11,7 +11,7 @@ import { listCredentials } from '../../src/store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
-import { aCredential, anEntry, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
+import { aCredential, anEntry, commit, headAt, KEY_CHECK, KEYS, stored, T0 } from '../contract/rows.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 
@@ -26,7 +26,7 @@ async function newVault(scope: Scope) {
     return store;
   };
   const store = open();
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   return { file, open, store };
 }
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readEntries } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { commitEntries, headAt, KEY_CHECK, KEYS, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 const WORTH_FRAMES = 20;
@@ -21,7 +21,7 @@ async function openVault(t: TestContext) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file, { checkpoints: { checkpointThreshold: WORTH_FRAMES } });
   t.after(() => store.close().catch(() => undefined));
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const write = (count: number): Promise<void> => commitEntries(store, count);
   const pagesOfLog = (): number => Math.ceil(statSync(`${file}-wal`).size / PAGE_BYTES);
   return { file, store, write, pagesOfLog };
@@ -90,7 +90,7 @@ test('an idle store has everything in the database file', async (t) => {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file, { checkpoints: { idleMs: 50 } });
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   await commitEntries(store, 30);
   const deadline = performance.now() + 120_000;
   while (entriesAlone(t, file) < 30 && performance.now() < deadline) await sleep(50);

@@ -15,6 +15,7 @@ import {
   find,
   headAt,
   KEY_CHECK,
+  KEYS,
   stored,
   T0,
   versioned,
@@ -28,7 +29,7 @@ async function openVault(t: TestContext) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const look = async () => {
     const { credentials, versions } = await find(store, [key]);
     const id = credentials[0]?.id;

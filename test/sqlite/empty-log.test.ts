@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { headWithoutTree } from '../kit/head.ts';
+import { headOf } from '../kit/head.ts';
 import { dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
@@ -19,8 +18,8 @@ async function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
   // The start was recorded, so the test restores the head record of the empty log.
-  const { mac } = headWithoutTree(await auditKeyOf(other), 0, GENESIS_MAC);
-  const head = `UPDATE audit_head SET seq = 0, hmac = '${GENESIS_MAC}', mac = '${mac}', tree = NULL`;
+  const { hmac, mac, control } = headOf(await auditKeyOf(other), []);
+  const head = `UPDATE audit_head SET seq = 0, epoch = 0, hmac = '${hmac}', mac = '${mac}', tree = '', control = '${control}'`;
   await executeSql(other.dataDir, `DELETE FROM audit_entries; ${head}`);
   const answer = await other.admin.get('/api/v1/audit/verify');
   assert.deepEqual(dataOf(answer, 200, INTACT), { valid: true, entries: 0, first_entry: null, last_entry: null });

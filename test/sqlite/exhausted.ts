@@ -8,11 +8,11 @@ import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readHead } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { commitEntries, headAt, KEY_CHECK, KEYS, T0 } from '../contract/rows.ts';
 
 const file = process.argv[2] ?? '';
 const store = new SqliteStore(file, { checkpoints: { checkpointThreshold: 20 } });
-await store.initialise(KEY_CHECK, headAt(0), T0);
+await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
 const look = new DatabaseSync(file);
 const frames = look.prepare('PRAGMA wal_checkpoint(NOOP)');
 const pages = (): number => Number(frames.get()?.['log']);

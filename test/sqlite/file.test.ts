@@ -22,6 +22,7 @@ import {
   commit,
   headAt,
   KEY_CHECK,
+  KEYS,
   stored,
   T0,
   versioned,
@@ -34,7 +35,7 @@ const newFile = (t: TestContext): string => join(temporaryDirectory(t), 'vault.d
 async function vaultFile(t: TestContext): Promise<string> {
   const file = newFile(t);
   const store = new SqliteStore(file);
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const credential = aCredential('a');
   await commit(store, {
     entries: [anEntry(1)],
@@ -181,7 +182,7 @@ test('a copy of an open vault is complete with its write-ahead log', async (t) =
   const file = newFile(t);
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   await commit(store, { entries: [anEntry(1)] });
   const copy = newFile(t);
   for (const end of ['', '-wal']) copyFileSync(file + end, copy + end);
@@ -196,7 +197,7 @@ test('another program that reads the open vault leaves the index of its log as i
   const file = newFile(t);
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const { size } = statSync(`${file}-shm`);
   const read = 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM vault").fetchall()';
   execFileSync('python3', ['-c', read, file]);

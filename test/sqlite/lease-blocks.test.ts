@@ -11,7 +11,7 @@ import { listLeases } from '../../src/store/lease-lists.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { BLOCK_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
+import { aLease, commit, headAt, KEY_CHECK, KEYS, leased, T0 } from '../contract/rows.ts';
 import { countLeases, rowsFrom } from '../contract/scan.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -20,7 +20,7 @@ async function openVault(t: TestContext) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const add = (...leases: Lease[]) => commit(store, { changes: leases.map(leased) });
   const seqsOf = async (agentName: ActorName): Promise<number[]> => {
     const query = { agentId: null, agentName, path: null, status: null, now: T0 };

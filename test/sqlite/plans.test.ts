@@ -25,7 +25,7 @@ import { Statements } from '../../src/store/sqlite/statements.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
 import type { Procedure } from '../../src/store/statement.ts';
-import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
+import { aLease, commit, headAt, KEY_CHECK, KEYS, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 /**
@@ -35,7 +35,7 @@ import { temporaryDirectory } from '../kit/directory.ts';
 async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; prepared: Set<string> }> {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const [active, expired, revoked] = [aLease(1), aLease(2, { expiresAt: T0 }), aLease(3)];
   const changes = [active, expired, revoked].map(leased);
   await commit(store, { changes: [...changes, { kind: 'revokeLease', id: revoked.id, revokedAt: T0 }] });

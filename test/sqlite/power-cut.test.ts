@@ -10,7 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from '../contract/rows.ts';
+import { aCredential, aLease, anEntry, headAt, KEY_CHECK, KEYS, leased, stored, T0 } from '../contract/rows.ts';
 import { Dice } from '../e2e/random.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
@@ -73,7 +73,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
   };
   const store = new SqliteStore(file, { syncFile, checkpoints: { checkpointThreshold: worthFrames, idleMs: 600_000 } });
   t.after(() => store.close().catch(() => undefined));
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   while (images.length < CUTS) {
     const first = writtenSeq + 1;
     const entries = Array.from({ length: 1 + dice.below(MAX_TURN) }, (_, index) => anEntry(first + index));

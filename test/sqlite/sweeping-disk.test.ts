@@ -10,10 +10,11 @@ import { startSweeping } from '../../src/server/background-tasks.ts';
 import { createLog } from '../../src/server/log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { readHighWaterTime, readSession } from '../../src/store/vault-metadata.ts';
+import { KEYS } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../vault/fixture.ts';
 
-const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: null, control: null };
+const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: '', control: '' };
 const HEAD_AT = 1;
 
 async function sweepOn(t: TestContext) {
@@ -24,7 +25,7 @@ async function sweepOn(t: TestContext) {
   };
   const store = new SqliteStore(join(temporaryDirectory(t), 'vault.db'), { syncFile });
   t.after(() => store.close());
-  await store.initialise('check', HEAD, HEAD_AT);
+  await store.initialise('check', HEAD, HEAD_AT, KEYS);
   const broken: unknown[] = [];
   const sweeping = startSweeping(store, startClock(0), createLog('silent'), (failure) => broken.push(failure), 20);
   t.after(() => sweeping.stop());

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
+import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, KEYS, leased, T0 } from '../contract/rows.ts';
 import { numbers, sweepAll } from '../contract/sweeping.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
@@ -14,7 +14,7 @@ async function newVault(t: TestContext) {
   const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const direct = new DatabaseSync(file);
   t.after(() => direct.close());
   return { store, direct };

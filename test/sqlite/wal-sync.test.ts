@@ -9,7 +9,7 @@ import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { countCredentials } from '../../src/store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
+import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, KEYS, stored, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 /** A vault on a disk whose syncs end when the test says so. */
@@ -29,7 +29,7 @@ async function vaultOnDisk(t: TestContext) {
     fdatasyncSync(descriptor);
   };
   const store = new SqliteStore(file, { syncFile });
-  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   isHeld = true;
   const release = (): void => {
     isHeld = false;

@@ -73,7 +73,7 @@ function authenticated(index: number, keys: VaultKeys): string {
   const { mac } = AUTHENTICATED_ROWS.credential.withMac(keys.row, row);
   return `UPDATE credentials SET mac = '${mac}' WHERE path = '${path}';
     INSERT INTO audit_entries (${ENTRY_COLUMNS}, subject, state) VALUES (${LEASES + ENTRIES + index}, 'id', '2026-01-31T00:00:00.000Z',
-      'service.adopt', 'service', '*', 'adopt', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${SUBJECT.credential(row)}', '${mac}')`;
+      'credential.store', 'admin', '*', 'store', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${SUBJECT.credential(row)}', '${mac}')`;
 }
 
 /** The log's head record does not match the entries written directly, which does not matter to lists. */

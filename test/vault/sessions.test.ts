@@ -7,7 +7,7 @@ import type { AgentId, ChallengeId } from '../../src/core/names.ts';
 import { endSession, readSession } from '../../src/core/operations/sessions.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
-import { findSession } from '../../src/ledger/vault-state.ts';
+import { findSession } from '../../src/ledger/sessions.ts';
 import { readNewestState } from '../../src/store/recorded-states.ts';
 import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';

@@ -24,7 +24,8 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
   assert.ok(head);
   assert.ok(model);
   let { seq, hmac } = head;
-  const tree = head.tree === null ? null : CompactRange.parse(head.tree, seq);
+  const tree = CompactRange.parse(head.tree, seq);
+  assert.ok(tree);
   const from = Date.parse(model.timestamp) + 60_000;
   while (seq < length) {
     const entries: AuditEntry[] = [];
@@ -36,8 +37,8 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
     }
     const turn = await store.begin([]);
     const nodes: TreeNode[] = [];
-    for (const entry of entries) tree?.append(entry.hmac, nodes);
-    const fields = { ...head, seq, hmac, tree: tree?.toString() ?? null };
+    for (const entry of entries) tree.append(entry.hmac, nodes);
+    const fields = { ...head, seq, hmac, tree: tree.toString() };
     const next = { ...fields, mac: headMac(keys.audit, fields) };
     const treeNodes = toStoredNodes(nodes);
     await (await turn.commit({ entries, head: next, treeNodes, changes: [], accesses: new Map() })).durable;

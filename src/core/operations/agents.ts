@@ -68,12 +68,12 @@ export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentN
     const { publicKey, graceSeconds } = rotation;
     const isNew = known.publicKey !== publicKey;
     // A repeat of the request must not make the new key the former one. It can shorten the time of the former key.
-    const formerPublicKey = isNew ? known.publicKey : (known.formerPublicKey ?? null);
+    const formerPublicKey = isNew ? known.publicKey : known.formerPublicKey;
     const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
     const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
     // WHY all of them: sessions that a former key opened stay, and so do logins with it for a time.
-    const registeredBy = isNew ? withName(known.registeredBy ?? [], actorName(input.caller)) : known.registeredBy;
-    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy: registeredBy ?? null };
+    const registeredBy = isNew ? withName(known.registeredBy, actorName(input.caller)) : known.registeredBy;
+    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy };
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
     const reason = `the former key is valid for ${validSeconds} seconds`;
     return succeeded(agent, entry('allowed', { reason }), [{ kind: 'putAgent', agent }]);

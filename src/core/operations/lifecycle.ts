@@ -3,7 +3,6 @@ import type { EntryDraft } from '../audit.ts';
 import type { Change } from '../change.ts';
 import { SERVICE } from '../names.ts';
 import { type Operation, succeeded } from '../operation.ts';
-import type { RecordedState } from '../state.ts';
 
 type ServiceEvent = 'service.start' | 'service.stop' | 'service.unlock' | 'service.restore';
 
@@ -20,19 +19,7 @@ export function serviceEvent(
   return { reads: {}, requester: { kind: 'service' }, decide: () => succeeded(null, entry, changes) };
 }
 
-/**
- * Records the states of rows that an earlier version wrote, one entry each. The last batch has the agents and policies.
- */
-export function adoptRows(states: readonly RecordedState[], isLast: boolean): Operation<null> {
-  const entry = entryOf('service.adopt', 'rows of an earlier version');
-  return {
-    reads: {},
-    requester: { kind: 'service' },
-    decide: () => succeeded(null, entry, [{ kind: 'recordStates', states, isLast }]),
-  };
-}
-
-function entryOf(eventType: ServiceEvent | 'service.adopt', reason: string | null): EntryDraft {
+function entryOf(eventType: ServiceEvent, reason: string | null): EntryDraft {
   return {
     eventType,
     agentName: SERVICE,

@@ -81,7 +81,7 @@ export const agentRoutes: readonly Route[] = [
       const name = parseAgentName(params['name'] ?? '');
       const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
       const agent = await rotateAgent(vault, context, name, body.public_key ?? null, graceSeconds);
-      const until = agent.formerKeyUntil ?? null;
+      const until = agent.formerKeyUntil;
       return {
         data: { name, public_key: agent.publicKey, former_key_until: until === null ? null : toTimestamp(until) },
       };

@@ -85,27 +85,16 @@ export class PostgresStore implements Store {
     keyCheck: string,
     { seq, hmac, mac, epoch, tree, control }: Head,
     now: number,
-    keys?: InitialKeys,
+    keys: InitialKeys,
   ): Promise<void> {
     return this.#pool.use((connection) =>
       atomically(connection, async () => {
         await connection.query`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys?.vaultId ?? null})`;
+          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys.vaultId})`;
         await connection.query`INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0)`;
-        if (keys !== undefined) await insertKeys(connection, keys);
+        await insertKeys(connection, keys);
         await connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
           VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
-      }),
-    );
-  }
-
-  addKeys(keys: InitialKeys): Promise<boolean> {
-    return this.#pool.use((connection) =>
-      atomically(connection, async () => {
-        const added = await connection.query`
-          UPDATE vault SET vault_id = ${keys.vaultId} WHERE vault_id IS NULL RETURNING 1 AS added`;
-        if (added.length > 0) await insertKeys(connection, keys);
-        return added.length > 0;
       }),
     );
   }

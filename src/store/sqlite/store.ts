@@ -88,25 +88,15 @@ export class SqliteStore implements Store {
     return { kind: 'sqlite', file: this.#file };
   }
 
-  initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys?: InitialKeys) {
+  initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys: InitialKeys) {
     return this.#write(() =>
       inTransaction(this.#database, () => {
         this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys?.vaultId ?? null})`);
-        if (keys !== undefined) this.#insertKeys(keys);
+          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys.vaultId})`);
+        this.#insertKeys(keys);
         this.#statements.write(
           sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, 0, ${tree}, ${control})`,
         );
-      }),
-    );
-  }
-
-  addKeys(keys: InitialKeys) {
-    return this.#write(() =>
-      inTransaction(this.#database, () => {
-        const added = this.#statements.write(sql`UPDATE vault SET vault_id = ${keys.vaultId} WHERE vault_id IS NULL`);
-        if (added !== 0) this.#insertKeys(keys);
-        return added !== 0;
       }),
     );
   }

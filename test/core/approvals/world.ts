@@ -121,7 +121,7 @@ export class World {
   rotateBy(agent: (typeof AGENTS)[number], key: string, operator: string): void {
     const known = this.state.control.agentByName(agent as AgentName);
     if (known === null) return;
-    const names = [...(known.registeredBy ?? []), operator as OperatorName];
+    const names = [...known.registeredBy, operator as OperatorName];
     const former = known.publicKey === key ? (known.formerPublicKey ?? null) : known.publicKey;
     const rotated = { ...known, publicKey: key as PublicKey, formerPublicKey: former, registeredBy: names };
     this.state.apply({ kind: 'putAgent', agent: rotated });
@@ -211,7 +211,9 @@ function agentOf(name: string, key: string, registeredBy: string | null): Agent 
     publicKey: key as PublicKey,
     registeredAt: 0,
     sessionsEndedAt: null,
-    registeredBy: registeredBy === null ? null : [registeredBy as OperatorName],
+    formerPublicKey: null,
+    formerKeyUntil: null,
+    registeredBy: registeredBy === null ? [] : [registeredBy as OperatorName],
   };
 }
 

@@ -136,7 +136,6 @@ export class Shelf {
       case 'removeOperator':
       case 'putPolicy':
       case 'removePolicy':
-      case 'recordStates':
         // Control state is held in memory for as long as a history lasts.
         return;
     }
