@@ -76,7 +76,7 @@ export interface TableRules {
 }
 
 /** The number of the last migration whose tables these are. */
-export const NEWEST_SCHEMA = 9;
+export const NEWEST_SCHEMA = 1;
 
 /** Rows whose ids a restore holds in memory. */
 const MAX_CREDENTIALS = 10_000_000;

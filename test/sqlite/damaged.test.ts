@@ -17,7 +17,7 @@ test('a database with a newer schema is rejected in one line and not changed', a
   await executeSql(dataDir, 'PRAGMA user_version = 999');
   await assertProgramRefuses(
     dataDir,
-    /the database has schema 999, this Leasehold knows up to \d+: start the newer Leasehold/,
+    /the database has schema 999, this Leasehold knows up to \d+: start the Leasehold/,
   );
 });
 

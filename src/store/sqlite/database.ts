@@ -129,7 +129,7 @@ function assertLeaseholdFile(database: DatabaseSync, file: string, latest: numbe
   if (version > latest) {
     throw new StoreError(
       'unavailable',
-      `the database has schema ${version}, this Leasehold knows up to ${latest}: start the newer Leasehold that wrote it`,
+      `the database has schema ${version}, this Leasehold knows up to ${latest}: start the Leasehold that wrote it`,
     );
   }
 }
