@@ -28,7 +28,6 @@ export const ONCE: Readonly<Record<string, string>> = {
   kit: 'no store except PostgreSQL itself',
   masking: 'no store',
   mcp: 'uses the interface, as cli does',
-  migrate: 'from one store to the other',
   package: 'no store',
   run: 'no store',
   server: 'starting and stopping; test/postgres and test/cluster do so with a database',
@@ -99,7 +98,7 @@ export function runsOnBoth(file: string): boolean {
 
 /** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const directories = ['backup', 'cluster', 'contract', 'kit', 'migrate', 'postgres'];
+  const directories = ['backup', 'cluster', 'contract', 'kit', 'postgres'];
   return passes.some(
     ({ store, files }) => store === 'postgres' || files.some((file) => directories.includes(directoryOf(file) ?? '')),
   );

@@ -190,7 +190,6 @@ export const GROUPS: readonly Group[] = [
       ...from(() => import('./commands/server.ts').then(({ SERVICE_COMMANDS }) => SERVICE_COMMANDS), {
         server: 'Start the service',
         status: 'Show whether the service is reachable and healthy',
-        migrate: 'Migrate a vault between SQLite and PostgreSQL',
       }),
       ...from(() => import('./commands/offline.ts').then(({ OFFLINE_COMMANDS }) => OFFLINE_COMMANDS), {
         restore: 'Restore a backup into an empty data directory or database',

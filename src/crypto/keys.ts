@@ -1,6 +1,7 @@
 /**
  * The keys of an opened vault. The keyset can change while the service runs: the ledger changes a copy within a batch,
- * and replaces them with it when the batch is written. Callers therefore read a key where they use it, and never keep one.
+ * and replaces them with it when the batch is written. Callers therefore read a key where they use it, and never keep
+ * one.
  */
 import { hash, type KeyObject } from 'node:crypto';
 import { ApiError } from '../core/errors.ts';

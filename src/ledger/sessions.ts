@@ -1,4 +1,4 @@
-/** Finds sessions: recently used ones in a cache, which the commit that ends a session corrects, others in the store. */
+/** Finds sessions: recently used ones in a cache, which the commit that ends a session corrects. */
 import { LRUCache } from 'lru-cache';
 import type { Session } from '../core/agent.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -8,7 +8,6 @@ import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import { readSession } from '../store/vault-metadata.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
-import type { VaultState } from './vault-state.ts';
 
 export class SessionCache {
   /** WHY `maxSize` without `max`: see token-buckets.ts. */
@@ -38,20 +37,20 @@ export class SessionCache {
 
 /** Reads a session from the store and adds it to the cache. Null if it does not exist or does not authenticate. */
 export async function findSession(
-  memory: VaultState,
+  { sessions }: { readonly sessions: SessionCache },
   store: Store,
   keys: VaultKeys,
   tokenHash: TokenHash,
 ): Promise<Session | null> {
   // WHY twice: a renewal between the two reads replaces the row and its recorded state. There is one in a minute.
   for (let tries = 0; tries < 2; tries++) {
-    const { invalidations } = memory.sessions;
+    const { invalidations } = sessions;
     const session = await store.run(readSession(tokenHash), 'urgent');
     if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
     const recorded = await store.run(readNewestState(SUBJECT.session(session)), 'urgent');
     if (recorded !== session.mac) continue;
     // The session may have ended since it was read.
-    if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
+    if (sessions.invalidations === invalidations) sessions.put(session);
     return session;
   }
   return null;

@@ -2,5 +2,4 @@
 const isCheckout = import.meta.filename.endsWith('.ts');
 export const CALLED_AS = {
   server: isCheckout ? 'npm start --' : 'leasehold server',
-  migrate: isCheckout ? 'npm run migrate --' : 'leasehold migrate',
 } as const;

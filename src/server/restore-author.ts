@@ -5,9 +5,9 @@
  */
 import { StartupError } from '../platform/errors.ts';
 import { quoteForShell } from '../platform/shell-quoting.ts';
-import { describeLocation } from './locations.ts';
 import type { ReadBackup } from './restore-reading.ts';
 import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
+import { describeLocation } from './restore-target.ts';
 
 const formatCount = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${n === 1 ? what : `${what}s`}`;
 

@@ -23,14 +23,14 @@ import { newSigningKey } from '../vault/key-rotation.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { checkpointFilesOf } from './checkpoint-files.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
-import { describeLocation, type MigrationTarget } from './locations.ts';
 import type { RestoredAgent } from './restore-checks.ts';
 import type { RestoreRequest } from './restore-request.ts';
+import { describeLocation, type RestoreTarget } from './restore-target.ts';
 import { compareWithCheckpoints, compareWithMarker, type RollbackFinding } from './rollback-detection.ts';
 import { RollbackMarker } from './rollback-marker.ts';
 
 interface Restored {
-  readonly target: MigrationTarget;
+  readonly target: RestoreTarget;
   /** What it has committed. */
   readonly copy: Store;
   readonly keys: VaultKeys;

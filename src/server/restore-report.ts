@@ -1,12 +1,24 @@
-/** The output of a restore: what was restored and checked, and the next steps. */
+/** The output of a restore: progress, what was restored and checked, and the next steps. */
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { quoteForShell } from '../platform/shell-quoting.ts';
 import { CALLED_AS } from './command-lines.ts';
-import { describeLocation } from './locations.ts';
 import type { RestoreResult } from './restore.ts';
 import type { RestoreRequest } from './restore-request.ts';
+import { describeLocation } from './restore-target.ts';
+
+const LINE_INTERVAL_MS = 1000;
 
 const formatCount = (n: number): string => n.toLocaleString('en-US');
+
+/** Writes the progress of a table, at most one line per second. */
+export function reporter(write: (line: string) => void): (what: string, rows: number, of: number) => void {
+  let writtenAt = performance.now();
+  return (what, rows, of) => {
+    if (performance.now() - writtenAt < LINE_INTERVAL_MS) return;
+    writtenAt = performance.now();
+    write(`  ${what.padEnd(20)} ${formatCount(rows)} of ${formatCount(of)}`);
+  };
+}
 
 export function formatRestore(request: RestoreRequest, result: RestoreResult): string {
   const { summary, verification, unsealed, findings, agentKeysWritten, rollback } = result;

@@ -1,7 +1,7 @@
 /** What a restore is asked to do, and how it reports. */
 import type { Opener } from '../backup/encryption.ts';
-import type { VaultLocation } from './locations.ts';
 import type { SlotAccess } from './offline-keys.ts';
+import type { VaultLocation } from './restore-target.ts';
 
 export interface RestoreRequest extends SlotAccess {
   readonly file: string;

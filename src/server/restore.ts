@@ -13,12 +13,12 @@ import { StartupError } from '../platform/errors.ts';
 import { TABLES } from '../store/schema.ts';
 import type { TransferTarget } from '../store/transfer.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
-import { describeLocation, openTarget } from './locations.ts';
 import { confirmAuthor } from './restore-author.ts';
 import { checkCopy } from './restore-copy-check.ts';
 import { type FinishedRestore, finishRestore } from './restore-finish.ts';
 import { type ReadBackup, readBackup, toRows } from './restore-reading.ts';
 import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
+import { describeLocation, openTarget } from './restore-target.ts';
 
 export interface RestoreResult extends FinishedRestore {
   readonly summary: BackupSummary;

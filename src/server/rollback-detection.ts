@@ -130,7 +130,7 @@ export async function compareWithCheckpoints(
  * removed from the log are then no rollback, and verification reports them.
  */
 async function isExtended({ size, root }: TreeHead, log: CheckpointedLog, head: Head | null): Promise<boolean> {
-  const later = head === null || head.tree === null ? null : CompactRange.parse(head.tree, head.seq);
+  const later = head === null ? null : CompactRange.parse(head.tree, head.seq);
   try {
     // Verification reports a head record that is missing or altered.
     if (head === null || later === null) return (await new LogTree(log, size).root()) === root;

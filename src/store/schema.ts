@@ -1,6 +1,6 @@
 /**
- * The tables of a vault, with the columns that all stores share: select lists, insert statements and the transfer
- * between stores come from here. The migrations define the same columns, and others that only one store has.
+ * The tables of a vault, with the columns that all stores share: select lists, insert statements, backups and
+ * restores come from here. The migrations define the same columns, and others that only one store has.
  */
 import type { Agent, Session } from '../core/agent.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';

@@ -1,6 +1,6 @@
 /**
- * Copies a vault into an empty store, all or nothing: the rows of every table, then the `vault` and `audit_head` rows.
- * An interrupted copy leaves nothing.
+ * Reads the rows of a vault for a backup, and writes those of a backup into an empty store, all or nothing: the rows of
+ * every table, then the `vault` and `audit_head` rows.
  */
 import { toHead } from './audit-log.ts';
 import { numberIn } from './dialect.ts';
@@ -62,28 +62,6 @@ export function* readMetadata(highestSeq: number): Procedure<VaultMetadata | nul
 export function* countRows({ name }: Table<object>, views: TransferSource['views'] = {}): Procedure<number> {
   const [row] = yield sql`SELECT count(*) AS n FROM ${raw(views[name] ?? name)}`;
   return numberIn(row, 'n');
-}
-
-/**
- * Copies every row. `check` gets each one before it is written, with its number in the table; `onProgress` gets the
- * number of rows so far. @throws what `check` throws, StoreError, the signal's reason
- */
-export async function copyTable(
-  source: TransferSource,
-  target: TransferTarget,
-  table: Table<object>,
-  signal: AbortSignal,
-  check: (row: Row, number: number) => void,
-  onProgress: (rows: number) => void,
-): Promise<void> {
-  let copied = 0;
-  for await (const rows of source.scan(table)) {
-    signal.throwIfAborted();
-    for (const [index, row] of rows.entries()) check(row, copied + index + 1);
-    await target.insert(table, rows);
-    copied += rows.length;
-    onProgress(copied);
-  }
 }
 
 /** For a store in which a range of a view is found by its key. @throws StoreError */

@@ -11,9 +11,8 @@ import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import type { VaultMetadata } from '../../src/store/transfer.ts';
 import { sealAgentKeys } from '../../src/vault/backup/agent-keys.ts';
-import { countRows } from '../migrate/migrations.ts';
 import { type Content, readContent, writeContent } from './content.ts';
-import { type Kind, newBackup, newPlace, restoreTo, restoreWith, startAt, wordsFor } from './fixture.ts';
+import { countRows, type Kind, newBackup, newPlace, restoreTo, restoreWith, startAt, wordsFor } from './fixture.ts';
 
 const scope = { after };
 const { source, file } = await newBackup(scope, [

@@ -14,8 +14,8 @@ import { formatRestore } from '../../src/server/restore-report.ts';
 import { newHome } from '../kit/command.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { querySql } from '../kit/postmaster.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { urlFile } from '../migrate/migrations.ts';
 
 export type Kind = 'sqlite' | 'postgres';
 export const KINDS: readonly Kind[] = ['sqlite', 'postgres'];
@@ -28,6 +28,19 @@ export function identityFile(scope: Scope, text = identity): string {
   const file = join(temporaryDirectory(scope), 'identity.txt');
   writeFileSync(file, `# made by a test\n${text}\n`, { mode: 0o600 });
   return file;
+}
+
+/** A file with the URL, for `--database-file`. */
+export function urlFile(scope: Scope, url: string): string {
+  const file = join(temporaryDirectory(scope), 'url');
+  writeFileSync(file, `${url}\n`, { mode: 0o600 });
+  return file;
+}
+
+/** The number of rows of a table in PostgreSQL. */
+export async function countRows(url: string, table: string): Promise<number> {
+  const [row] = await querySql(url, `SELECT count(*)::integer AS n FROM leasehold.${table}`);
+  return Number(row?.['n']);
 }
 
 /** A place for a vault: a data directory, and the flags that name its database. */
@@ -106,11 +119,15 @@ export function restoreRequest(
 }
 
 /** Runs `leasehold restore` in this process. */
-export async function restoreWith(words: readonly string[], answer: Answer = 'yes'): Promise<Restored> {
+export async function restoreWith(
+  words: readonly string[],
+  answer: Answer = 'yes',
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Restored> {
   const told: string[] = [];
   const umask = process.umask(0o077);
   try {
-    const request = restoreRequest(words);
+    const request = restoreRequest(words, environment);
     const { signal } = new AbortController();
     const ask = async (): Promise<string | null> => (typeof answer === 'function' ? answer() : answer);
     const result = await restore(request, { signal, say: (line) => told.push(line), ask, progress: () => undefined });

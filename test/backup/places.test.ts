@@ -6,9 +6,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { logIn, readAgentKey } from '../kit/client.ts';
-import { countRows } from '../migrate/migrations.ts';
 import {
   backUp,
+  countRows,
   identityFile,
   KINDS,
   newBackup,

@@ -19,8 +19,8 @@ import { verifyBackup } from '../../src/backup/file.ts';
 import { BACKUP_FORMAT, BackupWriter } from '../../src/backup/records.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
-import { countRows } from '../migrate/migrations.ts';
 import {
+  countRows,
   identityFile,
   newBackup,
   newPlace,

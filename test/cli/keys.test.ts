@@ -39,7 +39,7 @@ test('a passphrase slot is added, tested, and unlocks a locked vault; the passph
   assert.equal((await service.anonymous.get('/api/v1/health')).body.data.status, 'ok');
 });
 
-test('a passphrase is one line of 12 code points, as a migration reads it', async (t) => {
+test('a passphrase is one line of 12 code points, as a restore reads it', async (t) => {
   const { run } = await scene(t);
   const several = await run('key slot add words --passphrase-file -', 'correct horse\nbattery staple\n');
   assert.equal(several.code, 1);

@@ -1,4 +1,4 @@
-// Every table of the schema is copied by a migration, column by column, or is listed here with the reason why not.
+// Every table of the schema is in a backup, column by column, or is listed here with the reason why not.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -12,7 +12,7 @@ const challenge = async (...asked: Parameters<typeof challengeService>) => chall
 
 const OWN_UMASK = 0o077;
 /** Commands that start programs, handle signals, or exit the process. */
-const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate'];
+const PROCESSES: readonly string[] = ['run', 'mcp', 'server'];
 export interface CommandLine {
   readonly words: readonly string[];
   /** Null for a standard input that stays open and silent. */

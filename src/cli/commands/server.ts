@@ -63,8 +63,4 @@ function entry(name: string, file: string): Command {
   });
 }
 
-export const SERVICE_COMMANDS: readonly Command[] = [
-  entry('server', 'bin/server'),
-  status,
-  entry('migrate', 'bin/migrate'),
-];
+export const SERVICE_COMMANDS: readonly Command[] = [entry('server', 'bin/server'), status];

@@ -1,4 +1,4 @@
-/** Copies a vault from PostgreSQL, without changing it, or into an empty database. */
+/** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
 import { StoreError } from '../errors.ts';
 import { AGENTS, OPERATORS, POLICIES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
@@ -27,19 +27,6 @@ const UNTRANSLATABLE = '22P05';
 
 /** The tables whose rows have the epoch of the batch that wrote them. */
 const WITH_EPOCH: ReadonlySet<string> = new Set([AGENTS, OPERATORS, POLICIES].map(({ name }) => name));
-
-/** Whether the schema exists. Writes nothing. @throws StoreError */
-export async function hasSchema(address: PostgresAddress): Promise<boolean> {
-  const connection = await Connection.open(address, 'reading');
-  try {
-    const [row] = await connection.query`SELECT to_regclass('leasehold.vault') IS NOT NULL AS is_there`;
-    return row?.['is_there'] === true;
-  } catch (error) {
-    throw toStoreError(error);
-  } finally {
-    connection.close();
-  }
-}
 
 /** A transaction without time-outs, on a separate connection. It ends with its connection. */
 class Transaction {
@@ -144,7 +131,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   static async open(address: PostgresAddress, metadata: VaultMetadata): Promise<PostgresTarget | null> {
     const target = new PostgresTarget(await Transaction.connect(address, 'writing', 'READ COMMITTED'), metadata);
     try {
-      // Another migration waits for it, and a node cannot create a vault meanwhile.
+      // Another restore waits for it, and a node cannot create a vault meanwhile.
       await target.run(execute(sql`LOCK TABLE vault IN EXCLUSIVE MODE`));
       if ((await target.run(isEmpty())) && (await target.run(readRootKeyCheck())) === null) return target;
       target.close();
@@ -152,7 +139,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
     } catch (error) {
       target.close();
       if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
-      throw new StoreError('unavailable', 'another migration into this database is running, or a node starts on it', {
+      throw new StoreError('unavailable', 'another restore into this database is running, or a node starts on it', {
         cause: error,
       });
     }

@@ -1,4 +1,4 @@
-/** Copies a vault from a private copy of a SQLite file, or into a new file. */
+/** Reads a vault from a private copy of a SQLite file, and writes one into a new file. */
 import type { DatabaseSync } from 'node:sqlite';
 import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../schema.ts';
 import { type Procedure, type Row, sql } from '../statement.ts';

@@ -1,20 +1,18 @@
-/** The source and the target of a migration: a data directory with the embedded database, or a PostgreSQL database. */
+/** The target of a restore: a data directory with the embedded database, or a PostgreSQL database. */
 
 import { renameSync } from 'node:fs';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { lstatOrNull, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
-import { readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { pinHost } from '../store/postgres/hosts.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
-import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
+import { PostgresTarget } from '../store/postgres/transfer.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
-import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
-import type { TransferSource, TransferTarget, VaultMetadata } from '../store/transfer.ts';
+import { SqliteTarget } from '../store/sqlite/transfer.ts';
+import type { TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
-import { copyDatabase } from './snapshot.ts';
 
 export type VaultLocation =
   | { readonly kind: 'directory'; readonly dir: string }
@@ -25,51 +23,13 @@ export function describeLocation(location: VaultLocation): string {
   return location.kind === 'directory' ? location.dir : describeAddress(location.address);
 }
 
-export interface Source {
-  /** Returns the same rows as the reader, as long as `assertUnchanged` passes. */
-  readonly store: Store;
-  /** @throws StoreError */
-  openReader(): Promise<TransferSource>;
-  /** @throws StartupError if the source has changed since it was opened */
-  assertUnchanged(): Promise<void>;
-}
-
 /** An empty target. Until it is published, disposing of its resources leaves nothing. */
-export interface MigrationTarget {
+export interface RestoreTarget {
   readonly writer: TransferTarget;
   /** Commits the copy, and opens it for verification. */
   commit(): Promise<Store>;
   /** Makes the copy the vault of this location. */
   publish(): Promise<void>;
-}
-
-/** Opens the source as one of `resources`, and changes nothing in it. @throws StartupError, StoreError */
-export async function openSource(location: VaultLocation, resources: AsyncDisposableStack): Promise<Source> {
-  if (location.kind === 'database') return openDatabaseSource(location.address, resources);
-  const { file, assertUnchanged } = copyDatabase(location.dir, resources);
-  const store = resources.adopt(new SqliteStore(file), (each) => each.close());
-  return { store, openReader: async () => new SqliteSource(file), assertUnchanged: async () => assertUnchanged() };
-}
-
-/**
- * Nodes must not write during the migration; a moved head shows that one did. WHY not a lock on the head's row: it
- * needs the privilege to write, it writes, and it proves nothing more.
- */
-async function openDatabaseSource(address: PostgresAddress, resources: AsyncDisposableStack): Promise<Source> {
-  const pinned = await pinHost(address);
-  if (!(await hasSchema(pinned))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
-  const store = resources.adopt(await PostgresStore.open(pinned, false), (each) => each.close());
-  const seen = JSON.stringify(await store.run(readHead()));
-  return {
-    store,
-    openReader: () => PostgresSource.open(pinned),
-    async assertUnchanged() {
-      if (JSON.stringify(await store.run(readHead())) === seen) return;
-      throw new StartupError(
-        `A node still writes to ${describeAddress(address)}. Stop all nodes and run this command again.`,
-      );
-    },
-  };
 }
 
 /**
@@ -80,7 +40,7 @@ export async function openTarget(
   location: VaultLocation,
   metadata: VaultMetadata,
   resources: AsyncDisposableStack,
-): Promise<MigrationTarget> {
+): Promise<RestoreTarget> {
   return location.kind === 'database'
     ? openDatabaseTarget(location.address, metadata, resources)
     : openDirectoryTarget(location.dir, metadata, resources);
@@ -91,7 +51,7 @@ async function openDatabaseTarget(
   address: PostgresAddress,
   metadata: VaultMetadata,
   resources: AsyncDisposableStack,
-): Promise<MigrationTarget> {
+): Promise<RestoreTarget> {
   const pinned = await pinHost(address);
   const store = resources.adopt(await PostgresStore.open(pinned), (each) => each.close());
   const writer = await PostgresTarget.open(pinned, metadata);
@@ -115,7 +75,7 @@ async function openDatabaseTarget(
 }
 
 /** A new file, which is renamed when it is complete and verified. */
-function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): MigrationTarget {
+function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): RestoreTarget {
   openDataDir(dir);
   const { databaseFile } = dataDirPaths(dir);
   resources.adopt(lockDataDir(dir), (lock) => lock.release());
