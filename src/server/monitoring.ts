@@ -10,8 +10,8 @@ import { readGivenToken } from './admin-token.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
 import { logFailure, type ServiceLog } from './log.ts';
+import type { VaultSources } from './metrics/metric.ts';
 import { MetricsText } from './metrics/page.ts';
-import type { VaultSources } from './metrics/sources.ts';
 import type { LogStream } from './streams/log-stream.ts';
 
 export class Monitoring {

@@ -26,7 +26,7 @@ import { CheckpointSinks } from './checkpoint-sinks.ts';
 import type { Configuration } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
 import { Inventory } from './metrics/inventory.ts';
-import type { VaultSources } from './metrics/sources.ts';
+import type { VaultSources } from './metrics/metric.ts';
 import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';

@@ -2,11 +2,90 @@
  * Every metric of the service: its name, labels and source. Labels have values of closed sets only: no agent, path,
  * policy or address. docs/monitoring.md lists the same table, and a test compares it.
  */
-import { APPROVAL_METRICS } from './approvals.ts';
-import { EVIDENCE_METRICS } from './evidence.ts';
+import { Tally } from '../../core/measures.ts';
 import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
 
 const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;
+
+/** Without a webhook. */
+const NONE = new Tally(['sent', 'failed', 'dropped']);
+
+const APPROVAL_METRICS: readonly Metric[] = [
+  gauge('leasehold_approvals_pending', 'Requests that this node holds until they are approved.', ({ vault }) => {
+    return vault.approvals.heldCount;
+  }),
+  {
+    kind: 'counter',
+    name: 'leasehold_approvals_total',
+    help: 'Outcomes of requests for approval that this node recorded; no_approver per request.',
+    labels: ['outcome'],
+    read: ({ approvalEvents, requests }) => [
+      ...approvalEvents.measures.outcomes.entries().map(([outcome, count]) => [{ outcome }, count] as const),
+      [{ outcome: 'no_approver' }, requests.rejections.get('NO_APPROVER')],
+    ],
+  },
+  histogram(
+    'leasehold_approval_wait_seconds',
+    'Time from a request for approval to its outcome.',
+    ({ approvalEvents }) => approvalEvents.measures.waitSeconds,
+  ),
+  {
+    kind: 'counter',
+    name: 'leasehold_approval_webhooks_total',
+    help: 'Messages to the webhook for approvals: sent, dropped, and attempts that failed.',
+    labels: ['result'],
+    read: ({ webhookResults }) => (webhookResults() ?? NONE).entries().map(([result, count]) => [{ result }, count]),
+  },
+];
+
+/** Of what survives a loss: the rollback marker, checkpoints, backups, and the use of the data key. */
+const EVIDENCE_METRICS: readonly Metric[] = [
+  gauge(
+    'leasehold_rollback_marker_unsynced_seconds',
+    'Time for which the newest rollback marker has not been on disk; 0 if it is.',
+    ({ marker }) => marker.unsyncedSeconds,
+  ),
+  counter(
+    'leasehold_rollback_marker_failures_total',
+    'Writes of the rollback marker that failed.',
+    ({ marker }) => marker.failures,
+  ),
+  gauge(
+    'leasehold_checkpoint_age_seconds',
+    'Time since the newest checkpoint that this node knows was signed.',
+    ({ vault }) => {
+      const newest = vault.checkpoints.newest;
+      return newest === null ? null : Math.max(0, vault.clock.now() - newest.signedAt) / 1000;
+    },
+  ),
+  gauge(
+    'leasehold_checkpoint_unsigned_entries',
+    'Log entries after the newest checkpoint that this node knows.',
+    ({ vault }) => Math.max(0, vault.ledger.memory.tip.seq - (vault.checkpoints.newest?.size ?? 0)),
+  ),
+  {
+    kind: 'gauge',
+    name: 'leasehold_checkpoint_waiting_seconds',
+    help: 'Time for which the newest checkpoint has not been in the file; 0 if it is.',
+    labels: ['file'],
+    read: ({ checkpointSinks }) =>
+      checkpointSinks().map(({ label, waitingSeconds }) => [{ file: label }, waitingSeconds]),
+  },
+  {
+    kind: 'counter',
+    name: 'leasehold_checkpoint_write_failures_total',
+    help: 'Writes of a checkpoint to the file that failed.',
+    labels: ['file'],
+    read: ({ checkpointSinks }) => checkpointSinks().map(({ label, failures }) => [{ file: label }, failures]),
+  },
+  gauge('leasehold_data_key_seals', 'Values sealed with the current data key, at the last count.', ({ inventory }) => {
+    return inventory.read()?.seals ?? null;
+  }),
+  gauge('leasehold_backup_age_seconds', 'Age of the newest complete backup in the log.', ({ inventory, vault }) => {
+    const at = inventory.read()?.backupAt ?? null;
+    return at === null ? null : Math.max(0, vault.clock.now() - at) / 1000;
+  }),
+];
 
 export const METRICS: readonly Metric[] = [
   {

@@ -1,6 +1,16 @@
-/** The form of a declared metric, and short ways to declare one. */
+/** The form of a declared metric, short ways to declare one, and the parts of the server whose counters it reads. */
+import type { ServiceStatus } from '../../api/types.ts';
+import type { BrokerClient } from '../../broker/broker-client.ts';
 import type { Distribution, Tally } from '../../core/measures.ts';
-import type { MetricSources } from './sources.ts';
+import type { RequestMeasures } from '../../http/request-measures.ts';
+import type { DenialBudget } from '../../ledger/denial-budget.ts';
+import type { ApprovalEvents } from '../../vault/approval-events.ts';
+import type { UseLimits } from '../../vault/use-limits.ts';
+import type { Vault } from '../../vault/vault.ts';
+import type { CheckpointSinkStatus } from '../checkpoint-sinks.ts';
+import type { RollbackMarker } from '../rollback-marker.ts';
+import type { StreamStatus } from '../streams/log-stream.ts';
+import type { Inventory } from './inventory.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 type Sample<Value> = readonly [labels: Labels, value: Value];
@@ -71,3 +81,27 @@ export function bucketsOf(distribution: Distribution): Buckets {
 }
 
 const toLabel = (text: string): string => text.replaceAll(' ', '_');
+
+/** Of an opened vault. */
+export interface VaultSources {
+  readonly vault: Omit<Vault, 'access'>;
+  readonly denials: DenialBudget;
+  readonly useLimits: UseLimits;
+  readonly broker: BrokerClient;
+  readonly marker: RollbackMarker;
+  readonly inventory: Inventory;
+  readonly approvalEvents: ApprovalEvents;
+  /** Null without a webhook for approvals. */
+  readonly webhookResults: () => Tally | null;
+  readonly streams: () => readonly StreamStatus[];
+  readonly checkpointSinks: () => readonly CheckpointSinkStatus[];
+}
+
+/** Of the service, also while the vault is locked. */
+export interface ServiceSources {
+  readonly requests: RequestMeasures;
+  readonly status: () => ServiceStatus;
+  readonly version: string;
+}
+
+export type MetricSources = ServiceSources & VaultSources;

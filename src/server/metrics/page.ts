@@ -4,8 +4,7 @@
  */
 import type { Gauge, Registry } from 'prom-client';
 import { METRICS } from './declarations.ts';
-import type { Labels, Metric } from './metric.ts';
-import type { MetricSources, ServiceSources, VaultSources } from './sources.ts';
+import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metric.ts';
 
 /** A page is shared by the scrapes of this time, so that no client can keep the service busy with them. */
 const PAGE_TTL_MS = 200;
