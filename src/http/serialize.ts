@@ -1,22 +1,32 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
+import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
+import { type Approval, approvalStatus, describeScope } from '../core/approval.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import type { ProviderIdentity } from '../core/identity.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
+import type { MinuteCounts } from '../core/measures.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Passkey } from '../core/passkey.ts';
-import type { Policy } from '../core/policy.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { ACTIONS, type Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
+import type { AttentionItem } from '../vault/attention.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
+import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
+import type { AccessMatrix } from '../vault/matrix.ts';
+import type { SeenNode } from '../vault/nodes.ts';
+import type { HeldCounts, PanicResult } from '../vault/panic.ts';
+import type { TreeLevel } from '../vault/tree.ts';
 import type { NewUseLease } from '../vault/use-leases.ts';
 import type { StateCheck } from '../vault/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
@@ -218,4 +228,118 @@ export const toProgressResponse = (
   entries_total: progress?.entriesTotal ?? null,
   ...(rowsChecked === 0 ? {} : { rows_checked: rowsChecked }),
   started_at: progress === null ? null : toTimestamp(progress.startedAt),
+});
+
+const toNullableTimestamp = (time: number | null): string | null => (time === null ? null : toTimestamp(time));
+
+/** The status is that of the time `now`. */
+export const toListedApprovalResponse =
+  (now: number) =>
+  (approval: Approval): api.ListedApproval => ({
+    approval_id: approval.id,
+    nonce: approval.nonce,
+    status: approvalStatus(approval, now),
+    agent_name: approval.agentName,
+    action: approval.action,
+    path: approval.path,
+    policy_names: [...approval.terms.policyNames],
+    covers: describeScope(approval),
+    each: approval.terms.each,
+    uses: approval.terms.uses,
+    seconds: approval.terms.seconds,
+    for_session: approval.terms.isForSession,
+    quorum: approval.terms.quorum,
+    approvals: approval.approvers.map(({ operator, at }) => ({ operator, at: toTimestamp(at) })),
+    method: approval.method,
+    host: approval.host,
+    target_path: approval.targetPath,
+    purpose: approval.purpose,
+    requested_at: toTimestamp(approval.requestedAt),
+    expires_at: toTimestamp(approval.answerBy),
+    answered_at: toNullableTimestamp(approval.endedAt),
+    answered_by: approval.endedBy,
+    reason: approval.reason,
+    uses_left: approval.usesLeft,
+    grant_ends_at: toNullableTimestamp(approval.grantEndsAt),
+  });
+
+const toAgent = ({ agentName, firstAt, lastAt, times, isLive }: AgentExposure) => ({
+  agent_name: agentName,
+  first_at: toTimestamp(firstAt),
+  last_at: toTimestamp(lastAt),
+  times,
+  live: isLive,
+});
+
+export const toExposureResponse = (path: CredentialPath, versions: readonly VersionExposure[]): CredentialExposure => ({
+  path,
+  versions: versions.map(({ version, newestVersion, seenBy, usedBy }) => ({
+    version,
+    deleted: newestVersion === null,
+    seen_by: seenBy.map(toAgent),
+    used_by: usedBy.map(toAgent),
+  })),
+});
+
+/** `versions` are in the order of their paths. */
+export function toExposureResponses(versions: readonly VersionExposure[]): CredentialExposure[] {
+  return [...Map.groupBy(versions, ({ path }) => path)].map(([path, own]) => toExposureResponse(path, own));
+}
+
+const toVersion = ({ path, version, newestVersion }: VersionExposure) => ({
+  path,
+  version,
+  current: version === newestVersion,
+});
+
+export const toHeldResponse = ({ leases, sessions, streams }: HeldCounts): Held => ({ leases, sessions, streams });
+
+export const toPanicResponse = ({ leases, sessions, streams, rotate, usedOnly }: PanicResult): Panicked => ({
+  leases,
+  sessions,
+  streams,
+  rotate: rotate.map(toVersion),
+  used_only: usedOnly.map(toVersion),
+});
+
+export const toMatrixResponse = (matrix: AccessMatrix): api.Matrix => ({
+  agents: matrix.agents.map((name) => ({ name })),
+  agents_total: matrix.agentsTotal,
+  paths: [...matrix.paths],
+  paths_total: matrix.pathsTotal,
+  actions: [...ACTIONS],
+  decisions: matrix.decisions.map(({ allowed, policyName, reason }) => ({ allowed, policy_name: policyName, reason })),
+  cells: matrix.cells as number[][][],
+});
+
+export const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): api.Tree => ({
+  prefix,
+  entries: entries.map(({ name, path, directory, credential }) => ({
+    name,
+    kind: directory === null ? ('credential' as const) : ('directory' as const),
+    path,
+    ...(directory ?? {}),
+    ...(credential === null ? {} : { type: credential.type, updated_at: toTimestamp(credential.updatedAt) }),
+  })),
+  next,
+});
+
+export const toAttentionResponse = ({ since, ...item }: AttentionItem): api.AttentionItem => ({
+  ...item,
+  since: since === null ? null : toTimestamp(since),
+});
+
+export const toActivityResponse = ({ at, ...counts }: MinuteCounts): api.ActivityMinute => ({
+  at: toTimestamp(at),
+  ...counts,
+});
+
+export const toNodeResponse = (node: SeenNode): api.NodeResponse => ({
+  name: node.name,
+  version: node.version,
+  started_at: toTimestamp(node.startedAt),
+  status: node.status,
+  is_self: node.isSelf,
+  seen_at: toTimestamp(node.seenAt),
+  newest_seq: node.newestSeq,
 });

@@ -9,10 +9,9 @@ import { parseAgentName } from '../../core/names.ts';
 import { listAgents, readAgent } from '../../core/operations/agents.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toAgentResponse, toTimestamp } from '../serialize.ts';
-import { streamList } from '../streaming.ts';
 
 const DEFAULT_GRACE_SECONDS = 300;
 

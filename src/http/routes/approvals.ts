@@ -8,10 +8,9 @@ import { type ApprovalId, parseApprovalId, parseNonce } from '../../core/approva
 import { parseActorName } from '../../core/names.ts';
 import { parsePurpose } from '../../core/use-text.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approval-answers.ts';
-import { toListedApprovalResponse } from '../approval-responses.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { streamList } from '../streaming.ts';
+import { toListedApprovalResponse } from '../serialize.ts';
 
 const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
 

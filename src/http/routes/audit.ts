@@ -21,10 +21,9 @@ import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
 import { toAuditFilter, toEntryBounds } from '../audit-filter.ts';
-import { toPage } from '../query.ts';
+import { streamList, toNdjson, toPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
-import { streamList, toNdjson } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 

@@ -17,10 +17,9 @@ import {
   retrieveCredential,
   storeCredential,
 } from '../../vault/credentials.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toCredentialResponse, toMetadataResponse, toTimestamp } from '../serialize.ts';
-import { streamList } from '../streaming.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({

@@ -9,10 +9,9 @@ import { parsePath } from '../../core/path.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { panic, readHeld } from '../../vault/panic.ts';
-import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../exposure-responses.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { streamList } from '../streaming.ts';
+import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../serialize.ts';
 
 export const exposureRoutes: readonly Route[] = [
   route({

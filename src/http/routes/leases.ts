@@ -13,10 +13,9 @@ import { parseTtl } from '../../core/policy.ts';
 import { parsePurpose } from '../../core/use-text.ts';
 import { listLeases, revokeLeases } from '../../vault/leases.ts';
 import { newUseLease } from '../../vault/use-leases.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toLeaseResponse, toListedLeaseResponse, toUseLeaseResponse } from '../serialize.ts';
-import { streamList } from '../streaming.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {

@@ -14,10 +14,9 @@ import { parsePasskeyId } from '../../core/passkey.ts';
 import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { invite } from '../../vault/passkeys.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toOperatorResponse, toTimestamp } from '../serialize.ts';
-import { streamList } from '../streaming.ts';
 
 const params = { name: OperatorName };
 const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');

@@ -26,14 +26,14 @@ import { readMatrix } from '../../vault/matrix.ts';
 import { listNodes, readActivity } from '../../vault/nodes.ts';
 import { search } from '../../vault/search.ts';
 import { readTree } from '../../vault/tree.ts';
+import { type Route, route } from '../route.ts';
 import {
   toActivityResponse,
   toAttentionResponse,
   toMatrixResponse,
   toNodeResponse,
   toTreeResponse,
-} from '../overview-responses.ts';
-import { type Route, route } from '../route.ts';
+} from '../serialize.ts';
 
 const parseAgentPrefix = (text = ''): string => {
   if (text.length <= MAX_AGENT_PREFIX_LENGTH) return text;

@@ -22,10 +22,9 @@ import type { LimitFields } from '../../core/policy-limits.ts';
 import { parseMethod, type UseRequest } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { sliceListing } from '../../vault/paging.ts';
-import { toOptionalPage } from '../query.ts';
+import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toPolicyResponse } from '../serialize.ts';
-import { streamList } from '../streaming.ts';
 
 interface PolicyFields {
   readonly principal: string;

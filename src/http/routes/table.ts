@@ -1,18 +1,16 @@
 /** The route table: every route of the service, by subject. */
 import type { Route, RouteGroup } from '../route.ts';
-import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
-import { backupRoutes } from './backup.ts';
 import { credentialRoutes } from './credentials.ts';
 import { exposureRoutes } from './exposure.ts';
 import { keyRoutes } from './keys.ts';
 import { leaseRoutes } from './leases.ts';
-import { monitoringRoutes } from './monitoring.ts';
 import { operatorRoutes } from './operators.ts';
 import { overviewRoutes } from './overview.ts';
 import { policyRoutes } from './policies.ts';
+import { aboutRoutes, backupRoutes, monitoringRoutes } from './service.ts';
 import { sessionRoutes } from './sessions.ts';
 import { signInRoutes } from './sign-in.ts';
 import { targetRoutes } from './targets.ts';
