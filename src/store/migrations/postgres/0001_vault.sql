@@ -11,7 +11,7 @@ CREATE TABLE vault (
 );
 
 CREATE TABLE audit_entries (
-  seq         bigint PRIMARY KEY CHECK (seq > 0),
+  seq         bigint CHECK (seq > 0),
   id          text COLLATE "C" NOT NULL,
   timestamp   text COLLATE "C" NOT NULL,
   event_type  text COLLATE "C" NOT NULL,
@@ -36,7 +36,9 @@ CREATE TABLE audit_entries (
   ended       text COLLATE "C",
   -- The row that the entry made, changed or removed, and its MAC from then on, or 'removed'.
   subject     text COLLATE "C",
-  state       text COLLATE "C"
+  state       text COLLATE "C",
+  -- For lists with a filter: the columns that filters compare, in the order of the log.
+  PRIMARY KEY (seq) INCLUDE (agent_name, event_type, action, result, resource)
 );
 -- WHY the state in the index: the newest one of a subject is found without reading the entry.
 CREATE INDEX audit_entries_by_subject ON audit_entries (subject, seq, state) WHERE subject IS NOT NULL;
