@@ -116,7 +116,7 @@ test('a replacement is marked exactly when it grants more', () => {
       const givesMore = is.some((ttl, at) => ttl > (was[at] ?? 0));
       if (givesMore) assert.ok(step !== undefined && widens(step), JSON.stringify([before, other]));
     }),
-    runs(500),
+    runs(100, 500),
   );
   const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
   const marked = (fields: Partial<Fields>): string[] =>
@@ -234,6 +234,6 @@ test('a policy that covers another grants every query that the other grants', ()
       const [one, two] = [leases(toVault([a])), leases(toVault([b]))];
       if (grantsAllOf(a, b)) assert.ok(two.every((ttl, at) => ttl === 0 || (one[at] ?? 0) > 0));
     }),
-    runs(500),
+    runs(100, 500),
   );
 });

@@ -15,8 +15,8 @@ import { scaled } from '../kit/scale.ts';
 const HOLD_MS = 120_000;
 /** At the same time. */
 const HELD = 20;
-const ANSWERS = scaled(60, 240);
-const RACES = scaled(40, 100);
+const ANSWERS = scaled(12, 240);
+const RACES = scaled(8, 100);
 const PARALLEL = 10;
 
 const { nodes } = await startNodes({ after }, { nodes: 2, timeouts: { approvalHoldMs: HOLD_MS } });
@@ -105,7 +105,7 @@ test('of two nodes that approve and deny the same request, one is right, and the
 });
 
 test('nothing passes after a denial was returned, and a grant for one request passes one, on either node', async () => {
-  for (let race = 0; race < 20; race++) {
+  for (let race = 0; race < scaled(4, 20); race++) {
     const denied = await hold('one');
     assert.equal((await on(two.address, ben).post(`${denied.address}/deny`, { nonce: denied.nonce })).status, 200);
     const granted = await hold('one');

@@ -21,6 +21,6 @@ test('the nearest pattern of sorted ones', () => {
     fc.property(fc.uniqueArray(pattern, { maxLength: 12 }), path, (patterns, wanted) => {
       assert.equal(nearestOf(patterns.toSorted(), wanted), nearestPattern(patterns, wanted));
     }),
-    runs(1000),
+    runs(100, 1000),
   );
 });

@@ -131,7 +131,7 @@ test('a path is accepted if and only if it fits that grammar', () => {
     fc.property(likelyPaths, (path) => {
       assert.equal(pathViolation(path) === null, fitsPlainly(path));
     }),
-    runs(2000),
+    runs(200, 2000),
   );
 });
 

@@ -162,7 +162,7 @@ test('fuzzing: quoted text is read back, and any text is parsed or rejected', ()
       for (const { valueSpan, lineSpan } of assignments)
         assert.equal(lineSpan[0] < valueSpan[0] && valueSpan[0] <= valueSpan[1] && valueSpan[1] <= lineSpan[1], true);
     }),
-    runs(2000),
+    runs(200, 2000),
   );
 });
 

@@ -51,7 +51,7 @@ test('the rules respond, record and store as the model does, in every history', 
     fc.property(histories, (history) => {
       holdAgainstModel(history);
     }),
-    runs(1500),
+    runs(150, 1500),
   );
 });
 
