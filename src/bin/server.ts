@@ -4,7 +4,7 @@ import { setDefaultHighWaterMark } from 'node:stream';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { acceptOpenModes } from '../platform/private-files.ts';
 import { type Service, startService } from '../server/composition.ts';
-import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
+import { type Configuration, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
 import { describeFailure, exitWithError } from '../server/operator-errors.ts';
 import { startupBanner } from '../server/startup-banner.ts';
@@ -23,9 +23,10 @@ function fail(line: string, code: number): never {
 
 function configure(): Configuration {
   try {
-    const configuration = readConfiguration(process.argv.slice(2), process.env);
+    const configuration = readConfiguration(process.argv.slice(2), process.env, (text) => {
+      process.stdout.write(text);
+    });
     if (configuration !== null) return configuration;
-    process.stdout.write(`${help()}\n`);
     process.exit(0);
   } catch (error) {
     exitWithError(error);

@@ -3,8 +3,8 @@ import { SERVICES, serviceTargets } from '../core/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
 import { nearest } from '../core/nearest.ts';
 import type { TargetFields } from '../core/target.ts';
+import { parsed } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
-import { parsed } from './flags.ts';
 
 const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
 const MAX_COLUMNS = 76;

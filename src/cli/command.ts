@@ -1,27 +1,10 @@
 /** The types of the command table: a command, its arguments and flags, and one invocation of it. */
 import type { Leasehold } from '../client/leasehold.ts';
+import type { Flags, FlagValues } from '../flags/flag.ts';
 import type { ApprovalNotices } from './approval-notice.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
-
-/** A flag whose value a command gets as a T. `src/cli/flags.ts` has the constructors. */
-export interface Flag<T = unknown> {
-  /** One letter, as in `-o`. */
-  readonly short?: string;
-  /** Placeholder for the value in help, in brackets if the value may be left out; null for a switch. */
-  readonly value: string | null;
-  readonly help: string;
-  readonly isRepeatable?: true;
-  /**
-   * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
-   * that name `field`
-   */
-  read(given: readonly string[], field: string): T;
-}
-
-/** Flags by their names without the hyphens. */
-export type Flags = Readonly<Record<string, Flag>>;
 
 export interface Argument {
   /** In capitals, as shown in help. */
@@ -30,7 +13,6 @@ export interface Argument {
   readonly count: 'one' | 'optional' | 'many';
 }
 
-export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
 type ValueOf<A extends Argument> = { one: string; optional: string | null; many: readonly string[] }[A['count']];
 type ArgumentValues<A extends readonly Argument[]> = { [At in keyof A]: ValueOf<A[At]> };
 

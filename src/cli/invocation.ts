@@ -4,6 +4,7 @@ import type { CallOptions } from '../client/api-client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { OPERATOR_IDLE_MS } from '../core/operations/sessions.ts';
+import { readFlags } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ApprovalNotices } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
@@ -39,9 +40,7 @@ export async function runCommandLine(
   let settings: Settings | null = null;
   let invocation: Invocation | null = null;
   try {
-    const flags = Object.fromEntries(
-      Object.entries(command.flags ?? {}).map(([name, flag]) => [name, flag.read(given.get(name) ?? [], `--${name}`)]),
-    );
+    const flags = readFlags(command.flags ?? {}, given, terminal.environment);
     const values = (command.arguments ?? []).map(({ count }, at) =>
       count === 'many' ? operands.slice(at) : (operands[at] ?? null),
     );

@@ -2,13 +2,27 @@
  * Makes the program of the command table with commander: it parses a command line, prints help, and reports usage
  * errors. Errors never repeat an argument or the value of a flag, because it may be a secret.
  */
-import { Argument, Command as Commander, CommanderError, Option } from 'commander';
+import { Argument, type Command as Commander } from 'commander';
+import { nearest } from '../core/nearest.ts';
+import { CLIENT_FLAGS, CONNECTION_FLAGS } from '../flags/client-flags.ts';
+import {
+  addFlag,
+  assertFlags,
+  assertGivenOnce,
+  type Called,
+  missingArgument,
+  newCommander,
+  parseWords,
+  toUsageError,
+  usageError,
+} from '../flags/command-line.ts';
+import { UsageError } from '../platform/errors.ts';
 import { readVersion } from '../platform/version.ts';
-import type { Command, Entry, Flag } from './command.ts';
-import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
+import type { Command, Entry } from './command.ts';
+import { valueInArguments } from './errors.ts';
+import { flagsOf } from './flags.ts';
 import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
-import { assertArguments, assertFlags, toUsageError, unknownCommand } from './usage-errors.ts';
 
 const MAX_WIDTH = 100;
 const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.
@@ -41,7 +55,7 @@ export async function parseCommandLine(
   const given = new Map<string, string[]>();
   const onFlag: OnFlag = (name, value) => void given.set(name, [...(given.get(name) ?? []), value]);
   let called: { readonly entry: Entry; readonly count: number } | null = null;
-  parse(
+  parseWords(
     makeProgram(terminal, onFlag, (entry, count) => (called = { entry, count })),
     words,
   );
@@ -57,38 +71,38 @@ export async function parseCommandLine(
     const afterCount = end === -1 ? 0 : own.length - end - 1;
     const restAt = command.takesAllWords ? 0 : all.length - (command.rest === undefined ? 0 : afterCount);
     const [operands, rest] = [all.slice(0, restAt), all.slice(restAt)];
-    assertFlags(command, given, words);
+    assertFlags(toCalled(command), given, words);
+    assertGivenOnce(toCalled(command), given);
     assertArguments(command, operands);
     line = { command, given, operands, rest };
   });
-  parse(leaf, own);
+  parseWords(leaf, own);
   return line;
 }
 
-/** @throws UsageError */
-function parse(commander: Commander, words: readonly string[]): void {
-  try {
-    commander.parse(words, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
-  }
+function toCommander(name: string, { stdout }: Pick<Terminal, 'stdout'>): Commander {
+  const columns = Math.min(stdout.columns ?? MAX_WIDTH, MAX_WIDTH);
+  return newCommander(name, { columns, write: (text) => void stdout.write(text) });
 }
 
-function newCommander(name: string, { stdout }: Pick<Terminal, 'stdout'>): Commander {
-  return new Commander(name)
-    .optionsGroup('Flags:')
-    .helpCommand(false)
-    .configureOutput({
-      writeOut: (text) => void stdout.write(text),
-      outputError: () => undefined,
-      getOutHelpWidth: () => Math.min(stdout.columns ?? MAX_WIDTH, MAX_WIDTH),
-    })
-    .configureHelp({
-      minWidthToWrap: 20,
-      visibleCommands: ({ commands }) => commands.flatMap(leavesOf),
-      subcommandTerm: nameOf,
-      optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1'),
-    });
+function toCalled(command: Command): Called {
+  const { name, takesValue, takesAllWords } = command;
+  return {
+    name,
+    line: `leasehold ${name}`,
+    flags: takesAllWords === true ? {} : flagsOf(command),
+    arguments: command.arguments ?? [],
+    ...(takesValue === true ? { valueError: valueInArguments } : {}),
+  };
+}
+
+/** Checks what commander allows: an empty argument, and a program without `--`. @throws UsageError */
+function assertArguments(command: Command, operands: readonly string[]): void {
+  const wanted = command.arguments ?? [];
+  const empty = wanted.find(({ count }, at) => count !== 'many' && operands[at] === '');
+  if (empty !== undefined) throw missingArgument(toCalled(command), empty.name);
+  if (command.rest !== undefined && operands.length > wanted.length)
+    throw usageError(toCalled(command), `Put the command after --: leasehold ${command.name} -e NAME=PATH -- COMMAND`);
 }
 
 /** Knows the names and summaries of all commands, and the flags that may precede a name. */
@@ -97,13 +111,13 @@ function makeProgram(
   onFlag: OnFlag,
   onEntry: (entry: Entry, wordCount: number) => void,
 ): Commander {
-  const program = newCommander('leasehold', terminal)
+  const program = toCommander('leasehold', terminal)
+    .configureHelp({ visibleCommands: ({ commands }) => commands.flatMap(leavesOf), subcommandTerm: nameOf })
     .description(DESCRIPTION)
     .version(`leasehold ${readVersion()}`, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show this help');
   setUpParent(program, 'COMMAND [ARGUMENT …] [FLAG …]');
-  for (const [name, flag] of Object.entries({ ...OUTPUT_FLAGS, ...CONNECTION_FLAGS }))
-    addFlag(program, name, flag, onFlag).hideHelp();
+  for (const [name, flag] of Object.entries(CLIENT_FLAGS)) addFlag(program, name, flag, onFlag).hideHelp();
   for (const { title, entries } of GROUPS) for (const entry of entries) addEntry(program, title, entry, onEntry);
   return program;
 }
@@ -165,11 +179,11 @@ function makeLeaf(
   onWords: (words: readonly string[]) => void,
 ): Commander {
   const { about = [], examples = [], takesAllWords } = command;
-  const leaf = newCommander(`leasehold ${command.name}`, terminal)
+  const leaf = toCommander(`leasehold ${command.name}`, terminal)
     .description([`${summary}.`, ...about].join('\n\n'))
     .usage(usageOf(command))
     .exitOverride((error) => {
-      throw error.exitCode === 0 ? error : toUsageError(command, error);
+      throw error.exitCode === 0 ? error : toUsageError(toCalled(command), error);
     })
     .action(() => onWords(leaf.args));
   if (examples.length > 0)
@@ -186,7 +200,10 @@ function makeLeaf(
   }
   const { help, ...flags } = flagsOf(command);
   if (help !== undefined) leaf.helpOption('-h, --help', help.help);
-  for (const [name, flag] of Object.entries(flags)) addFlag(leaf, name, flag, onFlag);
+  for (const [name, flag] of Object.entries(flags)) {
+    const option = addFlag(leaf, name, flag, onFlag);
+    if (Object.hasOwn(CONNECTION_FLAGS, name)) option.helpGroup('Connection flags:');
+  }
   return leaf;
 }
 
@@ -197,25 +214,6 @@ function findOrAddNoun(program: Commander, noun: string, title: string): Command
   NOUNS.add(added);
   setUpParent(added, '');
   return added;
-}
-
-function addFlag(commander: Commander, name: string, flag: Flag, onFlag: OnFlag): Option {
-  const value = flag.value === null || flag.value.startsWith('[') ? flag.value : `<${flag.value}>`;
-  const option = new Option(flagText(name, { ...flag, value }), helpOf(flag));
-  if (Object.hasOwn(CONNECTION_FLAGS, name)) option.helpGroup('Connection flags:');
-  commander
-    .addOption(option)
-    .on(`option:${name}`, (given?: string) => onFlag(name, given ?? (value === null ? 'true' : '')));
-  return option;
-}
-
-/** As in help: `-o, --output FORMAT`. */
-function flagText(name: string, { short, value }: Flag): string {
-  return `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` ${value}`}`;
-}
-
-function helpOf({ help, isRepeatable }: Flag): string {
-  return isRepeatable === true ? `${help}; repeatable` : help;
 }
 
 /** What follows the command's name: `PATH [FLAG …]`. */
@@ -234,4 +232,36 @@ function usageOf(command: Command): string {
 /** `policy show`; empty for the program. */
 function nameOf(commander: Commander): string {
   return commander.parent === null ? '' : `${nameOf(commander.parent)} ${commander.name()}`.trim();
+}
+
+/** Our names with those that other tools use, in order of preference. */
+const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['add', ['create', 'new', 'register']],
+  ['put', ['add', 'create', 'new', 'set', 'write', 'store', 'update', 'edit']],
+  ['show', ['get', 'read', 'view', 'describe']],
+  ['get', ['show', 'read', 'view', 'describe']],
+  ['list', ['ls', 'kv', 'secret', 'secrets', 'credential', 'credentials', 'log', 'logs']],
+  ['audit', ['log', 'logs']],
+  ['delete', ['rm', 'del', 'remove', 'unset', 'destroy', 'deregister']],
+  ['revoke', ['end']],
+  ['history', ['versions']],
+  ['tail', ['follow']],
+  ['run', ['exec']],
+  ['use', ['curl', 'request', 'fetch', 'call', 'http']],
+  ['server', ['start', 'serve']],
+  ['login', ['signin', 'auth']],
+  ['logout', ['signout']],
+  ['whoami', ['me']],
+  ['agent', ['user']],
+  ['policy', ['policies']],
+]);
+
+/** `noun` is empty for the first word of a command's name. */
+function unknownCommand(noun: string, word: string, known: readonly string[]): UsageError {
+  const [alias] = [...ALIASES].find(([name, aliases]) => known.includes(name) && aliases.includes(word)) ?? [];
+  const near = alias ?? nearest(word, known);
+  return new UsageError(
+    `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
+    noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,
+  );
 }

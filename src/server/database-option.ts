@@ -1,9 +1,9 @@
 /** The database option of the service and its tools. Never prints a URL, because it may contain a password. */
 
+import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
 import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
-import type { Environment } from './flags.ts';
 
 export const PASSWORD_ON_COMMAND_LINE =
   'Every user of this machine can read the database password on the command line. Use --database-file.';

@@ -1,4 +1,4 @@
-/** Host names and networks in flags, checked before the service creates anything. */
+/** Hosts, URLs and networks in flags, checked before the server creates anything. */
 
 import { isIP } from 'node:net';
 import { type IpNetwork, parseIpNetwork } from '../core/ip-network.ts';
@@ -32,9 +32,8 @@ export function parseTrustedProxy(text: string): string {
   return text;
 }
 
-/** Networks separated by commas; an empty list for `none`, null without the flag. @throws UsageError */
-export function parseTargetNetworks(text: string | undefined): readonly IpNetwork[] | null {
-  if (text === undefined) return null;
+/** Networks separated by commas; an empty list for `none`. @throws UsageError */
+export function parseTargetNetworks(text: string): readonly IpNetwork[] {
   if (text === 'none') return [];
   return text.split(',').map((item) => {
     const network = parseIpNetwork(item.trim());
@@ -43,4 +42,39 @@ export function parseTargetNetworks(text: string | undefined): readonly IpNetwor
       '--target-networks must be networks such as 10.0.0.0/8 or fd00::/8, separated by commas, or none.',
     );
   });
+}
+
+export type Listen =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+/** @throws UsageError */
+export function parseListen(text: string): Listen {
+  if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) throw new UsageError('--listen must be HOST:PORT, [IPV6]:PORT or unix:PATH.');
+  return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
+}
+
+export function isLoopback(listen: Listen): boolean {
+  return listen.kind === 'unix' || isLoopbackHost(listen.host);
+}
+
+export function isLoopbackHost(host: string): boolean {
+  return ['localhost', '::1', '[::1]'].includes(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** HTTPS, or HTTP on this machine, without a path. @throws UsageError */
+export function parseOwnUrl(text: string, field: string): string {
+  const url = URL.parse(text);
+  const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+  if (url !== null && isPrivate && url.pathname === '/' && url.search === '' && url.username === '') return url.origin;
+  throw new UsageError(`${field} must be https://HOST or https://HOST:PORT; http:// only for this machine.`);
+}
+
+/** The path of an engine of Vault. @throws UsageError */
+export function parseMount(text: string, field: string): string {
+  if (/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/.test(text) && !text.includes('..')) return text;
+  throw new UsageError(`${field} must be a path such as transit.`);
 }

@@ -5,7 +5,7 @@ import { lstatSync, rmSync } from 'node:fs';
 import { connect, isIP } from 'node:net';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
-import type { Listen } from './configuration.ts';
+import type { Listen } from './hosts.ts';
 import { holdOtherLoopback } from './other-loopback.ts';
 
 /** Resolves to the address in the form that clients take. @throws StartupError */

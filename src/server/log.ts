@@ -6,7 +6,7 @@ import type { RequestLog } from '../http/log.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StoreError } from '../store/errors.ts';
 import { CheckpointConflictError } from '../vault/checkpoints.ts';
-import type { LogLevel } from './configuration.ts';
+import type { LogLevel } from './flag-table.ts';
 import { ReceiverError } from './webhook-client.ts';
 
 export interface ServiceLog extends RequestLog {

@@ -40,12 +40,18 @@ export function describeFailure(thrown: unknown): { readonly line: string; reado
   // The error that ended the work, if releasing its resources failed too.
   if (thrown instanceof SuppressedError) return describeFailure(thrown.suppressed);
   if (!(thrown instanceof Error)) return null;
-  if (thrown instanceof UsageError) return { line: toLine(thrown.message), code: 2 };
+  if (thrown instanceof UsageError) return { line: toLine(withHint(thrown)), code: 2 };
   if (thrown instanceof StartupError) return { line: toLine(thrown.message), code: 1 };
   if (!(thrown instanceof StoreError) && !('syscall' in thrown)) return null;
   const advice = adviceFor(thrown);
   const line = advice === null ? thrown.message : `${thrown.message.replace(/\.$/, '')}. ${advice}`;
   return { line: toLine(line), code: 1 };
+}
+
+/** Ends with one period, and names the remedy. */
+function withHint({ message, hint }: UsageError): string {
+  const sentence = /[.?!…]$/.test(message) ? message : `${message}.`;
+  return hint === null ? sentence : `${sentence} ${hint}`;
 }
 
 /** SQLite reports a damaged schema in several lines. */

@@ -2,10 +2,11 @@
 import type { Opener } from '../backup/encryption.ts';
 import { parseIdentities } from '../backup/keys.ts';
 import { parseVerifierKey, verifierKey } from '../crypto/signed-note.ts';
+import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { configurationOf } from './configuration.ts';
 import { chooseDatabase, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { type Environment, filePath } from './flags.ts';
+import { filePath } from './flags.ts';
 import { readPassphraseFile, readSecretFile } from './offline-keys.ts';
 import type { RestoreRequest } from './restore-request.ts';
 

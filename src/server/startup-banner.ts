@@ -6,7 +6,8 @@ import { ownCommand } from '../platform/own-command.ts';
 import { quoteForShell, quoteWord } from '../platform/shell-quoting.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
-import { type Configuration, isLoopback } from './configuration.ts';
+import type { Configuration } from './configuration.ts';
+import { isLoopback } from './hosts.ts';
 
 const STEPS = [
   ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],

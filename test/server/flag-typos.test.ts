@@ -37,7 +37,7 @@ test('an empty variable is rejected by name, like an empty flag', () => {
     const variable = `LEASEHOLD_${flag.toUpperCase().replaceAll('-', '_')}`;
     assert.throws(() => readConfiguration([], { [variable]: '' }), {
       name: 'UsageError',
-      message: `${variable} is empty: give it a value as for --${flag}, or unset it.`,
+      message: `${variable} is empty: give it a value as for --${flag}, or unset it`,
     });
   }
 });

@@ -58,7 +58,7 @@ test('with --print-token=never or its variable the file is named, also on a term
   assert.equal(service.output().includes(service.adminToken), false);
   assert.ok(terminal.screen().includes(join(dataDir, 'daemon.token')));
   const { code, output } = await runProgram(['--data-dir', dataDir, '--print-token=no']);
-  assert.deepEqual([code, output.trim()], [2, 'leasehold: --print-token must be one of always, never.']);
+  assert.deepEqual([code, output.trim()], [2, 'leasehold: --print-token: must be one of always, never.']);
 });
 
 test('a token that the operator supplied is not printed', async (t) => {

@@ -2,12 +2,12 @@
 import { isReadable } from '../../client/approval-groups.ts';
 import type { Approval } from '../../client/types.ts';
 import { APPROVAL_STATUSES } from '../../core/approval.ts';
+import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/answers.ts';
 import { approvalCard, promptFor } from '../approvals/card.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { Declined } from '../errors.ts';
-import { choice, text, toggle } from '../flags.ts';
 import { askLine } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 

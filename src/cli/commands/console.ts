@@ -1,8 +1,8 @@
 /** The command `console`. */
 import { OPERATOR_PREFIX } from '../../core/names.ts';
+import { toggle } from '../../flags/flag.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { consoleUrl, openInBrowser } from '../console-link.ts';
-import { toggle } from '../flags.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Whether the settings name an operator, whose session can be handed over. */

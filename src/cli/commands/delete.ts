@@ -2,10 +2,11 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
+import { toggle } from '../../flags/flag.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { nullIfMissing } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
+import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
 import { type Confirmation, confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';

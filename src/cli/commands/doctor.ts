@@ -1,6 +1,7 @@
 /** `leasehold doctor`: the settings in effect, their sources, and whether they work. */
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
+import { toggle } from '../../flags/flag.ts';
 import { isPrivate } from '../../platform/ownership.ts';
 import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type Invocation } from '../command.ts';
@@ -8,7 +9,6 @@ import { type CheckResult, ok, warning, wrong } from '../doctor/check-result.ts'
 import { checkSdks } from '../doctor/sdk-checks.ts';
 import { checkState } from '../doctor/state-checks.ts';
 import { EXIT } from '../errors.ts';
-import { toggle } from '../flags.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { titleOf } from '../settings/settings.ts';

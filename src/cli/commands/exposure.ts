@@ -2,9 +2,10 @@
 import type { CredentialExposure, PanicRequest } from '../../client/types.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
+import { parsed } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand } from '../command.ts';
-import { CONFIRMATION_FLAGS, parsed } from '../flags.ts';
+import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';

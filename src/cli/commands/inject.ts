@@ -1,6 +1,7 @@
 /** `leasehold inject`: replaces the references in a template by values. */
 
 import { resolve } from 'node:path';
+import { text } from '../../flags/flag.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { StartupError, UsageError } from '../../platform/errors.ts';
 import { writeNewFile } from '../../platform/private-files.ts';
@@ -8,7 +9,7 @@ import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/templates.ts';
 import { defineCommand } from '../command.ts';
 import { leaseClientFor } from '../explain-denial.ts';
-import { TTL, text } from '../flags.ts';
+import { TTL } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { printNotice } from '../terminal.ts';
 

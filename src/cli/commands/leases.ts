@@ -3,9 +3,11 @@
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
+import type { FlagValues } from '../../flags/flag.ts';
+import { choice, parsed } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand, type FlagValues } from '../command.ts';
-import { CONFIRMATION_FLAGS, choice, parsed } from '../flags.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';

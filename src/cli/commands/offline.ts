@@ -1,16 +1,18 @@
 /** Subcommands that work without a server, on the files or the database of a vault. */
+
+import type { Environment, FlagValues } from '../../flags/flag.ts';
+import { text, toggle } from '../../flags/flag.ts';
 import { StartupError, UsageError } from '../../platform/errors.ts';
 import { configurationOf } from '../../server/configuration.ts';
 import { chooseDatabase } from '../../server/database-option.ts';
-import { type Environment, filePath } from '../../server/flags.ts';
+import { filePath } from '../../server/flags.ts';
 import { describeFailure } from '../../server/operator-errors.ts';
 import { readAuditKeys } from '../../server/read-keys.ts';
 import { restore } from '../../server/restore.ts';
 import { toRestoreRequest } from '../../server/restore-options.ts';
 import { formatRestore, reporter } from '../../server/restore-report.ts';
 import { runSchemaRequest } from '../../server/schema.ts';
-import { type Command, defineCommand, type FlagValues } from '../command.ts';
-import { text, toggle } from '../flags.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { askLine } from '../prompt.ts';
 import { isInteractive, printNotice, type Terminal } from '../terminal.ts';
 

@@ -1,8 +1,9 @@
 /** `leasehold policy apply`: makes the policies of a vault match a directory of files. */
 
 import { toPolicy } from '../../client/policy-drafts.ts';
+import { toggle } from '../../flags/flag.ts';
 import { defineCommand } from '../command.ts';
-import { CONFIRMATION_FLAGS, toggle } from '../flags.ts';
+import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';

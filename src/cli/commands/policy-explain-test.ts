@@ -1,9 +1,9 @@
 /** The commands `policy explain` and `policy test`. */
 import { ACTIONS } from '../../core/policy.ts';
+import { text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { text, toggle } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
 import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';

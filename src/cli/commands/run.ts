@@ -1,5 +1,6 @@
 /** `leasehold run`: runs a program with secrets in its environment only. */
 
+import { list, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
@@ -7,7 +8,7 @@ import { exitLike } from '../../run/exit-status.ts';
 import { parseUses, type UseBinding } from '../../run/use-bindings.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { useClientFor } from '../explain-denial.ts';
-import { list, TTL, toggle } from '../flags.ts';
+import { TTL } from '../flags.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run = defineCommand({

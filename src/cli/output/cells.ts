@@ -1,7 +1,7 @@
 /** Output formats, and the fields of a record on one line. */
 import { escapeInvisible } from '../../core/invisible-text.ts';
+import type { FORMATS } from '../../flags/client-flags.ts';
 
-export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** A record with the field names of the HTTP interface. */

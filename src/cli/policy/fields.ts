@@ -7,7 +7,7 @@ import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
 import { LIMIT_FIELDS, type LimitFields, parseLimits } from '../../core/policy-limits.ts';
-import { parseDuration } from '../flags.ts';
+import { parseDuration } from '../../flags/flag.ts';
 
 const SHOWN_NAME = /^[\w.-]{1,40}$/;
 

@@ -2,9 +2,10 @@
 
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { CLIENT_FLAGS, FORMATS } from '../../flags/client-flags.ts';
+import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { parseDuration } from '../flags.ts';
-import { FORMATS, type Format } from '../output/cells.ts';
+import type { Format } from '../output/cells.ts';
 import type { Terminal } from '../terminal.ts';
 import { printNotice } from '../terminal.ts';
 import { readServiceAddress } from './data-dir.ts';
@@ -37,37 +38,37 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const { file: project, skipped: skippedFile } = await readProjectFile(userDirs);
   if (skippedFile !== null) warn(`${skippedFile.path} is not read: it ${skippedFile.reason}.`);
   const files = [project, await readUserFile(userDirs)].filter((file) => file !== null);
-  const choose = (name: string, variable: string, others: readonly Source[]): Setting<string> | null =>
-    firstOf([
+  const choose = (name: keyof typeof CLIENT_FLAGS, others: readonly Source[]): Setting<string> | null => {
+    const { variable = '' } = CLIENT_FLAGS[name];
+    return firstOf([
       [flag(name), `--${name}`, 'flag'],
       [readVariable(userDirs, variable), variable, 'environment'],
       ...others,
     ]);
+  };
   const inFiles = files.map(({ profile, displayPath, kind }): Source => [profile, `${displayPath}, profile`, kind]);
-  const profile = choose('profile', 'LEASEHOLD_PROFILE', inFiles);
+  const profile = choose('profile', inFiles);
   if (profile !== null && !files.some(({ profiles }) => profiles.has(profile.value)))
     throw new UsageError(`${profile.source}: no settings file contains the profile ${JSON.stringify(profile.value)}`);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
   const inLayers = (field: keyof FileSettings): Source[] =>
     layers.map(({ settings, source, level }) => [settings[field], source, level]);
   const dataDirs: Source[] = [...inLayers('data_dir'), [join(userDirs.home, '.leasehold'), 'the default', 'default']];
-  const dataDir = convert(choose('data-dir', 'LEASEHOLD_DATA_DIR', dataDirs), (text) =>
-    resolve(userDirs.workingDirectory, text),
-  );
+  const dataDir = convert(choose('data-dir', dataDirs), (text) => resolve(userDirs.workingDirectory, text));
   const own = readServiceAddress(dataDir.value);
   const addresses: Source[] = [
     ...inLayers('address'),
     [own, `daemon.address in ${dataDir.value}`, 'data directory'],
     [DEFAULT_ADDRESS, 'the default', 'default'],
   ];
-  const address = convert(choose('address', 'LEASEHOLD_ADDR', addresses), toAddress);
+  const address = convert(choose('address', addresses), toAddress);
   const formats: Source[] = [...inLayers('output'), ['table', 'the default', 'default']];
   const timeouts: Source[] = [...inLayers('timeout'), [DEFAULT_TIMEOUT_SECONDS, 'the default', 'default']];
   // A layer that sets another address is ignored, because its ca_file is meant for that address.
   const caFiles = layers
     .filter(({ settings }) => !isForAnotherAddress(settings, address.value))
     .map(({ settings, source, level }): Source => [settings.ca_file, `${source}, ca_file`, level]);
-  const caFile = choose('ca-file', 'LEASEHOLD_CA_FILE', caFiles);
+  const caFile = choose('ca-file', caFiles);
   const insecure = flag('insecure-http') ?? readVariable(userDirs, 'LEASEHOLD_INSECURE_HTTP');
   const identity = findIdentity({ flag, userDirs, layers, address, dataDir: dataDir.value, serviceAddress: own, warn });
   return {
@@ -76,8 +77,8 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     caFile: caFile === null ? null : { ...caFile, value: resolve(userDirs.workingDirectory, caFile.value) },
     identity,
     ownService: findOwnService(address, identity, dataDir.value, own, terminal),
-    format: convert(choose('output', 'LEASEHOLD_OUTPUT', formats), toFormat),
-    timeoutSeconds: convert(choose('timeout', 'LEASEHOLD_TIMEOUT', timeouts), toSeconds),
+    format: convert(choose('output', formats), toFormat),
+    timeoutSeconds: convert(choose('timeout', timeouts), toSeconds),
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
     skippedFile,
     profile,

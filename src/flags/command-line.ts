@@ -1,0 +1,171 @@
+/**
+ * Parses the words of a program with commander. Errors never repeat an argument or the value of a flag, because it may
+ * be a secret; commander's own messages do.
+ */
+import { Command as Commander, CommanderError, Option } from 'commander';
+import { nearest } from '../core/nearest.ts';
+import { UsageError } from '../platform/errors.ts';
+import type { Environment, Flag, Flags, FlagValues } from './flag.ts';
+
+/** The texts given for each flag, by name; a switch has the text `true`. */
+export type GivenFlags = ReadonlyMap<string, readonly string[]>;
+
+/** A program or a subcommand, as errors and help name it. */
+export interface Called {
+  /** In messages, such as `policy put`. */
+  readonly name: string;
+  /** The command line that prints its help, without `--help`. */
+  readonly line: string;
+  readonly flags: Flags;
+  readonly arguments?: readonly { readonly name: string; readonly help: string }[];
+  /** Whether an unexpected argument may be a secret, and how the caller gives it instead. */
+  readonly valueError?: (before?: string) => UsageError;
+}
+
+interface Style {
+  readonly columns: number;
+  write(text: string): void;
+}
+
+/** A commander that prints only help. */
+export function newCommander(name: string, { columns, write }: Style): Commander {
+  return new Commander(name)
+    .optionsGroup('Flags:')
+    .helpCommand(false)
+    .configureOutput({ writeOut: write, outputError: () => undefined, getOutHelpWidth: () => columns })
+    .configureHelp({ minWidthToWrap: 20, optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1') });
+}
+
+/** Declares the flag; `onFlag` receives each text that is given for it. */
+export function addFlag(
+  commander: Commander,
+  name: string,
+  flag: Flag,
+  onFlag: (name: string, value: string) => void,
+): Option {
+  const value = flag.value === null || flag.value.startsWith('[') ? flag.value : `<${flag.value}>`;
+  const option = new Option(flagText(name, { ...flag, value }), helpOf(flag));
+  if (flag.variable !== undefined) option.env(flag.variable);
+  if (flag.byDefault !== undefined) option.default(flag.byDefault, flag.byDefault);
+  commander
+    .addOption(option)
+    .on(`option:${name}`, (given?: string) => onFlag(name, given ?? (value === null ? 'true' : '')));
+  return option;
+}
+
+/** Returns whether the words were parsed, and false where help or the version was printed. @throws UsageError */
+export function parseWords(commander: Commander, words: readonly string[]): boolean {
+  try {
+    commander.parse(words, { from: 'user' });
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
+    return false;
+  }
+}
+
+/** Reads every flag: from the command line, from its environment variable, or its default. @throws UsageError */
+export function readFlags<F extends Flags>(flags: F, given: GivenFlags, environment: Environment): FlagValues<F> {
+  const values = Object.entries(flags).map(([name, flag]) => {
+    const texts = given.get(name) ?? readVariable(name, flag, environment);
+    return [name, flag.read(texts, `--${name}`)];
+  });
+  // The entries are those of `flags`, each with what its own `read` returns.
+  return Object.fromEntries(values) as FlagValues<F>;
+}
+
+function readVariable(name: string, { variable, value }: Flag, environment: Environment): readonly string[] {
+  const text = variable === undefined ? undefined : environment[variable];
+  if (text === undefined) return [];
+  if (text === '') throw new UsageError(`${variable} is empty: give it a value as for --${name}, or unset it`);
+  if (value !== null) return [text];
+  if (['1', 'true'].includes(text)) return ['true'];
+  if (['0', 'false'].includes(text)) return [];
+  throw new UsageError(`--${name} must be 1, 0, true or false in ${variable}`);
+}
+
+/** As in help: `-o, --output FORMAT`. */
+export function flagText(name: string, { short, value }: Flag): string {
+  return `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` ${value}`}`;
+}
+
+export function helpOf({ help, isRepeatable }: Flag): string {
+  return isRepeatable === true ? `${help}; repeatable` : help;
+}
+
+/** In place of commander's error, which contains what was given. `called` is null before the name of a subcommand. */
+export function toUsageError(called: Called | null, { code, message }: CommanderError): UsageError {
+  const [, quoted = ''] = /'([^']*)'/.exec(message) ?? [];
+  const [flag = ''] = /--?[a-z][\w-]*/i.exec(quoted) ?? [];
+  switch (code) {
+    case 'commander.unknownOption':
+      return unknownFlag(called, flag);
+    case 'commander.optionMissingArgument':
+      return usageError(called, `${/--[\w-]+/.exec(quoted)?.[0] ?? flag} needs a value`);
+    case 'commander.missingArgument':
+      return missingArgument(called, quoted);
+    case 'commander.excessArguments':
+      return tooManyArguments(called, message);
+    default:
+      return usageError(called, 'invalid flag or argument');
+  }
+}
+
+/** Flags by which other programs take a value, although they resemble flags of ours. */
+const FOREIGN_VALUE_FLAGS: ReadonlySet<string> = new Set(['--file', '--text']);
+
+function unknownFlag(called: Called | null, flag: string): UsageError {
+  const known = Object.entries(called?.flags ?? {});
+  const name = flag.replace(/^-+/, '');
+  if (known.some(([each, { value }]) => each === name && value === null))
+    return usageError(called, `${flag} takes no value`);
+  const near = nearest(
+    name,
+    known.map(([each]) => each),
+  );
+  // Either --value, as in other programs, or a value that starts with -.
+  if (called?.valueError !== undefined && (near === null || FOREIGN_VALUE_FLAGS.has(flag)))
+    return called.valueError('unknown flag; ');
+  return usageError(called, near === null ? `unknown flag ${flag}` : `unknown flag ${flag}; did you mean --${near}?`);
+}
+
+function tooManyArguments(called: Called | null, message: string): UsageError {
+  if (called?.valueError !== undefined) return called.valueError();
+  const wanted = (called?.arguments ?? []).map(({ name }) => name).join(' ') || 'no arguments';
+  const [, expected = '', got = ''] = /Expected (\d+) arguments? but got (\d+):/.exec(message) ?? [];
+  return usageError(called, `${called?.name} takes ${wanted}; ${Number(got) - Number(expected)} too many were given`);
+}
+
+/**
+ * Checks what commander allows: a flag that precedes the name of a subcommand and is not its own, and a flag whose
+ * value is empty or looks like another flag. @throws UsageError
+ */
+export function assertFlags(called: Called, given: GivenFlags, words: readonly string[]): void {
+  for (const [name, values] of given) {
+    const flag = Object.hasOwn(called.flags, name) ? called.flags[name] : undefined;
+    if (flag === undefined) throw unknownFlag(called, `--${name}`);
+    if (flag.value === null) continue;
+    const mayBeEmpty = flag.value === 'TEXT' || flag.value.startsWith('[');
+    if (values.includes('') && !mayBeEmpty) throw usageError(called, `--${name} needs a value`);
+    if (values.some((value) => /^-./.test(value) && words.includes(value)))
+      throw usageError(called, `--${name} needs a value; write --${name}=VALUE if it starts with -`);
+  }
+}
+
+/** @throws UsageError for a flag that is given twice and is not repeatable */
+export function assertGivenOnce(called: Called, given: GivenFlags): void {
+  for (const [name, values] of given) {
+    const { value = null, isRepeatable } = called.flags[name] ?? {};
+    if (value !== null && values.length > 1 && isRepeatable !== true)
+      throw usageError(called, `--${name} can be given only once`);
+  }
+}
+
+export function missingArgument(called: Called | null, name: string): UsageError {
+  const help = called?.arguments?.find((argument) => argument.name === name)?.help ?? '';
+  return usageError(called, `${name} is missing: ${help}`);
+}
+
+export function usageError(called: Called | null, message: string): UsageError {
+  return new UsageError(message, `${called === null ? 'leasehold' : called.line} --help`);
+}
