@@ -33,6 +33,6 @@ test('every proposal allows what was denied, and the first allows nothing else',
         }
       }
     }),
-    runs(100),
+    runs(15, 300),
   );
 });
