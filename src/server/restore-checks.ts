@@ -11,16 +11,18 @@ import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { unseal } from '../crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
-import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from '../store/audit-tables.ts';
 import {
   ACCESS_COUNTS,
   AGENTS,
+  AUDIT_ENTRIES,
+  CHECKPOINTS,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   IDEMPOTENCY_RECORDS,
   OPERATORS,
   POLICIES,
   SESSIONS,
+  type StoredCheckpoint,
   USAGES,
 } from '../store/schema.ts';
 import type { Row } from '../store/statement.ts';

@@ -1,12 +1,11 @@
 /** Lists approvals, newest first, and finds those that the service has to settle. */
 import { APPROVAL_STATUSES, type Approval, type ApprovalId, type ApprovalStatus } from '../core/approval.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { APPROVALS } from './approval-tables.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { ApprovalQuery, CountStep, ListStep } from './queries.ts';
-import { and, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
+import { APPROVALS } from './schema.ts';
+import { and, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
-import { scanUntilDeadline } from './time-slice.ts';
 
 /** Counted in one step. */
 const CHUNK_ROWS = 1000;

@@ -1,11 +1,10 @@
-/** Reads the audit log and its head record. */
+/** Reads the audit log, its head record, its tree and its checkpoints. */
 import { type AuditEntry, hasState, hasUse } from '../core/audit.ts';
-import { AUDIT_ENTRIES } from './audit-tables.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
-import { and, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
-import type { Head, LastEntry } from './store.ts';
-import { scanUntilDeadline } from './time-slice.ts';
+import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from './schema.ts';
+import { and, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
+import type { Head, LastEntry, StoredTreeNode } from './store.ts';
 
 export function toHead(row: Row | undefined): Head | null {
   return row === undefined || row['seq'] === null
@@ -60,7 +59,7 @@ export function* readMacs(fromSeq: number, toSeq: number, limit: number): Proced
 }
 
 /** The parts of a text such as `1 abc,2 def`, whose texts have no comma; none for null. */
-export function parseNumbered(text: unknown): (readonly [number: number, text: string])[] {
+function parseNumbered(text: unknown): (readonly [number: number, text: string])[] {
   if (typeof text !== 'string') return [];
   return text.split(',').map((part) => {
     const end = part.indexOf(' ');
@@ -209,4 +208,31 @@ export function* findSeqAt(timestamp: string): Procedure<number | null> {
     }
   }
   return found;
+}
+
+/** The stored nodes of a level with `from` ≤ position < `to`, in order. */
+export function* readTreeNodes(level: number, from: number, to: number): Procedure<StoredTreeNode[]> {
+  const [row] =
+    yield sql`SELECT string_agg(position || ' ' || replace(hash, ',', ''), ',' ORDER BY position) AS nodes FROM audit_tree
+    WHERE level = ${level} AND position >= ${from} AND position < ${to}`;
+  return parseNumbered(row?.['nodes']).map(([position, hash]) => ({ level, position, hash }));
+}
+
+/** Adds the checkpoint unless one of that generation and size exists. */
+export function insertCheckpoint({ generation, size, signedAt, note }: StoredCheckpoint): Statement {
+  return sql`INSERT INTO checkpoints (generation, size, signed_at, note)
+    VALUES (${generation}, ${size}, ${signedAt}, ${note}) ON CONFLICT (generation, size) DO NOTHING`;
+}
+
+/** The newest checkpoint of the newest generation; null if none was signed. */
+export function* readNewestCheckpoint(): Procedure<StoredCheckpoint | null> {
+  const [row] = yield sql`SELECT ${CHECKPOINTS.list} FROM checkpoints ORDER BY generation DESC, size DESC LIMIT 1`;
+  return row === undefined ? null : CHECKPOINTS.decode(row);
+}
+
+/** The checkpoint of that generation and size; null if none was signed. */
+export function* readCheckpoint(generation: number, size: number): Procedure<StoredCheckpoint | null> {
+  const [row] = yield sql`SELECT ${CHECKPOINTS.list} FROM checkpoints
+    WHERE generation = ${generation} AND size = ${size}`;
+  return row === undefined ? null : CHECKPOINTS.decode(row);
 }

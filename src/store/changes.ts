@@ -1,9 +1,16 @@
 /** Writes the changes that all stores write in the same way. */
 
-import { APPROVAL_REQUESTS, APPROVALS } from './approval-tables.ts';
 import { addExposure } from './exposures.ts';
-import { KEY_SLOTS } from './key-tables.ts';
-import { BULK_REVOCATIONS, IDEMPOTENCY_RECORDS, SESSIONS, SPENT_CHALLENGES, USAGES } from './schema.ts';
+import {
+  APPROVAL_REQUESTS,
+  APPROVALS,
+  BULK_REVOCATIONS,
+  IDEMPOTENCY_RECORDS,
+  KEY_SLOTS,
+  SESSIONS,
+  SPENT_CHALLENGES,
+  USAGES,
+} from './schema.ts';
 import { type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
 import type { Table } from './table.ts';

@@ -1,7 +1,6 @@
 /** Reads one level of the tree of credential paths, in steps, and the programs that are connected to the database. */
 import { type Dialect, numberIn } from './dialect.ts';
-import { type Procedure, sql } from './statement.ts';
-import { scanUntilDeadline } from './time-slice.ts';
+import { type Procedure, scanUntilDeadline, sql } from './statement.ts';
 
 /** The paths that begin with `base` (empty, or a path and a slash), up to, not including, `end`. */
 export interface LevelQuery {

@@ -4,8 +4,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { rangeFrom } from '../core/pattern.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { CountStep, CredentialCursor, CredentialListQuery, ListStep } from './queries.ts';
-import { and, type Procedure, type Statement, sql } from './statement.ts';
-import { scanUntilDeadline } from './time-slice.ts';
+import { and, type Procedure, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
 /** By path, from the cursor on; at most `limit` rows, at least 1. */
 export function* listCredentials(

@@ -10,8 +10,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { EXPOSURES } from './schema.ts';
-import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
-import { scanUntilDeadline } from './time-slice.ts';
+import { type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
 /** The exposures of a path, of an agent, or all. At most one of the two is not null. */
 export interface ExposureFilter {

@@ -3,8 +3,7 @@ import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../core/
 import { type Dialect, type LeaseChunk, numberIn } from './dialect.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from './queries.ts';
 import { LEASES } from './schema.ts';
-import { and, type Procedure, raw, type Statement, sql } from './statement.ts';
-import { scanUntilDeadline } from './time-slice.ts';
+import { and, type Procedure, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
 /** Which leases of a table `l` to read. */
 interface Selection {

@@ -1,6 +1,13 @@
-/** Reads what the log records about rows: the newest state of each. SOURCE: docs/formats.md, "State in the log". */
-import { REMOVED } from '../core/state.ts';
-import { type Procedure, type Row, type Statement, sql } from './statement.ts';
+/**
+ * What the log records about rows: the newest state of each, and walks through both in steps. SOURCE: docs/formats.md,
+ * "State in the log".
+ */
+import { REMOVED, type SubjectKind } from '../core/state.ts';
+import type { ListStep } from './queries.ts';
+import { AGENTS, APPROVALS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
+import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
+import type { Authenticated } from './store.ts';
+import type { Table } from './table.ts';
 
 /** The state of the newest entry with the subject; null if none has it. */
 export const newestState = (subject: Statement): Statement =>
@@ -31,4 +38,103 @@ export function* readControlStates(): Procedure<Map<string, string>> {
 
 export function toStates(rows: readonly Row[]): [subject: string, state: string][] {
   return rows.flatMap(({ subject, state }) => (state === null ? [] : [[String(subject), String(state)]]));
+}
+
+/** A row and what the log records about it; null if no entry has its subject. */
+export interface RecordedRow {
+  readonly row: Authenticated<object>;
+  readonly state: string | null;
+}
+
+interface RecordedTable {
+  readonly table: Table<Authenticated<object>>;
+  readonly key: string;
+  /** What the log records about the row. */
+  readonly state: Statement;
+  /** The condition that the row is that of the subject of the entry `e`. */
+  readonly isRowOf: string;
+}
+
+/** Every kind of row that answers to the log. A new one needs a subject in src/core/state.ts and a line here. */
+const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
+  agent: recorded(AGENTS, 'id', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
+  operator: recorded(OPERATORS, 'id', 'lower(name)', 'lower(name) = e.subject'),
+  policy: recorded(POLICIES, 'name', "'policy:' || name", 'name = substr(e.subject, 8)'),
+  credential: recorded(CREDENTIALS, 'path', "'credential:' || path", 'path = substr(e.subject, 12)'),
+  targets: {
+    ...recorded(USAGES, 'path', "'targets:' || path", 'path = substr(e.subject, 9)'),
+    // The removal of a credential includes its targets, and they are those of one credential.
+    state: sql`CASE WHEN ${newestState(raw("'credential:' || usages.path"))} = ${REMOVED}
+        OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = usages.path AND c.id <> usages.credential_id)
+      THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || usages.path"))} END`,
+  },
+  // Entries have an id too.
+  approval: recorded(APPROVALS, 'id', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),
+  // Times of this century have 13 digits.
+  session: recorded(
+    SESSIONS,
+    'token_hash',
+    "'session:' || issued_at || ':' || token_hash",
+    'token_hash = substr(e.subject, 23)',
+  ),
+};
+
+function recorded(table: RecordedTable['table'], key: string, subject: string, isRowOf: string): RecordedTable {
+  return { table, key, state: newestState(raw(subject)), isRowOf };
+}
+
+/** The rows of a kind after the key (null: from the first), in its order, at most `limit`. */
+export function* scanRows(
+  kind: SubjectKind,
+  after: string | null,
+  limit: number,
+): Procedure<ListStep<RecordedRow, string>> {
+  const { table, key, state } = RECORDED_TABLES[kind];
+  const isAfter = after === null ? raw('true') : sql`${raw(key)} > ${after}`;
+  const found = yield sql`SELECT ${table.list}, ${state} AS recorded_state FROM ${raw(table.name)}
+    WHERE ${isAfter} ORDER BY ${raw(key)} LIMIT ${limit}`;
+  const rows = found.map((row) => ({
+    row: table.decode(row),
+    state: typeof row['recorded_state'] === 'string' ? row['recorded_state'] : null,
+  }));
+  return { rows, next: nextKey(found, key, after, limit) };
+}
+
+/**
+ * Where the next step continues; null at the end. Text that is not UTF-8, which only an altered row has, is read as
+ * another key: a step that would not advance ends the scan.
+ */
+export function nextKey(rows: readonly Row[], column: string, after: string | null, limit: number): string | null {
+  const last = rows.at(-1)?.[column];
+  if (rows.length < limit || typeof last !== 'string') return null;
+  return after === null || Buffer.compare(Buffer.from(last), Buffer.from(after)) > 0 ? last : null;
+}
+
+/** A step through the subjects of a kind. */
+export interface SubjectStep {
+  /** The subjects whose newest entry records a MAC, and which have no row. */
+  readonly missing: readonly string[];
+  readonly checked: number;
+  /** The last subject of the step; null at the end. */
+  readonly next: string | null;
+}
+
+/** The subjects of the kind after the given one. At most `limit` are checked. */
+export function* scanSubjects(kind: SubjectKind, after: string, limit: number): Procedure<SubjectStep> {
+  const { table, isRowOf } = RECORDED_TABLES[kind];
+  const rows = yield sql`SELECT e.subject, e.state <> ${REMOVED}
+      AND NOT EXISTS (SELECT 1 FROM ${raw(table.name)} WHERE ${raw(isRowOf)}) ${withoutCredential(kind)} AS is_missing
+    FROM (SELECT subject, max(seq) AS seq FROM audit_entries
+      WHERE subject > ${after} AND subject < ${`${kind};`} GROUP BY subject ORDER BY subject LIMIT ${limit}) AS newest
+    JOIN audit_entries e ON e.subject = newest.subject AND e.seq = newest.seq ORDER BY e.subject`;
+  const missing = rows.filter((row) => Boolean(row['is_missing'])).map((row) => String(row['subject']));
+  return { missing, checked: rows.length, next: nextKey(rows, 'subject', after, limit) };
+}
+
+/** The removal of a credential includes its targets. */
+function withoutCredential(kind: SubjectKind): Statement {
+  return kind !== 'targets'
+    ? raw('')
+    : sql`AND NOT EXISTS (SELECT 1 FROM audit_entries c
+        WHERE c.subject = 'credential:' || substr(e.subject, 9) AND c.seq > e.seq AND c.state = ${REMOVED})`;
 }

@@ -3,18 +3,18 @@
  * restores come from here. The migrations define the same columns, and others that only one store has.
  */
 import type { Agent, Session } from '../core/agent.ts';
+import type { Approval, ApprovalRequest } from '../core/approval.ts';
+import type { AuditEntry } from '../core/audit.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
 import type { Exposure } from '../core/exposure.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
+import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import type { Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
-import { APPROVAL_REQUESTS, APPROVALS } from './approval-tables.ts';
-import { AUDIT_ENTRIES, AUDIT_TREE, CHECKPOINTS } from './audit-tables.ts';
-import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated, StoredTreeNode } from './store.ts';
 import { Table } from './table.ts';
 
 export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
@@ -175,6 +175,119 @@ const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>('
   name: 'text',
   seq: 'number',
 });
+
+export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
+  seq: 'number',
+  id: 'text',
+  timestamp: 'text',
+  event_type: 'text',
+  agent_name: 'text',
+  resource: 'text',
+  action: 'text',
+  result: 'text',
+  policy_name: 'text',
+  lease_id: 'text',
+  reason: 'text',
+  request_id: 'text',
+  remote_addr: 'text',
+  hmac: 'text',
+  method: 'text',
+  host: 'text',
+  target_path: 'text',
+  status: 'number',
+  bytes_in: 'number',
+  bytes_out: 'number',
+  redactions: 'number',
+  ended: 'text',
+  subject: 'text',
+  state: 'text',
+});
+
+export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'position'], {
+  level: 'number',
+  position: 'number',
+  hash: 'text',
+});
+
+/** A signed note about the first `size` entries. */
+export interface StoredCheckpoint {
+  /** Of the signing key. */
+  readonly generation: number;
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly signedAt: number;
+  readonly note: string;
+}
+
+export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generation', 'size'], {
+  generation: 'number',
+  size: 'number',
+  signedAt: 'number',
+  note: 'text',
+});
+
+/** What people are asked to allow, and what they answered. */
+export const APPROVALS = new Table<Authenticated<Approval>>('approvals', ['id'], {
+  id: 'text',
+  nonce: 'text',
+  agentId: 'text',
+  agentName: 'text',
+  tokenHash: 'text',
+  action: 'text',
+  path: 'text',
+  key: 'text',
+  basis: 'text',
+  terms: 'json',
+  method: 'text',
+  host: 'text',
+  targetPath: 'text',
+  purpose: 'text',
+  status: 'text',
+  requestedAt: 'number',
+  answerBy: 'number',
+  approvers: 'json',
+  endedBy: 'text',
+  endedAt: 'number',
+  reason: 'text',
+  usesLeft: 'number',
+  grantEndsAt: 'number',
+  expiresAt: 'number',
+  mac: 'text',
+});
+
+/** What each approval is about, sealed. */
+export const APPROVAL_REQUESTS = new Table<ApprovalRequest>('approval_requests', ['id'], {
+  id: 'text',
+  expiresAt: 'number',
+  sealed: 'bytes',
+});
+
+/** One row, with the id 1. */
+export const KEYSET = new Table<SealedKeyset & { readonly id: number }>('keyset', ['id'], {
+  id: 'number',
+  version: 'number',
+  rootVersion: 'number',
+  sealed: 'bytes',
+});
+
+export const KEY_SLOTS = new Table<Authenticated<WrappedKeySlot>>('key_slots', ['id'], {
+  id: 'text',
+  name: 'text',
+  kind: 'text',
+  parameters: 'json',
+  publicKey: 'text',
+  createdAt: 'number',
+  rootVersion: 'number',
+  sealedRoot: 'bytes',
+  mac: 'text',
+});
+
+/** How many values were sealed under each data key. */
+export const DATA_KEY_SEALS = new Table<{ readonly keyId: string; readonly seals: number }>(
+  'data_key_seals',
+  ['key_id'],
+  { keyId: 'text', seals: 'number' },
+);
 
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [

@@ -8,8 +8,18 @@ import type { CredentialPath } from '../core/path.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import { numberIn } from './dialect.ts';
-import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET } from './key-tables.ts';
-import { AGENTS, LEASES, OPERATORS, POLICIES, SESSIONS, TABLES, USAGES } from './schema.ts';
+import {
+  AGENTS,
+  DATA_KEY_SEALS,
+  KEY_SLOTS,
+  KEYSET,
+  LEASES,
+  OPERATORS,
+  POLICIES,
+  SESSIONS,
+  TABLES,
+  USAGES,
+} from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 
@@ -95,4 +105,38 @@ export function* readEpoch(): Procedure<number> {
 export function* readHighWaterTime(): Procedure<number> {
   const [row] = yield sql`SELECT high_water_time FROM vault`;
   return numberIn(row, 'high_water_time');
+}
+
+export interface SessionCursor {
+  readonly expiresAt: number;
+  readonly tokenHash: string;
+}
+
+export interface ListedSession extends SessionCursor {
+  readonly agentId: AgentId;
+  readonly issuedAt: number;
+}
+
+/** The sessions that end after the cursor, in that order; at most `limit` rows, at least 1. */
+export function* listSessions(after: SessionCursor, limit: number): Procedure<readonly ListedSession[]> {
+  const rows = yield sql`SELECT ${SESSIONS.list} FROM sessions
+    WHERE (expires_at, token_hash) > (${after.expiresAt}, ${after.tokenHash})
+    ORDER BY expires_at, token_hash LIMIT ${limit}`;
+  return rows.map((row) => SESSIONS.decode(row));
+}
+
+/** Counts the sessions that end after the cursor, at most `limit`. `last` is null if no session follows. */
+export function* countOpenSessions(
+  after: SessionCursor,
+  limit: number,
+): Procedure<{ readonly count: number; readonly last: SessionCursor | null }> {
+  const rows = yield sql`SELECT expires_at, token_hash FROM sessions
+    WHERE (expires_at, token_hash) > (${after.expiresAt}, ${after.tokenHash})
+    ORDER BY expires_at, token_hash LIMIT ${limit}`;
+  const last = rows.at(-1);
+  if (last === undefined) return { count: 0, last: null };
+  return {
+    count: rows.length,
+    last: { expiresAt: Number(last['expires_at']), tokenHash: String(last['token_hash']) },
+  };
 }

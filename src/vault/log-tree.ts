@@ -1,6 +1,6 @@
 /**
- * Reads the log's Merkle tree: roots and proofs at any size that the log has reached. A complete subtree of 2^8, 2^16 …
- * leaves is read from the store; the nodes below it are computed from at most 256 hashes of the level below.
+ * Reads the log's Merkle tree: roots and proofs at any size that the log has reached. A complete subtree of 2^8,
+ * 2^16 … leaves is read from the store; the nodes below it are computed from at most 256 hashes of the level below.
  */
 
 import {
@@ -13,8 +13,7 @@ import {
   type TreeNode,
 } from '../crypto/tree.ts';
 import { completeSubtrees, consistencyRanges, inclusionRanges, type LeafRange } from '../crypto/tree-proof.ts';
-import { readMacs } from '../store/audit-log.ts';
-import { readTreeNodes } from '../store/audit-tree.ts';
+import { readMacs, readTreeNodes } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 
 export type TreeStore = Pick<Store, 'run'>;

@@ -10,8 +10,8 @@ import { panic as end, readHeld as readHeldNow } from '../core/operations/exposu
 import { countLeases, countRevokedBy } from '../store/lease-lists.ts';
 import type { Store } from '../store/port.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import { listSessions, type SessionCursor } from '../store/session-lists.ts';
 import type { ResultOf } from '../store/statement.ts';
+import { listSessions, type SessionCursor } from '../store/vault-metadata.ts';
 import { readExposures, type VersionExposure } from './exposure.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';

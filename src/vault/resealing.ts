@@ -12,7 +12,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { newKey } from '../crypto/keyset.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Store } from '../store/port.ts';
-import { FIRST_SEALED, listOldSeals, type SealedCursor, type SealedVersion } from '../store/reseals.ts';
+import { FIRST_SEALED, listOldSeals, type SealedCursor, type SealedVersion } from '../store/sealed-values.ts';
 import { readSeals } from '../store/vault-metadata.ts';
 
 /** Far below the limit of 2^31, because nodes count on their own between two checks. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEntries } from '../../src/store/audit-log.ts';
-import { countOpenSessions } from '../../src/store/session-lists.ts';
+import { countOpenSessions } from '../../src/store/vault-metadata.ts';
 import { aSession, commit, commitEntries, headAt, KEY_CHECK, KEYS, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 

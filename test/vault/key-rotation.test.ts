@@ -7,7 +7,7 @@ import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/core/ope
 import { Secret } from '../../src/core/secret.ts';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/audit-keys.ts';
 import { newKey } from '../../src/crypto/keyset.ts';
-import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/reseals.ts';
+import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/sealed-values.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { readSeals } from '../../src/store/vault-metadata.ts';
 import { executeSql } from '../kit/direct-db.ts';

@@ -11,9 +11,8 @@ import { readHead } from '../../store/audit-log.ts';
 import { countActiveLeases } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
 import { NEWEST_LEASE } from '../../store/queries.ts';
-import { countOpenSessions } from '../../store/session-lists.ts';
 import type { ResultOf } from '../../store/statement.ts';
-import { readSeals } from '../../store/vault-metadata.ts';
+import { countOpenSessions, readSeals } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';
 import { NewestBackup } from './newest-backup.ts';
 

@@ -2,7 +2,6 @@
 import { type Dialect, numberIn, ordered, toCounted, unionAll } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
 import { raw, sql } from '../statement.ts';
-import { textArray } from './array-literals.ts';
 
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
@@ -54,3 +53,13 @@ export const POSTGRES_DIALECT: Dialect = {
     return rows.map((row) => toCounted(row, numberIn(row, 'access_count')));
   },
 };
+
+/** An array literal. SOURCE: postgresql.org/docs/current/arrays.html, "Array Input and Output Syntax". */
+export function textArray(texts: Iterable<string>): string {
+  const quoted = Array.from(texts, (text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`);
+  return `{${quoted.join(',')}}`;
+}
+
+export function numberArray(numbers: Iterable<number>): string {
+  return `{${[...numbers].join(',')}}`;
+}

@@ -2,15 +2,13 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
 import { SUBJECT } from '../../core/state.ts';
-import { APPROVALS } from '../approval-tables.ts';
-import { KEY_SLOTS } from '../key-tables.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { newestState, toStates } from '../recorded-states.ts';
-import { CREDENTIALS, IDEMPOTENCY_RECORDS, LEASES, SESSIONS, USAGES } from '../schema.ts';
+import { APPROVALS, CREDENTIALS, IDEMPOTENCY_RECORDS, KEY_SLOTS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import { type Row, raw, type Statement } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
-import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
+import { numberArray, textArray } from './dialect.ts';
 
 /** The number of a version in a query of keys. */
 const NEWEST = 0;

@@ -1,7 +1,7 @@
 /** The minimum privileges of the service's role, per table. It cannot change or delete audit entries. */
 import { StoreError } from '../errors.ts';
-import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
+import { textArray } from './dialect.ts';
 
 /** WHY UPDATE on audit_head and access_count_progress: SELECT FOR UPDATE requires it. */
 export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {

@@ -3,11 +3,10 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
-import type { StoredCheckpoint } from '../audit-tables.ts';
-import { insertCheckpoint, readCheckpoint } from '../audit-tree.ts';
+import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
-import { KEY_SLOTS, KEYSET } from '../key-tables.ts';
 import type { Store, StoreMeasures } from '../port.ts';
+import { KEY_SLOTS, KEYSET, type StoredCheckpoint } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
 import type { Committed, Head, LogLocation, SeenEntry, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
 import type { StreamLog } from '../stream-log.ts';

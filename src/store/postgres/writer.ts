@@ -1,10 +1,11 @@
 /** Writes a batch in one round trip with the commit: changes in order, rows of one kind together, and the head last. */
 
-import { AUDIT_ENTRIES, AUDIT_TREE } from '../audit-tables.ts';
 import { type ChangeTarget, writeChange } from '../changes.ts';
 import { StoreError } from '../errors.ts';
 import {
   AGENTS,
+  AUDIT_ENTRIES,
+  AUDIT_TREE,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   LEASES,

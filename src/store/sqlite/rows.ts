@@ -5,7 +5,7 @@
 import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { AUDIT_ENTRIES } from '../audit-tables.ts';
+import { AUDIT_ENTRIES } from '../schema.ts';
 import type { CachedCredential } from './credential-cache.ts';
 
 /** A credential by its path, with its newest version if that row stores it, for `toCredentialWithNewest`. */

@@ -10,12 +10,16 @@ import { unseal } from '../../crypto/sealing.ts';
 import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Store } from '../../store/port.ts';
-import { readNewestState } from '../../store/recorded-states.ts';
-import type { SubjectStep } from '../../store/state-scan.ts';
-import { type RecordedRow, scanRows, scanSubjects } from '../../store/state-scan.ts';
+import {
+  type RecordedRow,
+  readNewestState,
+  type SubjectStep,
+  scanRows,
+  scanSubjects,
+} from '../../store/recorded-states.ts';
+import { type ScannedCredential, scanValues } from '../../store/sealed-values.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { ENDED_APPROVAL_RETENTION_MS } from '../../store/store.ts';
-import { type ScannedCredential, scanValues } from '../../store/value-scan.ts';
 import { readStoredKeys } from '../../store/vault-metadata.ts';
 import { yieldToEventLoop } from '../paging.ts';
 

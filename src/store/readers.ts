@@ -1,18 +1,22 @@
 /**
- * Opens one snapshot of a vault that is in use, for a thread that writes a backup. It holds no lock on which a writer
- * waits: SQLite's own backup copies the pages of one read transaction into a private file; PostgreSQL reads one
- * transaction.
+ * Opens a vault that is in use, for a thread: its log for verification, and one snapshot of it for a backup. A snapshot
+ * holds no lock on which a writer waits: SQLite's own backup copies the pages of one read transaction into a private
+ * file; PostgreSQL reads one transaction.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { StoredKeys } from '../core/keyset.ts';
 import { writeNewFile } from '../platform/private-files.ts';
-import { readHead } from './audit-log.ts';
+import { readEntries, readHead } from './audit-log.ts';
 import { StoreError } from './errors.ts';
 import { readMigrations } from './migrations.ts';
+import type { LogReader } from './port.ts';
+import { Hosts } from './postgres/hosts.ts';
+import { Pool } from './postgres/pool.ts';
 import { PostgresSource } from './postgres/transfer.ts';
 import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';
+import { SqliteLogFile } from './sqlite/log-file.ts';
 import { SqliteSource } from './sqlite/transfer.ts';
 import type { LogLocation } from './store.ts';
 import { readMetadata, type TransferSource, type VaultMetadata } from './transfer.ts';
@@ -88,4 +92,15 @@ function assertSpace(file: string): void {
     'unavailable',
     'the disk of the data directory has too little free space for a copy of the database',
   );
+}
+
+/** @throws StoreError */
+export function openLogReader(location: LogLocation): LogReader {
+  if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
+  const pool = new Pool(new Hosts(location.address, location.seen), 1, 'verifying');
+  return {
+    readEntries: (fromSeq, toSeq, limit) =>
+      pool.read((connection) => connection.run(readEntries(fromSeq, toSeq, limit))),
+    close: () => pool.close(),
+  };
 }
