@@ -89,7 +89,7 @@ export function flagText(name: string, { short, value }: Flag): string {
   return `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` ${value}`}`;
 }
 
-export function helpOf({ help, isRepeatable }: Flag): string {
+function helpOf({ help, isRepeatable }: Flag): string {
   return isRepeatable === true ? `${help}; repeatable` : help;
 }
 

@@ -52,7 +52,7 @@ function readUrl(file: string): string {
 }
 
 /** @throws UsageError that names the source of the URL, and not the URL */
-export function parseUrl(url: string, where: string): PostgresAddress {
+function parseUrl(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);
   } catch (error) {

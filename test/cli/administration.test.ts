@@ -243,7 +243,7 @@ test('the service and its database programs are started with their own flags', a
   assert.deepEqual([server.code, /--listen ADDRESS/.test(server.stdout)], [0, true]);
   assert.equal((await home.leasehold(['server', '--listen', 'nowhere'])).code, 2);
   assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
-  assert.equal((await home.leasehold(['restore', '--data-dir', 'nowhere'])).code, 2);
+  assert.match((await home.leasehold(['restore', '--data-dir', 'nowhere'])).stderr, /^leasehold: FILE is missing/);
 });
 
 test('audit checkpoint --out writes a new file completely, replaces none, and leaves none without a response', async () => {
