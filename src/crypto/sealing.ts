@@ -1,8 +1,7 @@
 /**
  * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag
  * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
- * SOURCE: NIST SP 800-38D; docs/formats.md. Nonces are random, so one data key seals
- * fewer than 2^31 values; then the vault makes another one.
+ * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { AssociatedData, Sealed } from '../core/credential.ts';

@@ -15,7 +15,7 @@ import type { Store } from '../store/port.ts';
 import { FIRST_SEALED, listOldSeals, type SealedCursor, type SealedVersion } from '../store/sealed-values.ts';
 import { readSeals } from '../store/vault-metadata.ts';
 
-/** Far below the limit of 2^31, because nodes count on their own between two checks. */
+/** Far below the limit of 2^32, because nodes count on their own between two checks. */
 const MAX_SEALS = 2 ** 30;
 const CHECK_INTERVAL_MS = 60_000;
 /** Rows read and values sealed in a step. With eight times as many, the p99 of retrievals doubled. */

@@ -121,7 +121,7 @@ test('the source contains every start error that docs/operations.md lists', () =
   const source = globSync('src/{server,store,vault,ledger,platform}/**/*.ts', { cwd: ROOT })
     .map((name) => readFileSync(join(ROOT, name), 'utf8'))
     .join('\n');
-  const rows = tableUnder(OPERATIONS, 'What prevents a start', 'message | remedy');
+  const rows = tableUnder(OPERATIONS, 'Startup errors', 'message | remedy');
   assert.ok(rows.length > 15);
   for (const [said = ''] of rows) {
     for (const [, quoted = ''] of said.matchAll(/`([^`]+)`/g)) {

@@ -1,4 +1,4 @@
-// The product: start, stop, and the data directory. SOURCE: docs/api.md, "Agents" and "The service"; docs/decisions.md,
+// The product: start, stop, and the data directory. SOURCE: docs/api.md, "Agents" and "The server"; docs/decisions.md,
 // "The process".
 
 import assert from 'node:assert/strict';

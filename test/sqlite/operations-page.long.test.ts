@@ -176,13 +176,13 @@ test('the blocks of docs/operations.md handle each incident, and print what the 
   renameSync(join(home, 'earlier.db'), join(vault, 'leasehold.db'));
   assert.match(await shell.run('start'), /lost entries/);
   assert.match(await run('Every day', 0), /status "rolled_back"/);
-  await run('The log was cut, or the database rolled back', 0);
-  await run('The log was cut, or the database rolled back', 1);
+  await run('The audit log was truncated, or the database rolled back', 0);
+  await run('The audit log was truncated, or the database rolled back', 1);
   await shell.run('stop');
-  await run('The log was cut, or the database rolled back', 2);
+  await run('The audit log was truncated, or the database rolled back', 2);
   assert.ok(readdirSync(newest(safe, 'vault-')).includes('leasehold.db'));
   await shell.run('start');
-  await run('The log was cut, or the database rolled back', 3, ['y']);
+  await run('The audit log was truncated, or the database rolled back', 3, ['y']);
   assert.equal(await run('Every day', 0), 'ok');
   assert.match(await run('Every day', 1), /^false\n/);
   for (const index of [0, 1]) await run('Keep evidence', index);
@@ -222,12 +222,13 @@ test('the blocks of docs/operations.md handle each incident, and print what the 
   // The root key is lost, and there is no copy.
   await run('The root key is lost', 2);
   await run('Copy the root key');
-  await run('The root key is lost', 3);
-  await run('The root key is lost', 4);
+  await run('The root key is stolen', 0);
+  await run('The root key is stolen', 1);
   await shell.run(
     'until leasehold audit list --event key.retire --field seq 2> /dev/null | grep -q .; do sleep 0.2; done',
   );
-  await run('The root key is lost', 5);
+  await run('The root key is stolen', 2);
+  await run('The root key is stolen', 3);
   assert.equal(tidy(await shell.run('stop; start')), '', 'the new slot opens the vault');
   await getsValue('a new password');
   await shell.run('stop');

@@ -24,7 +24,7 @@ const exposure = defineCommand({
   name: 'exposure',
   about: [
     'A version that was seen may be known to the agent for good; one that was only used is not.',
-    'The record outlives leases, credentials and agents. Only the administrator may read it.',
+    'The record outlives leases, credentials and agents. Operators and the administrator may read it.',
   ],
   arguments: [{ name: 'PATH', help: 'path of a credential', count: 'optional' }],
   flags: {

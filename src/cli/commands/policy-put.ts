@@ -20,7 +20,7 @@ import { printNotice } from '../terminal.ts';
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
 const FLAGS = {
-  principal: text('agent:NAME', 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*'),
+  principal: text('agent:NAME', 'whom it applies to: agent:NAME, agent:PREFIX*, agent:*, or operator:NAME and so on'),
   resource: list('PATTERN', 'paths it grants; separate several with commas'),
   action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas'),
   'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),

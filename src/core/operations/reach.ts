@@ -1,7 +1,7 @@
 /**
  * The reach of an editor: what policies for `operator:<name>` grant it. An editor gives away only what it has, so it
  * writes only policies within its reach, and gives a key only to agents whose policies are all within it. SOURCE:
- * docs/operators.md, "What an editor may touch".
+ * docs/operators.md, "Limits of the editor role".
  */
 import type { ApprovalRule } from '../approval-rule.ts';
 import type { AgentName, OperatorName } from '../names.ts';
