@@ -13,7 +13,6 @@ const MAX_FILES = 16;
 /** Test files that run while no other does, each with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/overload.weekly.test.ts': 'takes all processors',
-  'test/hostile/fairness.long.test.ts': 'compares rates of services that share the processors with the attacker',
 };
 
 /** The directories whose jobs take longest, the longest first. They start first, so that none runs alone at the end. */

@@ -52,6 +52,11 @@ export class FairStart {
   #lastCaller = '';
   #contendedUntil = 0;
   #paidUntil = 0;
+  readonly #clock: Pick<Performance, 'now'>;
+
+  constructor(clock: Pick<Performance, 'now'> = performance) {
+    this.#clock = clock;
+  }
 
   /**
    * Calls `start` now or later, in the order of the caller's requests. The only active caller does not wait. Returns
@@ -59,7 +64,7 @@ export class FairStart {
    */
   run(request: FastifyRequest, start: () => void): boolean {
     const caller = callerKey(request);
-    const now = performance.now();
+    const now = this.#clock.now();
     if (caller !== this.#lastCaller) {
       this.#lastCaller = caller;
       this.#contendedUntil = now + ACTIVE_MS;
@@ -85,7 +90,7 @@ export class FairStart {
   }
 
   #pay(): void {
-    const now = performance.now();
+    const now = this.#clock.now();
     const earnedMs = Math.min(now - this.#paidUntil, MAX_CATCH_UP_MS);
     const paid = now < this.#contendedUntil ? earnedMs * CREDITS_PER_MS : Number.POSITIVE_INFINITY;
     const ready: (() => void)[] = [];

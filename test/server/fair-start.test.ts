@@ -1,0 +1,73 @@
+// How many requests of one caller start while another one is active. test/hostile/fairness.test.ts shows it on sockets.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { FastifyRequest } from 'fastify';
+import { FairStart } from '../../src/http/fair-start.ts';
+
+/** A request of an agent, or without one of a client at an address, at a public route. */
+function request(agentName: string | null, bodyBytes: number): FastifyRequest {
+  return {
+    authentication: agentName === null ? null : { kind: 'agent', agentName },
+    ip: '192.0.2.1',
+    routeOptions: { config: { isPublic: agentName === null } },
+    raw: { headers: { 'content-length': String(bodyBytes) } },
+  } as unknown as FastifyRequest;
+}
+
+function openScene(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let milliseconds = 0;
+  const fairStart = new FairStart({ now: () => milliseconds });
+  const pass = (ms: number): void => {
+    for (let passed = 0; passed < ms; passed++) {
+      milliseconds += 1;
+      t.mock.timers.tick(1);
+    }
+  };
+  /** Starts the requests, as far as they may. Returns how many have started so far. */
+  const run = (count: number, asked: FastifyRequest): (() => number) => {
+    let started = 0;
+    for (let n = 0; n < count; n++) fairStart.run(asked, () => (started += 1));
+    return () => started;
+  };
+  return { fairStart, pass, run };
+}
+
+test('the only active caller does not wait', (t) => {
+  const { pass, run } = openScene(t);
+  run(1, request('calm', 0));
+  // For as long the caller before it counts as active.
+  pass(101);
+  assert.equal(run(100, request('calm', 100_000))(), 100);
+});
+
+for (const [what, agentName, bodyBytes, atMost] of [
+  // 16 credits a millisecond; a request costs one, six without a token, and one more for each KiB of its body.
+  ['an agent, small requests', 'greedy', 0, 16 * 20 + 16],
+  ['an agent, bodies of 2 MiB', 'greedy', 2 * 1024 * 1024, 1],
+  ['a client without a token, challenges', null, 0, (16 * 20) / 6 + 4],
+  ['a client without a token, bodies of 32 KiB', null, 32 * 1024, (16 * 20) / 38 + 2],
+] as const) {
+  test(`of ${what}, few start in 20 ms beside another caller, who does not wait`, (t) => {
+    const { pass, run } = openScene(t);
+    run(1, request('calm', 0));
+    const greedy = run(1000, request(agentName, bodyBytes));
+    for (let ms = 0; ms < 20; ms++) {
+      assert.equal(run(1, request('calm', 0))(), 1);
+      pass(1);
+    }
+    assert.ok(greedy() >= 1 && greedy() <= atMost, `${greedy()} have started`);
+  });
+}
+
+test('of one caller at most 1,024 requests wait', (t) => {
+  const { fairStart, run } = openScene(t);
+  run(1, request('calm', 0));
+  run(1025, request('greedy', 2 * 1024 * 1024));
+  assert.equal(
+    fairStart.run(request('greedy', 0), () => assert.fail('it has started')),
+    false,
+  );
+  assert.equal(run(1, request('calm', 0))(), 1);
+});
