@@ -198,6 +198,14 @@ test('the balancer checks every node, under the address that the nodes trust, wi
     assert.ok(words(node['command']).includes(`--trusted-proxy=${inside['ipv4_address']}`));
   }
   assert.ok(Number(/maxconn (\d+) resolvers/.exec(text)?.[1]) < 500);
+  // A caller of the balancer must not choose what the nodes believe of it.
+  for (const [rule, name] of [
+    ['set-header', 'For %[src]'],
+    ['set-header', 'Proto https'],
+    ['del-header', 'Host'],
+  ]) {
+    assert.ok(text.includes(`http-request ${rule} X-Forwarded-${name}\n`), name);
+  }
   assert.match(text, /http-check send meth GET uri \/readyz ver HTTP\/1\.1 hdr Host localhost$/m);
 });
 
