@@ -147,7 +147,7 @@ const KEYS: readonly {
     key: 'audit',
     event: 'key.rotate_audit',
     title: 'Key of the log',
-    what: 'Later entries have their MACs under it. Give auditors both keys: npm run audit-key.',
+    what: 'It authenticates later entries. Give auditors both keys: leasehold audit key.',
   },
 ];
 
