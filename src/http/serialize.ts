@@ -19,7 +19,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { ACTIONS, type Policy } from '../core/policy.ts';
 import { toLimitFields } from '../core/policy-limits.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
-import type { AttentionItem } from '../vault/attention.ts';
+import type { Advisory } from '../vault/attention.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
 import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
@@ -324,7 +324,7 @@ export const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): ap
   next,
 });
 
-export const toAttentionResponse = ({ since, ...item }: AttentionItem): api.AttentionItem => ({
+export const toAttentionResponse = ({ since, ...item }: Advisory): api.AttentionItem => ({
   ...item,
   since: since === null ? null : toTimestamp(since),
 });

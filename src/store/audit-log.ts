@@ -14,8 +14,8 @@ export function toHead(row: Row | undefined): Head | null {
         hmac: String(row['hmac']),
         mac: String(row['mac']),
         epoch: Number(row['epoch']),
-        tree: String(row['tree'] ?? ''),
-        control: String(row['control'] ?? ''),
+        tree: String(row['tree']),
+        control: String(row['control']),
       };
 }
 

@@ -33,10 +33,9 @@ export function* readStoredKeys(): Procedure<StoredKeys> {
   const [vault] = yield sql`SELECT key_check, vault_id FROM vault`;
   const [keyset] = yield sql`SELECT ${KEYSET.list} FROM keyset`;
   const slots = yield sql`SELECT ${KEY_SLOTS.list} FROM key_slots ORDER BY created_at, id`;
-  const vaultId = vault?.['vault_id'] ?? null;
   return {
     keyCheck: vault === undefined ? null : String(vault['key_check']),
-    vaultId: vaultId === null ? null : (String(vaultId) as VaultId),
+    vaultId: vault === undefined ? null : (String(vault['vault_id']) as VaultId),
     keyset: keyset === undefined ? null : KEYSET.decode(keyset),
     slots: slots.map((row) => KEY_SLOTS.decode(row)),
   };

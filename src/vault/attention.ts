@@ -27,7 +27,7 @@ const MIN_DENIALS = 5;
 /** Of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
 
-export interface AttentionItem {
+export interface Advisory {
   readonly kind: 'denied_repeatedly' | 'lease_expiring' | 'credential_unused';
   /** As the resource of an entry: a path or `agent:<name>`. */
   readonly subject: string;
@@ -40,18 +40,18 @@ export interface AttentionItem {
 
 type AttentionVault = Pick<Vault, 'store' | 'clock'>;
 
-export async function readAttention(vault: Vault, context: Context): Promise<readonly AttentionItem[]> {
+export async function readAttention(vault: Vault, context: Context): Promise<readonly Advisory[]> {
   await vault.ledger.submit(readOverview(context));
   return findAttention(vault);
 }
 
-async function findAttention(vault: AttentionVault): Promise<readonly AttentionItem[]> {
+async function findAttention(vault: AttentionVault): Promise<readonly Advisory[]> {
   const denied = await findDenied(vault);
   const { ending, heldIds } = await readLeases(vault);
   return [...denied, ...ending, ...(await findUnused(vault, heldIds))];
 }
 
-async function findDenied({ store, clock }: AttentionVault): Promise<AttentionItem[]> {
+async function findDenied({ store, clock }: AttentionVault): Promise<Advisory[]> {
   const { last } = await store.run(readHead());
   const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, DeniedAccess>();
@@ -96,7 +96,7 @@ async function readLeases({ store, clock }: AttentionVault) {
   const ending = [...byHolder.values()]
     .sort((a, b) => a.firstEndAt - b.firstEndAt)
     .slice(0, MAX_ITEMS)
-    .map(({ agentName, path, count, firstEndAt }): AttentionItem => {
+    .map(({ agentName, path, count, firstEndAt }): Advisory => {
       const what = count === 1 ? `A lease of ${agentName} ends` : `${count} leases of ${agentName} end`;
       const text = `${what} in ${minutes(firstEndAt - now)}. Renew it if the work continues, or let it end.`;
       return { kind: 'lease_expiring', subject: path, text, count, since: null };
@@ -111,7 +111,7 @@ function minutes(ms: number): string {
 }
 
 /** Whoever retrieved or used a credential holds a lease, which later becomes a stored exposure. */
-async function findUnused({ store, clock }: AttentionVault, heldIds: ReadonlySet<string>): Promise<AttentionItem[]> {
+async function findUnused({ store, clock }: AttentionVault, heldIds: ReadonlySet<string>): Promise<Advisory[]> {
   const now = clock.now();
   const found: UnexposedCredential[] = [];
   for (let after: string | null = ''; after !== null && found.length < MAX_ITEMS; ) {

@@ -203,7 +203,7 @@ test('the balancer checks every node, under the address that the nodes trust, wi
     ['set-header', 'For %[src]'],
     ['set-header', 'Proto https'],
     ['del-header', 'Host'],
-  ]) {
+  ] as const) {
     assert.ok(text.includes(`http-request ${rule} X-Forwarded-${name}\n`), name);
   }
   assert.match(text, /http-check send meth GET uri \/readyz ver HTTP\/1\.1 hdr Host localhost$/m);

@@ -45,7 +45,7 @@ test('the role may only append to the log and may not change the schema', async 
     'DELETE FROM leasehold.vault',
     'UPDATE leasehold.agents SET public_key = public_key',
     'UPDATE leasehold.policies SET actions = actions',
-    `INSERT INTO leasehold.migrations (number, name, needs) VALUES (99, 'x', 99)`,
+    `INSERT INTO leasehold.migrations (number, name) VALUES (99, 'x')`,
     'DELETE FROM leasehold.migrations',
     'CREATE TABLE leasehold.more (id integer)',
     'CREATE TABLE public.more (id integer)',

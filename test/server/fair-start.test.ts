@@ -53,7 +53,7 @@ for (const [what, agentName, bodyBytes, atMost] of [
     const { pass, run } = openScene(t);
     run(1, request('calm', 0));
     const greedy = run(1000, request(agentName, bodyBytes));
-    for (let ms = 0; ms < 20; ms++) {
+    for (let tick = 0; tick < 20; tick++) {
       assert.equal(run(1, request('calm', 0))(), 1);
       pass(1);
     }

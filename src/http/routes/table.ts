@@ -10,7 +10,7 @@ import { leaseRoutes } from './leases.ts';
 import { operatorRoutes } from './operators.ts';
 import { overviewRoutes } from './overview.ts';
 import { policyRoutes } from './policies.ts';
-import { aboutRoutes, backupRoutes, monitoringRoutes } from './service.ts';
+import { aboutRoutes, backupRoutes, monitoringRoutes } from './server.ts';
 import { sessionRoutes } from './sessions.ts';
 import { signInRoutes } from './sign-in.ts';
 import { targetRoutes } from './targets.ts';

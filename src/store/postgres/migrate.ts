@@ -1,9 +1,4 @@
-/**
- * Applies numbered migrations, one node at a time, each in a transaction with its record. An older node keeps working
- * on a newer schema if the migration declares compatibility in a line such as `-- needs 3`, the minimum that a node
- * must know; otherwise it refuses to start.
- */
-
+/** Applies numbered migrations, one node at a time, each in a transaction with its record. */
 import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import type { Connection } from './connection.ts';
@@ -23,23 +18,21 @@ interface Schema {
   readonly isRecorded: boolean;
   /** The last applied migration; 0 for none. */
   readonly number: number;
-  /** The minimum migration that a node must know to work with it. */
-  readonly needs: number;
 }
 
-export const NO_SCHEMA: Schema = { isNamed: false, isRecorded: false, number: 0, needs: 0 };
+export const NO_SCHEMA: Schema = { isNamed: false, isRecorded: false, number: 0 };
 
 /** Migrates the schema if allowed. Resolves to the names of the applied migrations. @throws StoreError */
 export async function prepareSchema(connection: Connection, mayMigrate: boolean): Promise<readonly string[]> {
   const migrations = readMigrations('postgres');
-  const { number, needs } = await readSchema(connection);
-  if (needs > migrations.length) {
+  const { number } = await readSchema(connection);
+  if (number > migrations.length) {
     throw new StoreError(
       'unavailable',
-      `the database has schema ${number}, which requires a Leasehold that knows schema ${needs}; this one knows ${migrations.length}. Start a newer Leasehold`,
+      `the database has schema ${number}, this Leasehold knows up to ${migrations.length}: start the Leasehold that wrote it`,
     );
   }
-  if (number >= migrations.length) return [];
+  if (number === migrations.length) return [];
   if (!mayMigrate) {
     const has = number === 0 ? 'no Leasehold schema' : `schema ${number}`;
     throw new StoreError(
@@ -56,8 +49,7 @@ export function pendingScripts(schema: Schema): readonly { readonly name: string
 }
 
 function toScripts(schema: Schema, migrations: readonly Migration[]) {
-  return migrations.slice(schema.number).map((migration) => {
-    const { number, name, sql } = migration;
+  return migrations.slice(schema.number).map(({ number, name, sql }) => {
     // WHY conditional: IF NOT EXISTS requires the CREATE privilege even if the schema exists.
     const isFirst = number === schema.number + 1;
     const script = [
@@ -66,7 +58,7 @@ function toScripts(schema: Schema, migrations: readonly Migration[]) {
       ...(isFirst && !schema.isNamed ? ['CREATE SCHEMA IF NOT EXISTS leasehold;'] : []),
       ...(isFirst && !schema.isRecorded ? [RECORD] : []),
       'SET LOCAL search_path = leasehold;',
-      `INSERT INTO migrations (number, name, needs) VALUES (${number}, '${name}', ${minCompatible(migration)});`,
+      `INSERT INTO migrations (number, name) VALUES (${number}, '${name}');`,
       sql.trim(),
       // The first batch reports an unresponsive standby.
       `SET LOCAL statement_timeout = '10s';`,
@@ -77,7 +69,7 @@ function toScripts(schema: Schema, migrations: readonly Migration[]) {
 }
 
 const RECORD = `CREATE TABLE IF NOT EXISTS leasehold.migrations (
-  number integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`;
+  number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`;
 
 /**
  * Statements that take an advisory lock until the end of the transaction, without a time-out. WHY not a session lock: a
@@ -85,11 +77,6 @@ const RECORD = `CREATE TABLE IF NOT EXISTS leasehold.migrations (
  */
 export function takeLock(number = MIGRATION_LOCK): string {
   return `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${number}, 0); SET LOCAL lock_timeout = '5s';`;
-}
-
-/** The minimum migration that a node must know to work with the schema after this one. */
-export function minCompatible({ number, sql }: Migration): number {
-  return Number(/^-- needs (\d+)$/m.exec(sql)?.[1] ?? number);
 }
 
 async function migrate(connection: Connection, migrations: readonly Migration[]): Promise<readonly string[]> {
@@ -135,7 +122,6 @@ export async function readSchema(connection: Connection): Promise<Schema> {
   const isRecorded = found?.['is_recorded'] === true;
   if (!isRecorded) return { ...NO_SCHEMA, isNamed: found?.['is_named'] === true };
   if (found?.['is_readable'] !== true) await assertPrivileges(connection);
-  const [row] = await connection.query`
-    SELECT coalesce(max(number), 0) AS number, coalesce(max(needs), 0) AS needs FROM leasehold.migrations`;
-  return { isNamed: true, isRecorded, number: Number(row?.['number']), needs: Number(row?.['needs']) };
+  const [row] = await connection.query`SELECT coalesce(max(number), 0) AS number FROM leasehold.migrations`;
+  return { isNamed: true, isRecorded, number: Number(row?.['number']) };
 }

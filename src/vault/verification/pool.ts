@@ -15,7 +15,7 @@ import { readEntries } from '../../store/audit-log.ts';
 import { StoreError } from '../../store/errors.ts';
 import type { Store } from '../../store/port.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
-import type { EntryRange, RangeResult, WorkerSetup } from './worker.ts';
+import type { RangeResult, VerifiedRange, WorkerSetup } from './worker.ts';
 
 const MAX_THREADS = 4;
 /**
@@ -67,7 +67,7 @@ export async function verifyInParallel(
 }
 
 /** INVARIANT: in the order of the log, so the ranges before a break are always checked. */
-function* splitLog(lastSeq: number): Generator<EntryRange> {
+function* splitLog(lastSeq: number): Generator<VerifiedRange> {
   for (let fromSeq = 1; fromSeq <= lastSeq; fromSeq += RANGE_ENTRIES) {
     yield { fromSeq, toSeq: Math.min(lastSeq, fromSeq + RANGE_ENTRIES - 1) };
   }
@@ -79,7 +79,7 @@ function* splitLog(lastSeq: number): Generator<EntryRange> {
  */
 async function checkRanges(
   thread: Worker,
-  ranges: Generator<EntryRange>,
+  ranges: Generator<VerifiedRange>,
   signal: AbortSignal,
   onChecked: (entries: number) => void,
 ): Promise<ChainPoint | ChainBreak | null> {

@@ -15,7 +15,7 @@ export interface WorkerSetup {
 }
 
 /** Sequence numbers, both included. */
-export interface EntryRange {
+export interface VerifiedRange {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
@@ -40,7 +40,7 @@ const keys: AuditKeys = { auditAt: (seq) => auditKeyAt(known, seq) };
 const reader = openLogReader(log);
 
 /** Returns the last entry of the range, or the break. */
-async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | ChainBreak> {
+async function checkRange({ fromSeq, toSeq }: VerifiedRange): Promise<ChainPoint | ChainBreak> {
   const isFirst = fromSeq === 1;
   const entries = await reader.readEntries(isFirst ? fromSeq : fromSeq - 1, toSeq, toSeq - fromSeq + 2);
   const start = isFirst ? CHAIN_START : entries.shift();
@@ -54,7 +54,7 @@ async function checkRange({ fromSeq, toSeq }: EntryRange): Promise<ChainPoint | 
   return seq === toSeq ? { seq, hmac, timestamp } : { entry: seq + 1, timestamp, reason: 'the entry is missing' };
 }
 
-parentPort?.on('message', async (range: EntryRange) => {
+parentPort?.on('message', async (range: VerifiedRange) => {
   const before = process.threadCpuUsage();
   let result: RangeResult;
   try {

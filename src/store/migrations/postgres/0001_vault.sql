@@ -7,7 +7,7 @@ CREATE TABLE vault (
   created_at      bigint NOT NULL,
   -- The latest time that the vault has recorded: a clock that is set back does not extend a lease or a session.
   high_water_time bigint NOT NULL,
-  vault_id        text
+  vault_id        text   NOT NULL
 );
 
 CREATE TABLE audit_entries (
@@ -52,9 +52,9 @@ CREATE TABLE audit_head (
   mac     text COLLATE "C" NOT NULL,
   epoch   bigint NOT NULL,
   -- The roots of the complete subtrees of which the tree consists, as base64.
-  tree    text COLLATE "C",
+  tree    text COLLATE "C" NOT NULL,
   -- The digest of agents, operators and policies.
-  control text COLLATE "C"
+  control text COLLATE "C" NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_scale_factor = 0);
 
 -- The roots of complete subtrees with 2^level leaves, for the levels 8, 16, 24 …

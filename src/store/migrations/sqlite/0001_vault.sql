@@ -8,7 +8,7 @@ CREATE TABLE vault (
   -- The latest time that the vault has recorded: a clock that is set back before a start does not extend a lease or a
   -- session.
   high_water_time INTEGER NOT NULL,
-  vault_id        TEXT
+  vault_id        TEXT    NOT NULL
 ) STRICT;
 
 CREATE TABLE audit_entries (
@@ -53,9 +53,9 @@ CREATE TABLE audit_head (
   -- `access_counts` includes all retrievals up to this entry.
   counted_through_seq INTEGER NOT NULL,
   -- The roots of the complete subtrees of which the tree consists, as base64.
-  tree                TEXT,
+  tree                TEXT    NOT NULL,
   -- The digest of agents, operators and policies.
-  control             TEXT
+  control             TEXT    NOT NULL
 ) STRICT;
 
 -- The roots of complete subtrees with 2^level leaves, for the levels 8, 16, 24 …
