@@ -22,7 +22,10 @@ const STEPS_AFTER_A_LOSS = [
 ] as const;
 
 /** A token that the operator supplied is never printed. */
-export function startupBanner(service: Service, configuration: Configuration): string {
+export function startupBanner(
+  service: Pick<Service, 'address' | 'adminToken' | 'warnings' | 'status'>,
+  configuration: Configuration,
+): string {
   const { dataDir, database, adminTokenFile, printsToken } = configuration;
   const { address, adminToken, warnings } = service;
   const isRolledBack = service.status() === 'rolled_back';

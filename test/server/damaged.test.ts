@@ -3,19 +3,15 @@
 // and test/sqlite tests damaged SQLite files.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { executeSql, lockDatabase } from '../kit/direct-db.ts';
-import { runProgram } from '../kit/process.ts';
+import { describeFailure } from '../../src/server/operator-errors.ts';
+import { dumpDatabase, executeSql, lockDatabase } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { assertNoStart, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
-
-test('a damaged lock file gives one line', async (t) => {
-  const dataDir = await copyVault(t);
-  writeFileSync(join(dataDir, 'lock'), 'x'.repeat(5000), { mode: 0o600 });
-  await assertNoStart(t, dataDir, /not a database/);
-});
+import { STORE } from '../kit/stores.ts';
+import { assertProgramRefuses, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
 
 const ALTERED: Readonly<Record<string, string>> = {
   'an agent’s key': "UPDATE agents SET public_key = 'no key'",
@@ -36,6 +32,8 @@ const ALTERED: Readonly<Record<string, string>> = {
   'the check of the root key': "UPDATE vault SET key_check = ''",
   'a table that is missing': 'DROP TABLE sessions',
   'a view that is missing': 'DROP VIEW effective_leases',
+  'the latest time, beyond the year 9999': 'UPDATE vault SET high_water_time = 9000000000000000',
+  'the latest time, below zero': 'UPDATE vault SET high_water_time = -9000000000000000',
   'every row of every table':
     'DELETE FROM agents; DELETE FROM policies; DELETE FROM credentials; DELETE FROM audit_entries',
 };
@@ -71,34 +69,83 @@ test('altered rows of agents and policies are not used, and the start reports th
 test('a start that cannot be recorded fails with the store’s message in one line, and the next one succeeds', async (t) => {
   const dataDir = await copyVault(t);
   const lock = await lockDatabase(dataDir);
-  const { code, output } = await runProgram([
-    '--data-dir',
-    dataDir,
-    '--listen',
-    '127.0.0.1:0',
-    '--log-level',
-    'silent',
-  ]);
+  await assert.rejects(startTestService(t, [], dataDir), {
+    message: /^[^\n]*(?:is in use by another program|lock timeout)[^\n]*$/,
+  });
   await lock.release();
-  assert.match(output, /^leasehold: [^\n]*(?:is in use by another program|lock timeout)[^\n]*\n$/);
-  assert.equal(code, 1);
   const { admin } = await startTestService(t, [], dataDir);
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-const OUT_OF_RANGE: Readonly<Record<string, string>> = {
-  'the latest time, beyond the year 9999': 'UPDATE vault SET high_water_time = 9000000000000000',
-  'the latest time, below zero': 'UPDATE vault SET high_water_time = -9000000000000000',
-  'the last entry’s number, the largest that there is':
+test('the program fails with one line, without a stack, at an entry with the largest number that there is', async (t) => {
+  const dataDir = await copyVault(t);
+  await executeSql(
+    dataDir,
     'UPDATE audit_entries SET seq = 9007199254740991 WHERE seq = (SELECT max(seq) FROM audit_entries)',
-};
+  );
+  await assertProgramRefuses(dataDir, /^leasehold: [^\n]{20,}\n$/);
+});
 
-for (const [what, sql] of Object.entries(OUT_OF_RANGE)) {
-  test(`the program fails with one line, without a stack or log lines: ${what}`, async (t) => {
+test('the error for a damaged or foreign database names the file and the remedy', async (t) => {
+  for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
     const dataDir = await copyVault(t);
-    await executeSql(dataDir, sql);
-    const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);
-    assert.match(output, /^leasehold: [^\n]{20,}\n$/);
-    assert.equal(code, 1);
+    writeFileSync(join(dataDir, name), 'not a database at all, whatever its name says'.repeat(100));
+    await assert.rejects(startTestService(t, [], dataDir), (error) => {
+      const { line = '' } = describeFailure(error) ?? {};
+      assert.ok(line.startsWith(`${join(dataDir, name)}: `), line);
+      assert.match(line, /restore a backup/);
+      return true;
+    });
+  }
+});
+
+/** Ways to lose a database, and the error of the next start. */
+const LOSSES = {
+  sqlite: {
+    removed: async (dataDir: string) => rmSync(join(dataDir, 'leasehold.db')),
+    emptied: async (dataDir: string) => truncateSync(join(dataDir, 'leasehold.db')),
+    said: /the database was lost, or .*\. Restore a backup/,
+  },
+  postgres: {
+    removed: (dataDir: string) => executeSql(dataDir, 'DROP SCHEMA leasehold CASCADE'),
+    emptied: async (dataDir: string) =>
+      executeSql(
+        dataDir,
+        `TRUNCATE ${Object.keys(await dumpDatabase(dataDir)).filter((name) => name !== 'migrations')}`,
+      ),
+    said: /contains no vault, but .* has served one\. Give the right database/,
+  },
+}[STORE];
+
+for (const how of ['removed', 'emptied'] as const) {
+  test(`a vault whose database was ${how} is not replaced by an empty one, with or without its root key`, async (t) => {
+    const directory = join(temporaryDirectory(t), 'data');
+    const service = await startTestService(t, [], directory);
+    await service.admin.post('/api/v1/agents', { name: 'ci' });
+    await service.stop();
+    await LOSSES[how](directory);
+    const before = readdirSync(directory).sort();
+    for (const isKeyThere of [true, false]) {
+      if (!isKeyThere) rmSync(join(directory, 'root.key'));
+      const said = isKeyThere ? LOSSES.said : /root key is missing|database was lost|contains no vault/;
+      await assert.rejects(startTestService(t, [], directory), said);
+      assert.equal(existsSync(join(directory, 'root.key')), isKeyThere, 'a new root key was made');
+    }
+    assert.deepEqual(
+      readdirSync(directory)
+        .filter((name) => !name.startsWith('leasehold.db'))
+        .sort(),
+      before.filter((name) => !name.startsWith('leasehold.db') && name !== 'root.key'),
+    );
   });
 }
+
+test('a vault with a supplied token and no agents is not replaced by an empty one either', async (t) => {
+  const directory = temporaryDirectory(t);
+  const [dataDir, token] = [join(directory, 'data'), join(directory, 'token')];
+  writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
+  const flags = ['--admin-token-file', token];
+  await (await startTestService(t, flags, dataDir)).stop();
+  await LOSSES.removed(dataDir);
+  await assert.rejects(startTestService(t, flags, dataDir), LOSSES.said);
+});

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { startCheckpointing } from '../../src/server/background-tasks.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -16,32 +16,27 @@ interface Line {
   readonly stack?: string;
 }
 
-/** Resolves to the first line of the service's log that begins so. */
-async function lineOf(t: TestContext, beginning: string, flags: readonly string[]): Promise<Line> {
+test('a file of checkpoints that cannot be written, and a log stream that fails', async (t) => {
+  const path = join(temporaryDirectory(t), 'missing', 'kept.log');
+  const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
+  const flags = ['--checkpoint-file', path, ...webhookStream(t, `http://127.0.0.1:${port}/`)];
   const { output } = await startProcess(t, join(temporaryDirectory(t), 'data'), flags);
-  const find = (): Line | undefined =>
+  const lineOf = (beginning: string): Line | undefined =>
     output()
       .split('\n')
       .slice(0, -1)
       .filter((line) => line.startsWith('{'))
       .map((line): Line => JSON.parse(line))
       .find(({ msg }) => msg.startsWith(beginning));
-  await until(() => find() !== undefined);
-  return find() ?? assert.fail();
-}
-
-test('a file of checkpoints that cannot be written', async (t) => {
-  const path = join(temporaryDirectory(t), 'missing', 'kept.log');
-  const expected = `a checkpoint could not be written to ${path}; the server retries`;
-  const { msg, stack } = await lineOf(t, expected, ['--checkpoint-file', path]);
-  assert.deepEqual([msg, stack], [`${expected} (ENOENT)`, undefined]);
-});
-
-test('a log stream that fails', async (t) => {
-  const port = await startHttpReceiver(t, (_call, response) => void response.writeHead(503).end());
-  const flags = webhookStream(t, `http://127.0.0.1:${port}/`);
-  const { msg, stack } = await lineOf(t, 'log stream webhook', flags);
-  assert.deepEqual([msg, stack], ['log stream webhook: the receiver returned HTTP 503', undefined]);
+  const checkpoint = `a checkpoint could not be written to ${path}; the server retries`;
+  await until(() => lineOf(checkpoint) !== undefined && lineOf('log stream webhook') !== undefined);
+  assert.deepEqual(
+    [checkpoint, 'log stream webhook'].map((beginning) => [lineOf(beginning)?.msg, lineOf(beginning)?.stack]),
+    [
+      [`${checkpoint} (ENOENT)`, undefined],
+      ['log stream webhook: the receiver returned HTTP 503', undefined],
+    ],
+  );
 });
 
 test('a checkpoint that contradicts the log', async (t) => {

@@ -2,8 +2,9 @@
 // CVE-2023-0690, a silent fall-back to a new key when a key is missing.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -15,19 +16,24 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { Secret } from '../../src/core/secret.ts';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
-import { createClient } from '../kit/client.ts';
+import { readGivenToken } from '../../src/server/admin-token.ts';
+import { readConfiguration } from '../../src/server/configuration.ts';
+import { readSecretFile } from '../../src/server/offline-keys.ts';
+import { readRootKey } from '../../src/server/root-key.ts';
+import { startupBanner } from '../../src/server/startup-banner.ts';
+import { readTrimmed } from '../../src/server/webhook-client.ts';
+import { ROOT } from '../conventions/source.ts';
 import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { startProcess } from '../kit/process.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
-import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
+import { assertNoStart, copyVault, photograph } from './vaults.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const readValue = async ({ admin }: Pick<Awaited<ReturnType<typeof startTestService>>, 'admin'>) =>
@@ -48,19 +54,26 @@ const NO_KEYS: Readonly<Record<string, string>> = {
   'a comment': `# key\n${newKey()}\n`,
 };
 
+test('a file that contains anything but one root key is a problem of the file', (t) => {
+  const rootKeyFile = join(temporaryDirectory(t), 'key');
+  for (const [what, text] of Object.entries(NO_KEYS)) {
+    writeFileSync(rootKeyFile, text, { mode: 0o600 });
+    const { secret, problem } = readRootKey({ dataDir: '.', rootKeyFile }, false, () => undefined);
+    assert.equal(secret, null, what);
+    assert.match(problem ?? '', /is not a root key: it must contain 32 bytes as base64/, what);
+  }
+});
+
 test('an invalid root key of an existing vault is rejected, and nothing changes', async (t) => {
   const dataDir = await copyVault(t);
   const keyFile = join(dataDir, 'root.key');
   const right = readFileSync(keyFile);
-  for (const text of Object.values(NO_KEYS)) {
-    writeFileSync(keyFile, text);
-    await assertNoStart(t, dataDir, /is not a root key: it must contain 32 bytes as base64/);
-  }
+  writeFileSync(keyFile, 'no key');
+  await assertNoStart(t, dataDir, /is not a root key: it must contain 32 bytes as base64/);
   writeFileSync(keyFile, `${newKey()}\n`);
   await assertNoStart(t, dataDir, /is not the root key of this vault/);
   rmSync(keyFile);
   await assertNoStart(t, dataDir, /The root key is missing: .*root\.key/);
-  await assertProgramRefuses(dataDir, /The root key is missing/);
   writeFileSync(keyFile, right);
   assert.equal(await readValue(await startTestService(t, [], dataDir)), 'kept');
 });
@@ -111,14 +124,14 @@ test('a root key file elsewhere that other users may read gives a warning and is
 
 test('a root key from a pipe is read once', async (t) => {
   const dataDir = await copyVault(t);
-  const key = readFileSync(join(dataDir, 'root.key'));
+  const keyFile = join(dataDir, 'root.key');
   const pipe = join(temporaryDirectory(t), 'pipe');
   execFileSync('mkfifo', ['-m', '600', pipe]);
-  // A second read would wait for a second writer.
-  const written = writeFile(pipe, key);
-  const { end } = await startProcess(t, dataDir, ['--root-key-file', pipe]);
-  await written;
-  assert.equal(await end('SIGTERM'), 0);
+  // A second read would wait for a second writer. The writer is a process, because a read blocks this one.
+  const writer = spawn('sh', ['-c', 'cat "$1" > "$2"', 'sh', keyFile, pipe]);
+  const service = await startTestService(t, ['--root-key-file', pipe], dataDir);
+  assert.equal(await readValue(service), 'kept');
+  if (writer.exitCode === null) await once(writer, 'exit');
 });
 
 test('a root key file elsewhere is created private, in an existing directory', async (t) => {
@@ -147,18 +160,41 @@ test('the token of an earlier start is invalid, and its file was replaced, not o
   assert.equal((await as(adminToken).get('/api/v1/agents')).status, 200);
 });
 
-test('a supplied token is neither printed nor written, and an earlier daemon.token is deleted', async (t) => {
+test('a supplied token is not written, and an earlier daemon.token is deleted', async (t) => {
   const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(directory, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
   writeFileSync(join(dataDir, 'daemon.token'), `lha_${'a'.repeat(43)}\n`, { mode: 0o600 });
-  const service = await startProcess(t, dataDir, ['--admin-token-file', file]);
-  assert.equal((await createClient(service.address, token).get('/api/v1/agents')).status, 200);
+  const { as } = await startTestService(t, ['--admin-token-file', file], dataDir);
+  assert.equal((await as(token).get('/api/v1/agents')).status, 200);
   assert.equal(existsSync(join(dataDir, 'daemon.token')), false);
-  assert.equal(service.output().includes(token), false);
-  assert.equal(service.output().includes(file), true);
-  assert.doesNotMatch(service.output(), /lha_/);
+});
+
+test('the output at startup has the token, or only the file with --print-token=never or a supplied token', () => {
+  const token = `lha_${'t'.repeat(43)}`;
+  const printed = (flags: string[], writtenTo: string | null) => {
+    const configuration = readConfiguration(['--data-dir', '/srv/vault', ...flags], {});
+    assert.ok(configuration);
+    const adminToken = { token: new Secret(token), writtenTo };
+    const server = { address: 'http://127.0.0.1:7700', adminToken, warnings: [], status: () => 'ok' as const };
+    return startupBanner(server, configuration);
+  };
+  const file = '/srv/vault/daemon.token';
+  assert.ok(printed([], file).includes(`admin token     ${token}  (also in daemon.token there)`));
+  for (const [flags, writtenTo, shown] of [
+    [['--print-token=never'], file, file],
+    [['--admin-token-file', '/srv/token'], null, '/srv/token'],
+  ] as const) {
+    const text = printed([...flags], writtenTo);
+    assert.ok(text.includes(`admin token     in ${shown}`), text);
+    assert.equal(text.includes(token), false);
+  }
+  assert.throws(() => readConfiguration(['--print-token=no'], {}), {
+    message: '--print-token: must be one of always, never',
+  });
+  // The output of a container is kept.
+  assert.match(readFileSync(join(ROOT, 'deploy/Containerfile'), 'utf8'), /^ENV LEASEHOLD_PRINT_TOKEN=never /m);
 });
 
 test('a token that the operator supplied in daemon.token is not deleted', async (t) => {
@@ -178,19 +214,16 @@ test('a weak or malformed supplied token is rejected with one line that does not
   const file = join(directory, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [
-    '',
-    '\n',
-    'secret',
-    'a'.repeat(31),
-    'a'.repeat(513),
-    `${'a'.repeat(40)} `,
-    ` ${'a'.repeat(40)}`,
-    `${'a'.repeat(20)} ${'a'.repeat(20)}`,
+    ...['', '\n', 'secret', 'a'.repeat(31), 'a'.repeat(513), `${'a'.repeat(40)} `, ` ${'a'.repeat(40)}`],
+    ...[`${'a'.repeat(20)} ${'a'.repeat(20)}`, `${'a'.repeat(40)}\n${'b'.repeat(40)}`, 'ä'.repeat(40)],
+    `${'a'.repeat(40)}\u0000`,
   ];
-  for (const text of [...weak, `${'a'.repeat(40)}\n${'b'.repeat(40)}`, 'ä'.repeat(40), `${'a'.repeat(40)}\u0000`]) {
+  const RULE = /must contain one token of 32 to 512 characters/;
+  for (const text of weak) {
     writeFileSync(file, text, { mode: 0o600 });
-    await assertNoStart(t, dataDir, /must contain one token of 32 to 512 characters/, flags);
+    assert.throws(() => readGivenToken(file, () => undefined), RULE, JSON.stringify(text));
   }
+  await assertNoStart(t, dataDir, RULE, flags);
   rmSync(file);
   await assertNoStart(t, dataDir, /token cannot be read/, flags);
   mkdirSync(file);
@@ -239,4 +272,19 @@ test('the root key is not rotated while a slot in force has an altered row, whic
   assert.equal((await service.admin.post('/api/v1/key/rotate', { key: 'root' })).status, 200);
   await service.stop();
   assert.equal(await readValue(await startTestService(t, [], dataDir)), 'kept');
+});
+
+const ENDLESS = '/dev/zero';
+const RULE = /is longer than 64 KiB/;
+
+test('a root key file that never ends is a problem of the file, and a passphrase file is rejected', () => {
+  const { secret, problem } = readRootKey({ dataDir: '.', rootKeyFile: ENDLESS }, false, () => undefined);
+  assert.equal(secret, null);
+  assert.match(problem ?? '', RULE);
+  assert.throws(() => readSecretFile(ENDLESS, () => undefined), RULE);
+});
+
+test('so is that of a token or of a receiver', () => {
+  assert.throws(() => readGivenToken(ENDLESS, () => undefined), RULE);
+  assert.throws(() => readTrimmed(ENDLESS), RULE);
 });

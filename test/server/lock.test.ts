@@ -1,6 +1,7 @@
 // A vault that only a person opens starts locked; `unlock` opens it, and `lock` closes it while the service runs.
 
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -21,11 +22,13 @@ const SLOTS = '/api/v1/key/slots';
 const publicKeyOf = (secret: Uint8Array) => slotPublicKey(slotPrivateKey(secret));
 const base64 = (secret: Uint8Array) => Buffer.from(secret).toString('base64');
 
-async function addPassphrase({ admin }: TestService, name = 'words'): Promise<Uint8Array> {
-  const parameters = newPassphraseParameters();
-  const secret = await passphraseSecret(new Secret('correct horse battery'), parameters);
-  assert.ok(secret);
-  const slot = { name, kind: 'passphrase', public_key: publicKeyOf(secret), parameters };
+/** A slot of a passphrase. Deriving its secret takes long, so most tests choose the secret themselves. */
+async function addPassphrase(
+  { admin }: TestService,
+  secret: Uint8Array = randomBytes(32),
+  parameters = newPassphraseParameters(),
+): Promise<Uint8Array> {
+  const slot = { name: 'words', kind: 'passphrase', public_key: publicKeyOf(secret), parameters };
   assert.equal((await admin.post(SLOTS, slot)).status, 201);
   return secret;
 }
@@ -69,7 +72,10 @@ const unlock = ({ anonymous }: TestService, secret: string) => anonymous.post(UN
 test('without its root key file the vault starts locked, and a passphrase or shares unlock it', async (t) => {
   const dataDir = await copyVault(t);
   const first = await startTestService(t, [], dataDir);
-  const secret = await addPassphrase(first);
+  const parameters = newPassphraseParameters();
+  const secret = await passphraseSecret(new Secret('correct horse battery'), parameters);
+  assert.ok(secret);
+  await addPassphrase(first, secret, parameters);
   const shares = await addShares(first, 5, 3);
   await first.stop();
   const keyFile = join(dataDir, 'root.key');
@@ -87,9 +93,7 @@ test('without its root key file the vault starts locked, and a passphrase or sha
       ['quorum', 'shamir'],
     ],
   );
-  const wrong = await passphraseSecret(new Secret('correct horse batterz'), attended[1].parameters);
-  assert.ok(wrong);
-  assert.equal((await unlock(service, base64(wrong))).status, 400);
+  assert.equal((await unlock(service, base64(randomBytes(32)))).status, 400);
   const derived = await passphraseSecret(new Secret('correct horse battery'), attended[1].parameters);
   assert.deepEqual(derived, secret);
   await assertLocked(service);
@@ -223,7 +227,7 @@ test('slots are added, tested and removed while the service serves, without a fa
     await until(() => served >= enough);
   };
   const { admin } = service;
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 2; round++) {
     const secret = await addPassphrase(service);
     await addShares(service, 3, 2);
     await during(admin.post(`${SLOTS}/words/test`, { public_key: publicKeyOf(secret) }), 200, true);

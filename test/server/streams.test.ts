@@ -6,6 +6,10 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { UsageError } from '../../src/platform/errors.ts';
+import { CheckpointSinks } from '../../src/server/checkpoint-sinks.ts';
+import { parseStreams } from '../../src/server/receiver-options.ts';
+import { LogStream } from '../../src/server/streams/log-stream.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import {
@@ -20,6 +24,7 @@ import {
 import { seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { openVault, put } from '../vault/fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const WEBHOOK = { stream: 'webhook' };
@@ -162,4 +167,73 @@ test('a receiver that hangs delays no caller, and its lag is shown', async (t) =
   assert.equal(await read('entries', WEBHOOK), 202);
   await until(async () => (await read('seconds', WEBHOOK)) > 1);
   await service.stop();
+});
+
+const FILES = { secretFile: '/secret', tokenFile: null, caFile: null };
+
+test('each kind of stream, with its default name and port', () => {
+  const texts = [
+    'file:/var/log/audit.ndjson',
+    'webhook+https://hooks.example/audit?tenant=1',
+    'machine=webhook+http://localhost:4318/audit',
+  ];
+  assert.deepEqual(
+    parseStreams(texts, FILES).map(({ name, sink }) => [name, 'url' in sink ? sink.url.href : sink]),
+    [
+      ['file', { kind: 'file', path: '/var/log/audit.ndjson' }],
+      ['webhook', 'https://hooks.example/audit?tenant=1'],
+      ['machine', 'http://localhost:4318/audit'],
+    ],
+  );
+});
+
+test('a stream that is not valid is rejected, without an echo of it', () => {
+  for (const [text, message] of [
+    ['ftp://logs.example', /must be file:/],
+    ['file:relative', /absolute path/],
+    ['webhook+http://hooks.example/', /use https/],
+    ['webhook+https://user:password@hooks.example/', /--log-stream-token-file/],
+    ['webhook+https://', /must be file:/],
+    ['file:/a,file:/b', /two streams named file/],
+  ] as const) {
+    assert.throws(
+      () => parseStreams(text.split(','), FILES),
+      (error) => error instanceof UsageError && message.test(error.message) && !error.message.includes('example'),
+      text,
+    );
+  }
+  assert.throws(() => parseStreams(['webhook+https://hooks.example/'], { ...FILES, secretFile: null }), UsageError);
+});
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+test('a stream stops although its sink hangs', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  const called = Promise.withResolvers<void>();
+  const send = (): Promise<never> => {
+    called.resolve();
+    return never();
+  };
+  const log = vault.store.openStreamLog();
+  t.after(() => log.close());
+  const stream = new LogStream({
+    name: 'hangs',
+    openLog: () => log,
+    openSink: () => ({ send, confirm: never, close: never }),
+    newestSeq: () => 1,
+    now: () => vault.clock.now(),
+    onFailure: () => assert.fail('the sink has failed'),
+  });
+  await called.promise;
+  await stream.stop();
+});
+
+test('checkpoints stop although their file hangs', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  const file = { path: 'hangs', isOwn: false, append: never, close: never };
+  const sinks = new CheckpointSinks([file], () => assert.fail('the file has failed'));
+  sinks.publish(await vault.checkpoints.sign());
+  await sinks.stop();
 });

@@ -1,60 +1,32 @@
-// One service per data directory and one listener per address; plain HTTP on public addresses only on request.
+// Where the server listens: one listener per address, on loopback on both of its addresses, and on Unix sockets.
 // SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
-import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
-import { runProgram, startProcess } from '../kit/process.ts';
 import { sendRaw, toResponse } from '../kit/raw.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { copyVault, photographRunning } from './vaults.ts';
+import { copyVault } from './vaults.ts';
 
 /** Matches a StartupError of one line. */
 const isOneLine = (line: RegExp) => (error: unknown) =>
   error instanceof StartupError && line.test(error.message) && !error.message.includes('\n');
 
-test('a second service on the data directory is rejected with any flags, and changes nothing', async (t) => {
-  const dataDir = await copyVault(t);
-  // In a separate process: opening the file in this one would release its lock.
-  const { address, adminToken } = await startProcess(t, dataDir);
-  const before = photographRunning(dataDir);
-  const others = await Promise.all([
-    runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--accept-clock']),
-    runProgram(['--data-dir', join(dataDir, 'agents', '..'), '--listen', new URL(address).host]),
-  ]);
-  for (const { code, output } of others) {
-    assert.match(output, /^leasehold: Another Leasehold runs on [^\n]*\. Stop it first[^\n]*\n$/);
-    assert.equal(code, 1);
-  }
-  assert.deepEqual(photographRunning(dataDir), before);
-  assert.equal((await createClient(address, adminToken).get('/api/v1/audit/verify')).body.data.valid, true);
-});
-
-test('a killed service leaves no lock on the data directory', async (t) => {
-  const dataDir = await copyVault(t);
-  const killed = await startProcess(t, dataDir);
-  await killed.end('SIGKILL');
-  const { admin } = await startTestService(t, [], dataDir);
-  assert.equal((await admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
-});
-
-test('a port in use gives one line; its service is unaffected, and no token is written', async (t) => {
+test('a port in use gives one line, and no token is written', async (t) => {
   const [theirs, ours] = [await copyVault(t), await copyVault(t)];
   const { address } = await startTestService(t, [], theirs);
-  const before = photographRunning(theirs);
   const { host } = new URL(address);
-  const { code, output } = await runProgram(['--data-dir', ours, '--listen', host]);
-  assert.equal(output, `leasehold: ${host} is already in use. Give another --listen.\n`);
-  assert.equal(code, 1);
-  assert.deepEqual(photographRunning(theirs), before);
+  await assert.rejects(startTestService(t, ['--listen', host], ours), {
+    message: `${host} is already in use. Give another --listen.`,
+  });
   assert.equal(existsSync(join(ours, 'daemon.token')), false);
   const { admin } = await startTestService(t, [], ours);
   const starts = await admin.get('/api/v1/audit?event_type=service.start');
@@ -64,22 +36,6 @@ test('a port in use gives one line; its service is unaffected, and no token is w
 test('an address of another machine gives one line', async (t) => {
   const starting = startTestService(t, ['--listen', '192.0.2.77:0', '--insecure-http']);
   await assert.rejects(starting, isOneLine(/^Cannot listen on 192\.0\.2\.77:0: /));
-});
-
-test('every form of --listen on loopback works, and is printed in the form that clients take', async (t) => {
-  const forms = {
-    '127.0.0.1:0': '127.0.0.1',
-    '127.0.0.9:0': '127.0.0.9',
-    // Not the name: it may lead a command to another address.
-    'localhost:0': '127.0.0.1',
-    '[::1]:0': '[::1]',
-  };
-  for (const [form, host] of Object.entries(forms)) {
-    const { address, anonymous, stop } = await startTestService(t, ['--listen', form]);
-    assert.match(address, new RegExp(`^http://${host.replaceAll(/[.[\]]/g, '\\$&')}:\\d+$`));
-    assert.equal((await anonymous.get('/api/v1/health')).status, 200, form);
-    await stop();
-  }
 });
 
 test('a public address accepts every Host, and plain HTTP only with --insecure-http', async (t) => {
@@ -104,17 +60,19 @@ function healthOver(socketPath: string): Promise<number | undefined> {
   });
 }
 
-test('a stale socket file is replaced, and deleted when the service stops', async (t) => {
-  const [dataDir, path] = [await copyVault(t), join(temporaryDirectory(t), 's')];
-  const flags = ['--listen', `unix:${path}`];
-  const killed = await startProcess(t, dataDir, flags);
-  assert.equal(killed.address, `unix:${path}`);
-  assert.equal(await healthOver(path), 200);
-  await killed.end('SIGKILL');
+test('a stale socket file is replaced, and deleted when the server stops', async (t) => {
+  const [path, first] = ['s', 'first'].map((name) => join(temporaryDirectory(t), name));
+  assert.ok(path && first);
+  const killed = createServer().listen(first);
+  await once(killed, 'listening');
+  // Closing deletes only the first name, so the other one is the file of a killed server.
+  linkSync(first, path);
+  await new Promise((resolve) => killed.close(resolve));
   assert.equal(statSync(path).isSocket(), true);
-  const second = await startTestService(t, flags, dataDir);
+  const { address, stop } = await startTestService(t, ['--listen', `unix:${path}`]);
+  assert.equal(address, `unix:${path}`);
   assert.equal(await healthOver(path), 200);
-  await second.stop();
+  await stop();
   assert.equal(existsSync(path), false);
 });
 
@@ -134,10 +92,13 @@ test('a socket in use and a regular file are not replaced', async (t) => {
   assert.equal(readFileSync(join(directory, 'file'), 'utf8'), 'precious');
 });
 
-test('a service on loopback has its port on both addresses, with the same rules, until it stops', async (t) => {
-  for (const form of ['localhost:0', '127.0.0.1:0', '[::1]:0']) {
+test('a server on loopback has its port on both addresses, with the same rules, until it stops', async (t) => {
+  // The name is not printed: it may lead a command to another address.
+  const forms = { 'localhost:0': '127.0.0.1', '127.0.0.1:0': '127.0.0.1', '[::1]:0': '[::1]' };
+  for (const [form, printed] of Object.entries(forms)) {
     const { address, stop } = await startTestService(t, ['--listen', form]);
-    const { port } = new URL(address);
+    const { hostname, port } = new URL(address);
+    assert.equal(hostname, printed);
     for (const host of ['127.0.0.1', '[::1]']) {
       const answer = await sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n');
       assertRejected(toResponse(answer), 'INVALID_REQUEST');
@@ -148,6 +109,9 @@ test('a service on loopback has its port on both addresses, with the same rules,
     await stop();
     for (const host of ['127.0.0.1', '[::1]']) assert.equal(await takePort(t, host, Number(port)), null, form);
   }
+  const { address, anonymous } = await startTestService(t, ['--listen', '127.0.0.9:0']);
+  assert.match(address, /^http:\/\/127\.0\.0\.9:/);
+  assert.equal((await anonymous.get('/api/v1/health')).status, 200);
 });
 
 test('a service does not start where another program has its port on the other loopback address', async (t) => {

@@ -34,15 +34,6 @@ const launch = (
     environment: { MODELESS_DIR: dataDir, ...environment },
   });
 
-test('a new data directory that stays open to other users is rejected, and nothing is left of it', async (t) => {
-  const dataDir = join(temporaryDirectory(t), 'data');
-  const { ended, output, ready } = await launch(t, dataDir);
-  await assert.rejects(ready);
-  assert.equal(await ended, 1);
-  assert.match(output(), REASON(dataDir));
-  assert.equal(existsSync(dataDir), false);
-});
-
 test('an existing vault is rejected too, and no token is written', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startTestService(t, [], dataDir);
