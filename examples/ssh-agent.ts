@@ -2,7 +2,7 @@
  * An agent whose key stays in ssh-agent, or in a device behind it: the library passes a nonce and gets a signature.
  *
  *   ssh-keygen -t ed25519 -f bot -N '' && ssh-add bot && rm bot
- *   npx --no-install leasehold agent add deploy-bot --public-key bot.pub
+ *   scripts/leasehold agent add deploy-bot --public-key bot.pub
  *   node_modules/.bin/node --conditions=leasehold-source examples/ssh-agent.ts deploy-bot bot.pub prod/db/password
  *
  * In the checkout the condition resolves 'leasehold/client' to src/. A project that installed the package does not need

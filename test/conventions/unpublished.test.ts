@@ -1,11 +1,9 @@
 // The package is not published, and the registry's `leasehold` is another project: no text or program may request it.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { temporaryDirectory } from '../kit/directory.ts';
 import { ROOT } from './source.ts';
 
 const PAGES = ['*.md', 'docs/**/*.md', 'examples/*', 'deploy/**/*', 'src/**/*', 'scripts/*', '.ci/run', 'package.json'];
@@ -62,12 +60,4 @@ test('every packed file that a page names is the one that npm pack creates for t
   );
   assert.ok(named.length >= 4);
   assert.deepEqual([...new Set(named)], [`${name}-${version}.tgz`]);
-});
-
-test('npx --no-install runs the checkout’s command without a network', (t) => {
-  const environment = { PATH: process.env['PATH'] ?? '', HOME: temporaryDirectory(t), npm_config_offline: 'true' };
-  const words = ['--no-install', 'leasehold', '--version'];
-  const printed = execFileSync('npx', words, { cwd: path.join(ROOT, 'docs'), env: environment, encoding: 'utf8' });
-  assert.match(printed, /^leasehold \d/m);
-  assert.ok(existsSync(path.join(ROOT, 'scripts/leasehold')));
 });

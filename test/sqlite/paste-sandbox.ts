@@ -27,8 +27,8 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 /** Commands that read only: one paste on a healthy vault is enough. */
 const READS =
   /^leasehold (?:status|doctor|exposure|audit (?:list|verify)|(?:agent|policy|lease|key slot) list)\b[^>&\n]*$/;
-/** WHY: npx, which the function of the page calls, takes longer than the command. */
-const WITHOUT_NPX = 'unset -f leasehold';
+/** Undoes what the page does to the path, which must find the programs of this file. */
+const OWN_PROGRAMS = `PATH="\${PATH#*/scripts:}"`;
 export interface PageBlock extends Block {
   readonly page: string;
 }
@@ -143,7 +143,7 @@ export async function openPasteSandbox(t: TestContext) {
   const namedShell = async (variables: Readonly<Record<string, string>>, program?: readonly string[]) => {
     const shell = newShell(variables, program);
     await shell.run(names);
-    await shell.run(WITHOUT_NPX);
+    await shell.run(OWN_PROGRAMS);
     return shell;
   };
 
@@ -234,7 +234,7 @@ export async function openPasteSandbox(t: TestContext) {
   /** Pastes the block; questions are answered with Enter. */
   const paste = async (shell: Shell, { heading, text }: PageBlock): Promise<string> => {
     const printed = await shell.run(text);
-    if (heading === 'Names') await shell.run(WITHOUT_NPX);
+    if (heading === 'Names') await shell.run(OWN_PROGRAMS);
     return printed;
   };
 

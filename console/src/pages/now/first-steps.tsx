@@ -96,7 +96,7 @@ export function FirstSteps() {
       <h2 id="first-steps">First steps</h2>
       <p>An agent gets a credential only after these steps. Each can be done here or by its command.</p>
       <p className="hint">
-        In a checkout, write <code>npx --no-install leasehold</code> for <code>leasehold</code>, and set{' '}
+        In a checkout, write <code>scripts/leasehold</code> for <code>leasehold</code>, and set{' '}
         <code>LEASEHOLD_DATA_DIR</code> to the data directory that the service prints.
       </p>
       <ol className="steps">
