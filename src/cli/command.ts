@@ -1,6 +1,7 @@
 /** The types of the command table: a command, its arguments and flags, and one invocation of it. */
 import type { Leasehold } from '../client/leasehold.ts';
-import type { Flags, FlagValues } from '../flags/flag.ts';
+import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../flags/client-flags.ts';
+import { type Flags, type FlagValues, parsed, toggle, toSeconds } from '../flags/flag.ts';
 import type { ApprovalNotices } from './approval-notice.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
@@ -88,4 +89,24 @@ export interface Invocation {
   close(): Promise<void>;
   /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */
   readonly signal: AbortSignal;
+}
+
+/** For commands that ask for confirmation. */
+export const CONFIRMATION_FLAGS = {
+  yes: toggle('do not ask for confirmation', { short: 'y' }),
+  'dry-run': toggle('show what would change, and change nothing'),
+} as const satisfies Flags;
+
+export const TTL = parsed('DURATION', 'request shorter leases than the policies allow, such as 90s or 15m', toSeconds);
+
+const HELP_FLAG = toggle('show this help', { short: 'h' });
+
+/** All flags of the command, its own first. */
+export function flagsOf({ flags = {}, isLocal, printsNoRecords }: Command): Flags {
+  return {
+    ...flags,
+    ...(isLocal === true || printsNoRecords === true ? {} : OUTPUT_FLAGS),
+    ...(isLocal === true ? {} : CONNECTION_FLAGS),
+    help: HELP_FLAG,
+  };
 }

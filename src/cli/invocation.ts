@@ -1,5 +1,4 @@
 /** Runs a command: resolves its settings, builds its invocation, and reports its error. */
-
 import type { CallOptions } from '../client/api-client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
@@ -13,7 +12,7 @@ import { EXIT } from './errors.ts';
 import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
 import { reportError, vaultHint } from './report-error.ts';
-import { writeLogin } from './settings/logins.ts';
+import { writeLogin } from './settings/identity.ts';
 import { resolveSettings, userDirsOf } from './settings/resolve.ts';
 import type { Login, Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';

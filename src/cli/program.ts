@@ -18,9 +18,8 @@ import {
 } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readVersion } from '../platform/version.ts';
-import type { Command, Entry } from './command.ts';
+import { type Command, type Entry, flagsOf } from './command.ts';
 import { valueInArguments } from './errors.ts';
-import { flagsOf } from './flags.ts';
 import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,13 +1,12 @@
 /** Prompts on standard error, so that standard output contains only results. */
-
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../core/secret.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
+import type { CONFIRMATION_FLAGS } from './command.ts';
 import { Cancelled, Declined } from './errors.ts';
-import type { CONFIRMATION_FLAGS } from './flags.ts';
 import { isInteractive, printNotice, type Terminal } from './terminal.ts';
 
 export interface Question {

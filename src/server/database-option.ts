@@ -1,5 +1,6 @@
 /** The database option of the service and its tools. Never prints a URL, because it may contain a password. */
 
+import { resolve } from 'node:path';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
@@ -65,4 +66,9 @@ function parseUrl(url: string, where: string): PostgresAddress {
 export function withConnectionName(database: DatabaseChoice | null, name: string): DatabaseChoice | null {
   if (database === null || database.address.applicationName !== DEFAULT_APPLICATION_NAME) return database;
   return { ...database, address: { ...database.address, applicationName: name } };
+}
+
+/** The absolute path of a file in a flag. npm changes the working directory. */
+export function filePath(path: string | null, environment: Environment): string | null {
+  return path === null ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), path);
 }

@@ -28,13 +28,13 @@ function amount(help: string, byDefault: number, most = MAX_AMOUNT) {
 }
 
 /** A list separated by commas. */
-function commaList<T>(value: string, help: string, parse: (item: string) => T) {
-  const read = ([given = '']: readonly string[]): readonly T[] =>
-    given.split(',').flatMap((item) => (item.trim() === '' ? [] : [parse(item.trim())]));
+function commaList<T>(value: string, help: string, parse: (item: string, field: string) => T) {
+  const read = ([given = '']: readonly string[], field: string): readonly T[] =>
+    given.split(',').flatMap((item) => (item.trim() === '' ? [] : [parse(item.trim(), field)]));
   return { value, help, read };
 }
 
-const SERVER = {
+const VAULT = {
   'data-dir': { ...text('DIR', 'the data directory of the vault'), byDefault: '~/.leasehold' },
   database: text(
     'URL',
@@ -42,6 +42,10 @@ const SERVER = {
   ),
   'database-file': text('FILE', 'a file with that URL, which keeps its password off the command line'),
   'root-key-file': { ...text('FILE', 'the root key, 32 bytes as base64'), byDefault: 'DIR/root.key' },
+};
+
+const SERVER = {
+  ...VAULT,
   'transit-address': parsed('URL', 'Vault or OpenBao whose Transit engine opens a key slot', parseOwnUrl),
   'transit-token-file': text('FILE', 'the token for it'),
   'transit-ca-file': text('FILE', 'its certificate authorities in PEM'),
@@ -129,6 +133,8 @@ const SERVER = {
 
 export const SERVER_FLAGS = withVariables(SERVER);
 export type ServerFlags = FlagValues<typeof SERVER>;
+/** The flags by which a subcommand finds a vault without its server. */
+export const VAULT_FLAGS = withVariables(VAULT);
 
 function withVariables<F extends Flags>(flags: F): F {
   // WHY not the database: it has two variables, and the file of its flag overrides them.

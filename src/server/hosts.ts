@@ -9,38 +9,36 @@ const MAX_NAME_LENGTH = 253;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Returns the name in lower case. @throws UsageError */
-export function parsePublicName(text: string): string {
+export function parsePublicName(text: string, field: string): string {
   const name = text.toLowerCase();
   if (name.length <= MAX_NAME_LENGTH && name.split('.').every((label) => LABEL.test(label))) return name;
   throw new UsageError(
-    '--public-name must be host names such as vault.example, separated by commas: no scheme, no port, no wildcard.',
+    `${field} must be host names such as vault.example, separated by commas: no scheme, no port, no wildcard.`,
   );
 }
 
 /** An address, or a network such as 10.0.0.0/8. @throws UsageError */
-export function parseTrustedProxy(text: string): string {
+export function parseTrustedProxy(text: string, field: string): string {
   const [address = '', bits, ...more] = text.split('/');
   const version = isIP(address);
   const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
   // A zone names an interface of this machine, which X-Forwarded-For cannot contain.
   if (version === 0 || address.includes('%') || !isPrefix || more.length > 0) {
-    throw new UsageError('--trusted-proxy must be addresses or networks such as 10.0.0.0/8, separated by commas.');
+    throw new UsageError(`${field} must be addresses or networks such as 10.0.0.0/8, separated by commas.`);
   }
   if (bits !== undefined && Number(bits) === 0) {
-    throw new UsageError('--trusted-proxy must not be every address (/0): each caller could then choose its own.');
+    throw new UsageError(`${field} must not be every address (/0): each caller could then choose its own.`);
   }
   return text;
 }
 
 /** Networks separated by commas; an empty list for `none`. @throws UsageError */
-export function parseTargetNetworks(text: string): readonly IpNetwork[] {
+export function parseTargetNetworks(text: string, field: string): readonly IpNetwork[] {
   if (text === 'none') return [];
   return text.split(',').map((item) => {
     const network = parseIpNetwork(item.trim());
     if (network !== null) return network;
-    throw new UsageError(
-      '--target-networks must be networks such as 10.0.0.0/8 or fd00::/8, separated by commas, or none.',
-    );
+    throw new UsageError(`${field} must be networks such as 10.0.0.0/8 or fd00::/8, separated by commas, or none.`);
   });
 }
 
@@ -49,11 +47,11 @@ export type Listen =
   | { readonly kind: 'unix'; readonly path: string };
 
 /** @throws UsageError */
-export function parseListen(text: string): Listen {
+export function parseListen(text: string, field: string): Listen {
   if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
-  if (match === null || port > 65_535) throw new UsageError('--listen must be HOST:PORT, [IPV6]:PORT or unix:PATH.');
+  if (match === null || port > 65_535) throw new UsageError(`${field} must be HOST:PORT, [IPV6]:PORT or unix:PATH.`);
   return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
 }
 

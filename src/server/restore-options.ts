@@ -5,8 +5,7 @@ import { parseVerifierKey, verifierKey } from '../crypto/signed-note.ts';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { configurationOf } from './configuration.ts';
-import { chooseDatabase, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { filePath } from './flags.ts';
+import { chooseDatabase, filePath, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { readPassphraseFile, readSecretFile } from './offline-keys.ts';
 import type { RestoreRequest } from './restore-request.ts';
 
@@ -30,10 +29,10 @@ export function toRestoreRequest(
   environment: Environment,
   warn: (line: string) => void,
 ): RestoreRequest {
-  const path = (text: string | null | undefined): string | null => filePath(text ?? undefined, environment);
+  const path = (text: string | null | undefined): string | null => filePath(text ?? null, environment);
   const database = chooseDatabase({
     flag: flags.database ?? undefined,
-    file: path(flags['database-file'] ?? environment['LEASEHOLD_DATABASE_FILE']),
+    file: path(flags['database-file']),
     environment,
   });
   if (database?.showsPassword === true) warn(PASSWORD_ON_COMMAND_LINE);

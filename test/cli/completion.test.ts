@@ -1,9 +1,8 @@
 // Completion: each script offers every command and flag of the table at its position, and files elsewhere.
-
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { flagsOf } from '../../src/cli/flags.ts';
+import { flagsOf } from '../../src/cli/command.ts';
 import { ENTRIES } from '../../src/cli/table.ts';
 import { newHome } from '../kit/command.ts';
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyPlan } from '../../src/cli/policy/apply.ts';
-import { makePlan, type Plan, planLines, planRecord, type Step, widens } from '../../src/cli/policy/plan.ts';
+import { applyPlan, makePlan, type Plan, planLines, planRecord, type Step, widens } from '../../src/cli/policy/plan.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { directionOf, grantsAllOf } from '../../src/core/policy-comparison.ts';

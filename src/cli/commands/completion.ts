@@ -1,7 +1,6 @@
 /** `leasehold completion`: prints a script that completes the commands and flags of the table. */
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand, type Entry } from '../command.ts';
-import { flagsOf } from '../flags.ts';
+import { type Command, defineCommand, type Entry, flagsOf } from '../command.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

@@ -1,15 +1,15 @@
 /** `leasehold doctor`: the settings in effect, their sources, and whether they work. */
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
 import { toggle } from '../../flags/flag.ts';
 import { isPrivate } from '../../platform/ownership.ts';
 import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type Invocation } from '../command.ts';
-import { type CheckResult, ok, warning, wrong } from '../doctor/check-result.ts';
-import { checkSdks } from '../doctor/sdk-checks.ts';
-import { checkState } from '../doctor/state-checks.ts';
+import { type CheckResult, checkSdks, ok, warning, wrong } from '../doctor/sdk-checks.ts';
 import { EXIT } from '../errors.ts';
-import { loginsPath } from '../settings/logins.ts';
+import { startProgress } from '../progress.ts';
+import { loginsPath } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { titleOf } from '../settings/settings.ts';
 import { identify } from './sessions.ts';
@@ -107,4 +107,32 @@ async function serviceOf(invocation: Invocation): Promise<CheckResult[]> {
     findings.push(wrong(check, `${why} (${error.code})`));
   }
   return findings;
+}
+
+const PROGRESS_INTERVAL_MS = 500;
+
+/** Verifies the log too, because a row counts by its newest entry. */
+async function checkState(vault: Leasehold, { terminal, signal }: Invocation, values: boolean): Promise<CheckResult[]> {
+  const progress = startProgress(terminal, 'Checking');
+  const polling = setInterval(() => {
+    vault.audit
+      .readProgress({ signal })
+      .then(({ entries_checked, entries_total, rows_checked }) =>
+        rows_checked == null ? progress.show(entries_checked ?? 0, entries_total) : progress.show(rows_checked, null),
+      )
+      // Progress is optional; verify() reports real errors.
+      .catch(() => undefined);
+  }, PROGRESS_INTERVAL_MS);
+  try {
+    const found = await vault.audit.verify({ state: true, values, signal });
+    const log = found.valid ? ok('log', `${found.entries} entries, chain intact`) : wrong('log', found.message);
+    const { checked, problem_count, problems } = found.state ?? { checked: 0, problem_count: 0, problems: [] };
+    if (problem_count === 0) return [log, ok('state', `${checked} rows, entries and values answer to the log`)];
+    const shown = problems.map(({ subject, problem }) => wrong('state', `${subject}: ${problem}`));
+    const others = problem_count - problems.length;
+    return [log, ...shown, ...(others > 0 ? [wrong('state', `${others} more`)] : [])];
+  } finally {
+    clearInterval(polling);
+    progress.end();
+  }
 }

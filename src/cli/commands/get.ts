@@ -1,12 +1,10 @@
 /** `leasehold get`: writes a value to a pipe, or after confirmation to a terminal. */
-
 import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
 import { toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { TTL } from '../flags.ts';
 import type { Format } from '../output/cells.ts';
 import { assertNotLoaderVariable, toVariableName } from '../output/output.ts';
 import { requireConfirmation } from '../prompt.ts';

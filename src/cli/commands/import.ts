@@ -1,11 +1,9 @@
 /** `leasehold import`: the command and the terminal ports that an import uses. */
-
 import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { defineCommand, type Invocation } from '../command.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
 import type { ImportPorts } from '../import/import.ts';
 import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';

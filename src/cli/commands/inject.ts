@@ -1,5 +1,4 @@
 /** `leasehold inject`: replaces the references in a template by values. */
-
 import { resolve } from 'node:path';
 import { text } from '../../flags/flag.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
@@ -7,9 +6,8 @@ import { StartupError, UsageError } from '../../platform/errors.ts';
 import { writeNewFile } from '../../platform/private-files.ts';
 import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/templates.ts';
-import { defineCommand } from '../command.ts';
+import { defineCommand, TTL } from '../command.ts';
 import { leaseClientFor } from '../explain-denial.ts';
-import { TTL } from '../flags.ts';
 import { readTextInput } from '../input.ts';
 import { printNotice } from '../terminal.ts';
 

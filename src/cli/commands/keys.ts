@@ -5,10 +5,9 @@ import { newPassphraseParameters } from '../../crypto/passphrase.ts';
 import { newShares } from '../../crypto/shares.ts';
 import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { describeSlots, slotSecretOf } from '../passphrase.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { describeSlots, slotSecretOf } from '../slot-secret.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the key slot', count: 'one' } as const;

@@ -1,13 +1,10 @@
 /** The `lease` commands. */
-
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import type { FlagValues } from '../../flags/flag.ts';
-import { choice, parsed } from '../../flags/flag.ts';
+import { choice, type FlagValues, parsed } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';

@@ -5,12 +5,10 @@ import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';
 import { text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
-import { readSecretFile } from '../passphrase.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { describeSlots, readSecretFile, slotSecretOf } from '../passphrase.ts';
 import { askHidden, confirmDestructive } from '../prompt.ts';
 import type { Settings } from '../settings/settings.ts';
-import { describeSlots, slotSecretOf } from '../slot-secret.ts';
 import { printNotice } from '../terminal.ts';
 
 const lock = defineCommand({

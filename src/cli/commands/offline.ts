@@ -1,11 +1,9 @@
 /** Subcommands that work without a server, on the files or the database of a vault. */
-
-import type { Environment, FlagValues } from '../../flags/flag.ts';
-import { text, toggle } from '../../flags/flag.ts';
+import { type Environment, type FlagValues, text, toggle } from '../../flags/flag.ts';
 import { StartupError, UsageError } from '../../platform/errors.ts';
 import { configurationOf } from '../../server/configuration.ts';
-import { chooseDatabase } from '../../server/database-option.ts';
-import { filePath } from '../../server/flags.ts';
+import { chooseDatabase, filePath } from '../../server/database-option.ts';
+import { VAULT_FLAGS } from '../../server/flag-table.ts';
 import { describeFailure } from '../../server/operator-errors.ts';
 import { readAuditKeys } from '../../server/read-keys.ts';
 import { restore } from '../../server/restore.ts';
@@ -16,10 +14,7 @@ import { type Command, defineCommand } from '../command.ts';
 import { askLine } from '../prompt.ts';
 import { isInteractive, printNotice, type Terminal } from '../terminal.ts';
 
-const DATABASE_FLAGS = {
-  database: text('URL', 'a PostgreSQL database: postgres://… (also LEASEHOLD_DATABASE_URL)'),
-  'database-file': text('FILE', 'a file with that URL, which keeps its password off the command line'),
-};
+const { 'data-dir': DATA_DIR, 'root-key-file': ROOT_KEY_FILE, ...DATABASE_FLAGS } = VAULT_FLAGS;
 
 /** The environment of the server's options, in which relative paths begin at the caller's directory. */
 function environmentOf({ environment, workingDirectory }: Terminal): Environment {
@@ -27,7 +22,7 @@ function environmentOf({ environment, workingDirectory }: Terminal): Environment
 }
 
 function databaseOf(flags: FlagValues<typeof DATABASE_FLAGS>, environment: Environment) {
-  const file = filePath(flags['database-file'] ?? environment['LEASEHOLD_DATABASE_FILE'], environment);
+  const file = filePath(flags['database-file'], environment);
   return chooseDatabase({ flag: flags.database ?? undefined, file, environment });
 }
 
@@ -52,7 +47,7 @@ const restoreBackup = defineCommand({
   flags: {
     'data-dir': text('DIR', "a data directory without a database or agents' keys; with a database, for the keys"),
     ...DATABASE_FLAGS,
-    'root-key-file': text('FILE', "the vault's root key (default DIR/root.key)"),
+    'root-key-file': ROOT_KEY_FILE,
     'slot-passphrase-file': text('FILE', 'the passphrase of a key slot, to open the vault without the root key'),
     'identity-file': text('FILE', 'the age identities that open a backup encrypted to recipients'),
     'passphrase-file': text('FILE', 'the passphrase of a backup encrypted with one'),
@@ -97,16 +92,16 @@ const auditKey = defineCommand({
     'An auditor verifies the audit log with it: see scripts/verify_audit.py. The command runs next to a server or without one, and changes nothing.',
   ],
   flags: {
-    'data-dir': text('DIR', 'the data directory of the vault (default ~/.leasehold; also LEASEHOLD_DATA_DIR)'),
+    'data-dir': DATA_DIR,
     ...DATABASE_FLAGS,
-    'root-key-file': text('FILE', 'the root key (default DIR/root.key; also LEASEHOLD_ROOT_KEY_FILE)'),
+    'root-key-file': ROOT_KEY_FILE,
   },
   examples: [{ line: 'leasehold audit key > audit.key', does: 'for an auditor on another machine' }],
   isLocal: true,
   async run({ terminal, output }, flags) {
     const environment = environmentOf(terminal);
     const [dataDir, rootKeyFile] = [flags['data-dir'], flags['root-key-file']].map((file) =>
-      filePath(file ?? undefined, environment),
+      filePath(file, environment),
     );
     const configuration = configurationOf(dataDir ?? null, rootKeyFile ?? null, environment);
     output.text(await reported(readAuditKeys({ ...configuration, database: databaseOf(flags, environment) })));

@@ -7,15 +7,14 @@ import { parseRoles, ROLES } from '../../core/operator.ts';
 import { list, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
-import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { consoleUrl } from '../console-link.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice } from '../terminal.ts';
+import { consoleUrl } from './console.ts';
 
 const NAME = { name: 'NAME', help: 'name of the operator', count: 'one' } as const;
 const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];

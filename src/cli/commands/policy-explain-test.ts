@@ -15,11 +15,11 @@ import {
   remedyLines,
   verdictLines,
 } from '../policy/explanation.ts';
+import { problemsError } from '../policy/file-format.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
-import { problemsError } from '../policy/problems.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
-import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
+import { readTargets } from './targets.ts';
 
 export const explain = defineCommand({
   name: 'policy explain',

@@ -1,19 +1,16 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
-
 import { toPolicy, toReplacement } from '../../client/policy-drafts.ts';
 import { APPROVAL_FIELDS } from '../../core/approval-rule.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { LIMIT_FIELDS } from '../../core/policy-limits.ts';
-import type { FlagValues } from '../../flags/flag.ts';
-import { list, parseDuration, text } from '../../flags/flag.ts';
+import { type FlagValues, list, parseDuration, text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
 import { nullIfMissing } from '../errors.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
 import { readFields } from '../policy/fields.ts';
+import { problemsError } from '../policy/file-format.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { readPolicyFile } from '../policy/policy-files.ts';
-import { problemsError } from '../policy/problems.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 

@@ -1,14 +1,12 @@
 /** `leasehold run`: runs a program with secrets in its environment only. */
-
 import { list, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { parseBindings } from '../../run/env-bindings.ts';
 import { exitLike } from '../../run/exit-status.ts';
 import { parseUses, type UseBinding } from '../../run/use-bindings.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { useClientFor } from '../explain-denial.ts';
-import { TTL } from '../flags.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run = defineCommand({

@@ -1,5 +1,4 @@
 /** The commands `login`, `logout` and `whoami`. */
-
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { parsePrincipalName } from '../../core/names.ts';
@@ -11,7 +10,7 @@ import { connect } from '../connect.ts';
 import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
-import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
+import { loginsPath, readLogin, writeLogin } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';

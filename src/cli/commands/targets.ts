@@ -1,14 +1,165 @@
 /** The commands `target show` and `target delete`. */
+
+import { LeaseholdError } from '../../client/errors.ts';
+import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
+import { ApiError } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
-import { type Command, defineCommand } from '../command.ts';
-import { withDenialHint } from '../explain-denial.ts';
-import { CONFIRMATION_FLAGS } from '../flags.ts';
+import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../core/target.ts';
+import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/shell-quoting.ts';
+import { SERVICE, targetsAt } from '../catalogue-flags.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
+import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
-import { printTargets } from '../output/targets.ts';
+import type { Output } from '../output/output.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { readTargets } from '../target-reader.ts';
 import { printNotice } from '../terminal.ts';
-import { put } from './target-put.ts';
+
+const METHODS: readonly string[] = DEFAULT_METHODS;
+
+const FLAGS = {
+  service: SERVICE,
+  origin: list('URL', 'origin such as https://api.example.com or https://*.example.com'),
+  path: list('PATTERN', 'paths below the origin, such as /v1/*; separate several with commas (default /*)'),
+  method: list('METHOD', `methods; separate several with commas (default ${METHODS.join(', ')})`),
+  'allow-network': list('CIDR', 'internal network in which the origin may be, such as 10.0.0.0/8'),
+  'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there'),
+  add: toggle('keep the targets that exist, and how the value is sent'),
+  bearer: toggle('send the value as a bearer token'),
+  header: text('NAME[=TEMPLATE]', 'send the value in this header; a template contains {value} once'),
+  basic: text('[USER]', 'send the value as the password of USER; without USER the value is user:password'),
+  query: text('NAME', 'send the value as this query parameter'),
+};
+
+const put = defineCommand({
+  name: 'target put',
+  about: [
+    'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
+    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
+    'An agent then needs the action use on PATH, and does not need retrieve.',
+  ],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
+  flags: FLAGS,
+  examples: [
+    { line: 'leasehold target put openai/key --service openai', does: 'use the hosts and the header of the catalogue' },
+    {
+      line: "leasehold target put shop/key --origin https://api.shop.example --path '/v2/*' --method GET --header X-Api-Key",
+      does: 'read from another service, with the value in a header',
+    },
+    {
+      line: 'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST',
+      does: 'allow one more request',
+    },
+    {
+      line: 'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer',
+      does: 'use a service in an internal network, with a private authority',
+    },
+  ],
+  async run(invocation, flags, pathText) {
+    const { terminal, signal, output } = invocation;
+    const path = parsePath(pathText, 'PATH');
+    const given = await toRequest(invocation, flags);
+    const request = flags.add ? await addToPresent(invocation, path, given) : given;
+    checkFields(request);
+    const putting = invocation.connect().targets.put(path, request, { signal });
+    const usage = await withDenialHint(invocation, { action: 'store', path }, putting);
+    await printTargets(output, usage);
+    printNotice(terminal, `Agents with the action use on ${path} can use it there.`);
+  },
+});
+
+/** Neither patterns nor methods contain commas. */
+const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
+
+/** @throws UsageError */
+async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>): Promise<PutTargetsRequest> {
+  const { service, origin: origins, 'target-ca-file': caFile } = flags;
+  const placement = toPlacement(flags);
+  if (service === null && origins.length === 0) {
+    throw new UsageError('give --service NAME or --origin URL', 'leasehold target put --help');
+  }
+  if (flags.add && (service !== null || placement !== null)) {
+    throw new UsageError('--add keeps how the value is sent; give --origin, and no other service or placement');
+  }
+  if (service === null && placement === null && !flags.add) {
+    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They say how the value is sent.');
+  }
+  const [paths, methods] = [listOf(flags.path), listOf(flags.method).map((method) => method.toUpperCase())];
+  const networks = flags['allow-network'];
+  const own = {
+    ...(paths.length === 0 ? {} : { paths }),
+    ...(methods.length === 0 ? {} : { methods }),
+    ...(networks.length === 0 ? {} : { allow_networks: networks }),
+    ...(caFile === null ? {} : { ca_pem: await readTextInput(invocation, caFile) }),
+  };
+  const hosts = service === null ? origins.map((origin) => ({ origin })) : targetsAt(service, origins);
+  const base = hosts ?? (Object.keys(own).length === 0 ? null : (service?.targets ?? null));
+  const targets = base?.map((target) => ({ ...target, ...own })) ?? null;
+  return {
+    ...(service === null ? {} : { service: service.name }),
+    ...(targets === null ? {} : { targets }),
+    ...(placement === null ? {} : { placement }),
+  };
+}
+
+/**
+ * The targets that exist, then the new ones. A new one at an origin that exists has its networks and its authorities
+ * unless it names others. @throws ErrorWithHint, LeaseholdError
+ */
+async function addToPresent(
+  invocation: Invocation,
+  path: string,
+  { targets: added = [] }: PutTargetsRequest,
+): Promise<PutTargetsRequest> {
+  const { service, targets, placement } = await readTargets(invocation, path);
+  const completed = added.map((target) => {
+    const same = targets.find(({ origin }) => origin === target.origin);
+    return same === undefined ? target : { allow_networks: same.allow_networks, ca_pem: same.ca_pem, ...target };
+  });
+  return { ...(service === null ? {} : { service }), targets: [...targets, ...completed], placement };
+}
+
+/** Null without a flag for it. @throws UsageError */
+function toPlacement(flags: FlagValues<typeof FLAGS>): PlacementFields | null {
+  const { bearer, header, basic: username, query } = flags;
+  const given: PlacementFields[] = [];
+  if (bearer) given.push({ kind: 'bearer' });
+  if (header !== null) {
+    const [name = '', ...template] = header.split('=');
+    given.push({ kind: 'header', name, ...(template.length === 0 ? {} : { template: template.join('=') }) });
+  }
+  if (username !== null) given.push({ kind: 'basic', ...(username === '' ? {} : { username }) });
+  if (query !== null) given.push({ kind: 'query', name: query });
+  if (given.length > 1) throw new UsageError('give only one of --bearer, --header, --basic and --query');
+  return given[0] ?? null;
+}
+
+const FLAG_OF: Readonly<Record<string, string>> = {
+  origin: '--origin',
+  paths: '--path',
+  methods: '--method',
+  allow_networks: '--allow-network',
+  ca_pem: '--target-ca-file',
+  targets: '--origin',
+  template: '--header',
+  username: '--basic',
+};
+
+/** Names the flag in place of the field. @throws UsageError */
+function checkFields({ targets, placement }: PutTargetsRequest): void {
+  try {
+    if (targets !== undefined) parseTargets(targets);
+    if (placement !== undefined) parsePlacement(placement);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const [, field = '', rule = error.message] =
+      /^(?:targets\[\d+\]\.|placement\.)?(\w+)(?:\[\d+\])?: (.*)$/s.exec(error.message) ?? [];
+    const flag = field === 'name' ? `--${placement?.kind}` : (FLAG_OF[field] ?? '--origin');
+    throw new UsageError(`${flag}: ${rule.replace('allow_networks', '--allow-network')}`);
+  }
+}
 
 const PATH = { name: 'PATH', help: 'path of a credential', count: 'one' } as const;
 
@@ -41,3 +192,34 @@ const remove = defineCommand({
 });
 
 export const TARGET_COMMANDS: readonly Command[] = [put, show, remove];
+
+/** @throws ErrorWithHint, LeaseholdError */
+export async function readTargets(invocation: Invocation, path: string): Promise<CredentialTargets> {
+  const reading = invocation.connect().targets.read(path, { signal: invocation.signal });
+  try {
+    return await withDenialHint(invocation, { action: 'list', path }, reading);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError) || error.code !== 'NOT_FOUND') throw error;
+    throw new ErrorWithHint(error, `To set them: leasehold target put ${quoteWord(path)} --service NAME`);
+  }
+}
+
+/** For people a table of the targets follows the fields of the credential. */
+export async function printTargets(output: Output, usage: CredentialTargets): Promise<void> {
+  if (!output.isForPeople) return output.record(usage);
+  const { path, service, placement, updated_at, targets } = usage;
+  await output.record({ path, service, sent_as: placementWords(placement), updated_at });
+  output.text('');
+  const rows = targets.map(({ ca_pem, ...others }) => ({
+    ...others,
+    certificates: ca_pem === null ? 'public' : 'own authority',
+  }));
+  await output.records(rows, ['origin', 'paths', 'methods', 'allow_networks', 'certificates'], null);
+}
+
+function placementWords({ kind, name, template, username }: CredentialTargets['placement']): string {
+  if (kind === 'header') return `header ${name}: ${template ?? '{value}'}`;
+  if (kind === 'query') return `query parameter ${name}`;
+  if (kind === 'basic') return username === undefined ? 'basic' : `basic with user ${username}`;
+  return 'bearer token';
+}

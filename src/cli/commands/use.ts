@@ -1,21 +1,22 @@
 /** `leasehold use`: makes one request with a credential that the caller does not see, and prints the response. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { UseRequest, UseResponse } from '../../client/types.ts';
-import { encodeBody } from '../../client/use.ts';
+import { decodeBody, encodeBody } from '../../client/use.ts';
 import { parseUseRequest } from '../../core/base-url.ts';
 import { API_ERROR_CODES } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseMethod } from '../../core/target.ts';
 import { list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { http } from '../../platform/node-http.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
-import { TTL } from '../flags.ts';
 import { readInput } from '../input.ts';
-import { printUpstreamResponse } from '../output/upstream-response.ts';
+import { escapeControls, pluralize } from '../output/cells.ts';
 import { reportError } from '../report-error.ts';
+import { printNotice, type Terminal } from '../terminal.ts';
 
 export const use = defineCommand({
   name: 'use',
@@ -146,4 +147,50 @@ function hintFor(error: LeaseholdError, path: string): string | null {
 /** Whether the service returned the error, rather than this command. */
 function isRejection(error: unknown): boolean {
   return error instanceof LeaseholdError && (API_ERROR_CODES as readonly string[]).includes(error.code);
+}
+
+/** Returns the exit code. */
+function printUpstreamResponse(terminal: Terminal, reply: UseResponse, hasHead: boolean): number {
+  const { stdout } = terminal;
+  const { status, redactions, truncated: isTruncated } = reply;
+  const isOnTerminal = stdout.isTTY === true;
+  const head = hasHead ? headLines(reply) : '';
+  const body = decodeBody(reply);
+  if (!isOnTerminal) stdout.write(Buffer.concat([Buffer.from(head), body]));
+  else {
+    stdout.write(escapeText(head));
+    if (reply.body_encoding === 'utf8') stdout.write(escapeText(withNewline(reply.body)));
+    else printNotice(terminal, `The body is ${pluralize(body.length, 'byte')}, and not text. To see it, redirect it.`);
+  }
+  if (redactions > 0)
+    printNotice(terminal, `The value was masked in the response, in ${pluralize(redactions, 'place')}.`);
+  if (isTruncated) printNotice(terminal, 'WARNING  the response was cut at 2 MiB, the limit of one call.');
+  const isSuccess = status >= 200 && status < 300;
+  if (!isSuccess)
+    printNotice(terminal, `The upstream responded with ${statusWords(status)}.${redirectHint(reply, hasHead)}`);
+  if (!isSuccess) return EXIT.UPSTREAM;
+  return isTruncated ? EXIT.ERROR : EXIT.OK;
+}
+
+function redirectHint({ status, headers }: UseResponse, hasHead: boolean): string {
+  if (status < 300 || status >= 400 || headers['location'] === undefined) return '';
+  return ` Redirects are not followed${hasHead ? '' : '; -i shows the location'}.`;
+}
+
+function statusWords(status: number): string {
+  return `${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
+}
+
+function headLines({ status, headers }: UseResponse): string {
+  const lines = Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${name}: ${value}`),
+  );
+  return `HTTP ${[statusWords(status), ...lines].join('\n')}\n\n`;
+}
+
+const withNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+
+/** Escapes what could steer a terminal, and keeps lines and tabs. */
+function escapeText(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll(/[^\n\t]+/g, escapeControls);
 }

@@ -1,7 +1,6 @@
 /**
  * Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]`, and comments after `#`.
  */
-
 import type { Simulation } from '../../client/types.ts';
 import type { AccessQuery } from '../../core/access-explanation.ts';
 import { ruleBroken } from '../../core/errors.ts';
@@ -11,7 +10,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';
 import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
-import { type Problem, problemsError } from './problems.ts';
+import { type Problem, problemsError } from './file-format.ts';
 
 export interface Expectation {
   /** From 1. */

@@ -2,7 +2,6 @@
  * Reads policy files: NAME.toml, NAME.json or NAME.yaml, one policy in each. Rejects every file that it does not
  * understand, because `policy apply --prune` deletes policies without a file.
  */
-
 import { isUtf8 } from 'node:buffer';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
@@ -14,8 +13,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
-import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
-import { type Problem, problemsError } from './problems.ts';
+import { NOTATIONS, type Notation, type Problem, parseNotation, problemsError } from './file-format.ts';
 
 /** Twice the size of the largest valid policy. */
 const MAX_FILE_BYTES = 256 * 1024;

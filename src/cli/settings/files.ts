@@ -2,10 +2,12 @@
  * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own
  * file. Unknown fields are errors.
  */
-
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { Secret } from '../../core/secret.ts';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
+import { childPath } from '../../platform/child-path.ts';
+import { dataDirPaths } from '../../platform/data-dir-paths.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { isTrusted } from '../../platform/ownership.ts';
 
@@ -244,4 +246,27 @@ export function readVariable({ environment }: Pick<UserDirs, 'environment'>, nam
   const value = environment[name];
   if (value === '') throw new UsageError(`${name} is empty: set or unset it`);
   return value ?? null;
+}
+
+function readLine(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1').trim() || null;
+  } catch {
+    // The file is missing or not readable.
+    return null;
+  }
+}
+
+export function readServiceAddress(dataDir: string): string | null {
+  return readLine(dataDirPaths(dataDir).addressFile);
+}
+
+export function readAdminToken(dataDir: string): Secret | null {
+  const token = readLine(dataDirPaths(dataDir).tokenFile);
+  return token === null ? null : new Secret(token);
+}
+
+/** The key file of an agent whose key pair the service made. */
+export function keyFileIn(dataDir: string, agent: string): string {
+  return join(childPath(dataDirPaths(dataDir).agentsDir, agent), 'private_key.pem');
 }

@@ -3,7 +3,6 @@
  * sets, unless it is meant for that address. The file may come from a repository of another author, and a signature is
  * not bound to an address.
  */
-
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
@@ -11,17 +10,18 @@ import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName 
 import { Secret } from '../../core/secret.ts';
 import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import { quoteWord } from '../../platform/shell-quoting.ts';
-import { keyFileIn, readAdminToken } from './data-dir.ts';
 import {
   type FlagReader,
   isForAnotherAddress,
+  keyFileIn,
   type Layer,
+  readAdminToken,
   readVariable,
   type UserDirs,
   userFilePath,
 } from './files.ts';
-import { readLogin } from './logins.ts';
 import type { Identity, Login, Precedence, Setting } from './settings.ts';
 
 interface Search {
@@ -212,4 +212,53 @@ function addressTrust(
     `${address.source} sets the address to ${address.value}, which you have not trusted yet; its owner would receive your credentials`,
     `To trust it: leasehold login --address ${quoteWord(address.value)}, or add it to trusted_addresses in ${userFilePath(userDirs)}`,
   );
+}
+
+/** The JSON of one login. */
+interface SavedLogin {
+  readonly token: string;
+  readonly agent?: string;
+  readonly expires_at?: string;
+}
+
+export function loginsPath({ home, environment }: UserDirs): string {
+  return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
+}
+
+/**
+ * Returns null without a login. The session may have expired. @throws StartupError when the file belongs to another
+ * user or is a link
+ */
+export function readLogin(userDirs: UserDirs, address: string): Login | null {
+  const saved = readAll(userDirs).get(address);
+  if (saved === undefined || typeof saved.token !== 'string') return null;
+  const token = new Secret(saved.token);
+  if (saved.agent === undefined || saved.expires_at === undefined) return { kind: 'token', token };
+  return { kind: 'session', name: saved.agent, token, expiresAt: saved.expires_at, keyFile: null };
+}
+
+/** Null deletes the login. Returns whether one existed before. */
+export function writeLogin(userDirs: UserDirs, address: string, login: Login | null): boolean {
+  const all = readAll(userDirs);
+  const existed = all.delete(address);
+  if (login !== null) {
+    const token = login.token.reveal();
+    all.set(address, login.kind === 'token' ? { token } : { token, agent: login.name, expires_at: login.expiresAt });
+  }
+  const path = loginsPath(userDirs);
+  ensurePrivateDir(dirname(path));
+  writePrivateFile(path, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`);
+  return existed;
+}
+
+function readAll(userDirs: UserDirs): Map<string, SavedLogin> {
+  const path = loginsPath(userDirs);
+  if (!checkPrivateFile(path)) return new Map();
+  try {
+    const all: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof all === 'object' && all !== null) return new Map(Object.entries(all));
+  } catch {
+    // An invalid file contains no logins.
+  }
+  return new Map();
 }

@@ -1,14 +1,11 @@
 /** Resolves every setting, each with its source. */
-
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { CLIENT_FLAGS, FORMATS } from '../../flags/client-flags.ts';
 import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Format } from '../output/cells.ts';
-import type { Terminal } from '../terminal.ts';
-import { printNotice } from '../terminal.ts';
-import { readServiceAddress } from './data-dir.ts';
+import { printNotice, type Terminal } from '../terminal.ts';
 import {
   type FileSettings,
   type FlagReader,
@@ -16,6 +13,7 @@ import {
   type Layer,
   type RunMapping,
   readProjectFile,
+  readServiceAddress,
   readUserFile,
   readVariable,
   type SettingsFile,
