@@ -1,5 +1,7 @@
 /** The fixture of the tests of `leasehold run`: a service with values, an agent's token, and a command that uses it. */
-import { COMMAND, COMPILED, type Home, newHome } from '../kit/command.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { COMMAND, COMPILED, type Home, newHome, type RunOptions } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
@@ -23,11 +25,11 @@ export interface Scene {
   countActive(): Promise<number>;
 }
 
-export async function openScene(scope: Scope, more: Readonly<Record<string, string>> = {}): Promise<Scene> {
+export async function openScene(scope: Scope): Promise<Scene> {
   const service = await startTestService(scope);
   for (const [path, value] of Object.entries(VALUES)) await service.admin.post('/api/v1/credentials', { path, value });
   const { token } = await service.agent('runner', { 'prod/*': ['retrieve'] });
-  const own = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: token, ...more };
+  const own = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: token };
   const home = newHome(scope, own);
   return {
     service,
@@ -38,6 +40,17 @@ export async function openScene(scope: Scope, more: Readonly<Record<string, stri
       return (await service.admin.get('/api/v1/leases?status=active')).body.data.length;
     },
   };
+}
+
+/** Runs a shell script as the program, in this process. Its standard input is that of the tests. */
+export const runScript = (home: Home, flags: readonly string[], script: string, more: RunOptions = {}) =>
+  home.leasehold(['run', ...flags, '--', 'sh', '-c', script], { ...more, isInProcess: true });
+
+/** The same without masking; `seen` is the standard output. */
+export async function seeScript(home: Home, flags: readonly string[], script: string, more: RunOptions = {}) {
+  const redirected = `exec >"$HOME/seen"; ${script}`;
+  const { code, stderr } = await runScript(home, ['--no-masking', ...flags], redirected, more);
+  return { code, stderr, seen: readFileSync(join(home.path, 'seen'), 'utf8') };
 }
 
 export interface Screen extends PseudoTerminal {

@@ -1,35 +1,148 @@
-// `leasehold run` in a real terminal under a shell: job control, restored settings, and the background.
+// `leasehold run` in a real terminal and under a shell: what the program sees of the terminal, what the terminal shows,
+// restored settings, and the background.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openScene, openTerminal } from './run-fixture.ts';
+import type { Scope } from '../kit/directory.ts';
+import { openScene, openTerminal, type Screen, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
+
+/** A program that never ends is a failure like any other. */
+const claim = (name: string, body: (t: TestContext) => Promise<void>) => test(name, { timeout: 240_000 }, body);
+
 const A = ['--env', 'A=prod/a'] as const;
 
-test('a shell inside has job control', async (t) => {
-  const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
-  const screen = openTerminal(t, scene, words, { PS1: 'say> ' });
-  await screen.sees('say> ');
-  // One process without children: a stop during a fork can be lost, with or without the command.
-  screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
-  await screen.sees('up 42');
-  screen.type('\u001a');
-  await screen.sees('Stopped');
-  screen.type('fg\r');
-  // Input that is typed while bash hands over the terminal may be lost, as on any terminal.
-  for (let tries = 0; tries < 100 && !screen.screen().includes('again\r\nagain\r\n'); tries++) {
-    screen.type('again\r');
-    await sleep(200);
-  }
-  screen.type('\u0003');
-  await screen.shows(/\^C[\s\S]*say> $/);
-  screen.type('exit 3\r');
-  assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
+const run = (scope: Scope, ...words: readonly string[]): Screen => openTerminal(scope, scene, scene.run(...words));
+const inShell = (scope: Scope, script: string): Screen => run(scope, ...A, '--', 'sh', '-c', script);
+
+claim('all three streams of the program are a terminal, with colours', async (t) => {
+  const screen = inShell(
+    t,
+    'test -t 0 && test -t 1 && test -t 2 && tty && ls --color=auto -d / && printf "\\033[31m$TERM\\033[0m\\n"',
+  );
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.match(screen.screen(), /^\/dev\/pts\/\d+\r\n/);
+  assert.ok(screen.screen().includes('\u001b[31mxterm\u001b[0m\r\n'));
+  assert.ok(screen.screen().includes('\u001b[01;34m/'));
 });
 
-test('the settings of the terminal are restored', async (t) => {
+claim('values are masked on the terminal, across its line endings, also in echoed input', async (t) => {
+  const screen = run(
+    t,
+    ...A,
+    '--env',
+    'P=prod/pem',
+    '--',
+    'sh',
+    '-c',
+    'echo "1 $A"; echo "2 <$P>"; printf "3> "; read x; echo "4 $x"',
+  );
+  await screen.sees('3> ');
+  screen.type(`${VALUES['prod/a']}\r`);
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.equal(screen.screen(), '1 [secret]\r\n2 <[secret]\r\n>\r\n3> [secret]\r\n4 [secret]\r\n');
+});
+
+claim('Ctrl-C ends a program that does not handle it, and the command by the same signal', async (t) => {
+  const screen = inShell(t, 'echo ready; exec sleep 100');
+  await screen.sees('ready');
+  screen.type('\u0003');
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: constants.signals.SIGINT });
+  assert.equal(await scene.countActive(), 0);
+});
+
+claim('signals sent to the command reach the program, and its leases are revoked', async (t) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    const screen = inShell(t, `trap 'echo caught; exit 5' ${signal.slice(3)}; echo ready; while :; do sleep 0.1; done`);
+    await screen.sees('ready');
+    assert.equal(await scene.countActive(), 1);
+    process.kill(screen.pid, signal);
+    assert.deepEqual(await screen.ended, { exitCode: 5, signal: undefined }, signal);
+    assert.ok(screen.screen().includes('caught'), signal);
+    assert.equal(await scene.countActive(), 0);
+  }
+});
+
+claim('a full-screen program receives single keys, and a line feed keeps the column', async (t) => {
+  const screen = inShell(t, `stty raw -echo; printf 'ab\\nc'; dd bs=1 count=2 2>/dev/null | od -An -tx1`);
+  await screen.sees('ab\nc');
+  screen.type('\u0003\u0004');
+  await screen.sees('03 04');
+  await screen.ended;
+});
+
+claim('a terminal that is read slowly receives all output', async (t) => {
+  const screen = inShell(t, 'echo ready; seq 30000; exit 42');
+  await screen.sees('ready');
+  // Longer than the 200 ms after which the package closes a terminal whose program has ended.
+  for (let pauses = 0; pauses < 4; pauses++) {
+    screen.pause();
+    await sleep(400);
+    screen.resume();
+    await sleep(2);
+  }
+  assert.deepEqual(await screen.ended, { exitCode: 42, signal: undefined });
+  assert.equal(screen.screen(), `ready\r\n${Array.from({ length: 30_000 }, (_, at) => `${at + 1}\r\n`).join('')}`);
+});
+
+claim('a background process is not waited for', async (t) => {
+  const screen = inShell(t, `trap '' HUP; sleep 60 & echo done`);
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.equal(screen.screen(), 'done\r\n');
+});
+
+claim('without masking the program has the command’s terminal, and Ctrl-C reaches it once', async (t) => {
+  const script = `trap 'n=$((n+1)); echo got $n' INT; tty; echo $A; read x; read x; exit 9`;
+  const outer = `tty; "$@"; echo "code $?"`;
+  const screen = openTerminal(t, scene, [
+    'bash',
+    '-c',
+    outer,
+    '-',
+    ...scene.run('--no-masking', ...A, '--', 'sh', '-c', script),
+  ]);
+  await screen.sees(VALUES['prod/a']);
+  screen.type('\u0003');
+  await screen.sees('got 1');
+  screen.type('\r\r');
+  await screen.sees('code 9');
+  const [one, other] = screen.screen().split('\r\n');
+  assert.equal(one, other);
+  assert.doesNotMatch(screen.screen(), /got 2/);
+});
+
+claim(
+  'without the package the program gets pipes, which is said once, and still has its input and Ctrl-C',
+  async (t) => {
+    const hooks = join(scene.home.path, 'without.mjs');
+    writeFileSync(
+      hooks,
+      `import { registerHooks } from 'node:module';
+     registerHooks({ resolve(name, context, next) {
+       if (name === '@lydell/node-pty') throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
+       return next(name, context);
+     } });`,
+    );
+    const script = `trap 'n=$((n+1)); echo got $n' INT; test -t 1 || echo pipe; test -t 0 && echo input; echo $A; read x; read x; exit 9`;
+    const words = scene.run(...A, '--', 'sh', '-c', script);
+    const screen = openTerminal(t, scene, words, { NODE_OPTIONS: `--import=${hooks}` });
+    await screen.sees('[secret]');
+    screen.type('\u0003');
+    await screen.sees('got 1');
+    screen.type('\r\r');
+    assert.deepEqual(await screen.ended, { exitCode: 9, signal: undefined });
+    assert.equal(screen.screen().split('the program gets pipes').length, 2);
+    assert.match(screen.screen(), /pipe\r\ninput\r\n\[secret\]\r\n/);
+    assert.doesNotMatch(screen.screen(), /got 2/);
+  },
+);
+
+claim('the settings of the terminal are restored', async (t) => {
   const script = 'before=$(stty -g); "$@"; [ "$before" = "$(stty -g)" ] && echo same';
   for (const program of ['stty raw -echo', 'kill -9 $$', 'kill -TERM $PPID; sleep 5']) {
     const screen = openTerminal(t, scene, ['bash', '-c', script, '-', ...scene.run(...A, '--', 'sh', '-c', program)]);
@@ -38,7 +151,7 @@ test('the settings of the terminal are restored', async (t) => {
   }
 });
 
-test('in the background of a shell it does not touch the terminal', async (t) => {
+claim('in the background of a shell it does not touch the terminal', async (t) => {
   const screen = openTerminal(t, scene, ['bash', '--norc', '--noprofile', '-i'], { PS1: 'say> ' });
   await screen.sees('say> ');
   const words = scene

@@ -3,33 +3,18 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { COMMAND } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
 import { findPort } from '../kit/port.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { openScene } from './run-fixture.ts';
+import { ignoring, openLauncher } from './run-launcher.ts';
 
 const scene = await openScene({ after });
-const ROOT = join(import.meta.dirname, '../..');
-
-/** The launcher of the command, next to a module that skips the installation. */
-const starter = join(temporaryDirectory({ after }), 'leasehold');
-copyFileSync(join(ROOT, 'scripts/leasehold'), starter);
-writeFileSync(`${starter}.mjs`, `await import(${JSON.stringify(COMMAND.at(-1))});\n`);
-const environment = {
-  ...scene.environment,
-  PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
-  'A.B': 'kept',
-};
-
-const ignoring = (signals: string, words: readonly string[]): string[] => {
-  const start = signals === '' ? 'exec "$@"' : `trap '' ${signals}; exec "$@"`;
-  return ['-c', start, '-', starter, ...words];
-};
+const { environment, launcher } = openLauncher({ after }, scene);
 const RUN = ['run', '--env', 'A=prod/a'];
 const MASK = ['--', 'sh', '-c', 'grep SigIgn /proc/self/status; echo "<$A> $0"'];
 
@@ -41,11 +26,11 @@ const MASKS: readonly [signals: string, mask: string][] = [
 for (const [signals, mask] of MASKS) {
   test(`the program ignores exactly the inherited signals: ${signals || 'nothing'}`, async (t) => {
     for (const flags of [[], ['--no-masking']]) {
-      const child = spawn('sh', ignoring(signals, [...RUN, ...flags, ...MASK]), { env: environment });
+      const child = spawn('sh', ignoring(signals, launcher, [...RUN, ...flags, ...MASK]), { env: environment });
       const output = (await child.stdout.toArray()).join('');
       assert.match(output, new RegExp(`^SigIgn:\\t${mask}\n<.+> sh\n$`), String(flags));
     }
-    const words = ['sh', ...ignoring(signals, [...RUN, ...MASK])];
+    const words = ['sh', ...ignoring(signals, launcher, [...RUN, ...MASK])];
     const screen = openPseudoTerminal(t, words, { cwd: scene.home.path, environment });
     assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
     assert.equal(screen.screen(), `SigIgn:\t${mask}\r\n<[secret]> sh\r\n`);
@@ -60,10 +45,13 @@ if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
 seen = b''
 while b'ready' not in seen: seen += os.read(terminal, 1000)
 os.close(terminal)
+open(sys.argv[-1], 'w').close()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
 
 test('a program that ignores the hangup runs to its end after its terminal is closed, however much it writes', async (t) => {
-  const words = ignoring('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; sleep 0.5; seq 100000; exit 3']);
+  const closed = join(scene.home.path, 'closed');
+  const script = 'echo ready; while [ ! -e "$0" ]; do sleep 0.05; done; seq 100000; exit 3';
+  const words = ignoring('HUP', launcher, [...RUN, '--', 'sh', '-c', script, closed]);
   const child = spawn('python3', ['-c', CLOSING, 'sh', ...words], {
     env: environment,
     stdio: 'ignore',
@@ -71,13 +59,13 @@ test('a program that ignores the hangup runs to its end after its terminal is cl
   });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   t.after(() => child.kill('SIGKILL'));
-  assert.equal(await Promise.race([ended, sleep(120_000, 'never', { ref: false })]), 3);
+  assert.equal(await ended, 3);
   assert.equal(await scene.countActive(), 0);
 });
 
 /** In a separate process group, so that a signal reaches all of its processes, as from a terminal. */
 function start(signals: string, words: readonly string[]) {
-  const child = spawn('sh', ignoring(signals, words), { env: environment, detached: true });
+  const child = spawn('sh', ignoring(signals, launcher, words), { env: environment, detached: true });
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   return { child, ended };
 }
@@ -104,7 +92,7 @@ test('other commands keep the ignored signals too', async () => {
   const { child, ended } = start('INT', ['put', 'prod/new', '-']);
   const stderr = child.stderr.toArray();
   // A hangup is caught by what our commands do; Node itself catches an interrupt from its start.
-  while (!/SigCgt:.*[13579bdf]$/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) await sleep(20);
+  await until(() => /SigCgt:.*[13579bdf]$/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')));
   child.kill('SIGINT');
   child.stdin.end('a value');
   await ended;
@@ -113,7 +101,7 @@ test('other commands keep the ignored signals too', async () => {
 
 test('a variable whose name a shell cannot assign still reaches the program', async () => {
   const words = ['run', '--env', 'A.B=prod/a', '--', 'printenv', 'A.B'];
-  const child = spawn('sh', ignoring('HUP', words), { env: environment });
+  const child = spawn('sh', ignoring('HUP', launcher, words), { env: environment });
   assert.equal((await child.stdout.toArray()).join(''), '[secret]\n');
 });
 
@@ -121,7 +109,7 @@ test('without GNU env a shell sets the ignored signals', async () => {
   const folder = temporaryDirectory({ after });
   const file = join(folder, 'a=b');
   writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });
-  const child = spawn('sh', ignoring('HUP INT', [...RUN, '--', file, 'a b', '$c']), { env: environment });
+  const child = spawn('sh', ignoring('HUP INT', launcher, [...RUN, '--', file, 'a b', '$c']), { env: environment });
   assert.equal((await child.stdout.toArray()).join(''), 'SigIgn:\t0000000000000003\na b $c\n');
 });
 
@@ -130,7 +118,7 @@ test('a service that was started by nohup outlives its terminal', { timeout: 240
   const port = await findPort();
   const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
   // A separate process group, to which a terminal that is closed sends SIGHUP.
-  const server = spawn('sh', ignoring('HUP', words), { env: environment, detached: true, stdio: 'ignore' });
+  const server = spawn('sh', ignoring('HUP', launcher, words), { env: environment, detached: true, stdio: 'ignore' });
   const group = -(server.pid ?? assert.fail());
   t.after(() => server.exitCode === null && process.kill(group, 'SIGKILL'));
   const isWell = () =>
@@ -138,7 +126,7 @@ test('a service that was started by nohup outlives its terminal', { timeout: 240
       ({ ok }) => ok,
       () => false,
     );
-  while (!(await isWell())) await sleep(50);
+  await until(isWell);
   process.kill(group, 'SIGHUP');
   assert.equal(await isWell(), true);
   const ended = once(server, 'exit');
