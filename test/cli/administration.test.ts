@@ -19,6 +19,26 @@ const keyFileOf = (name: string): string => join(HOME, `.config/leasehold/agents
 
 const POLICY = { name: 'p', principal: 'agent:*', resources: ['*'], actions: ['retrieve', 'list'], max_ttl: 60 };
 
+test('an empty list prints a hint on standard error and an empty list to a program', async () => {
+  const rows: readonly [words: readonly string[], says: RegExp][] = [
+    [['list'], /^No credentials that you may list\. .*Store one with: leasehold put PATH\n$/],
+    [['list', 'prod/'], /^No matching credentials that you may list\. To list all: leasehold list\n$/],
+    [['list', '--type', 'token'], /^No matching credentials/],
+    [['policy', 'list'], /^No policies, .*leasehold policy put NAME\n$/],
+    [['lease', 'list'], /^No leases that you may list\.\n$/],
+    [['lease', 'list', '--status', 'revoked'], /^No matching leases that you may list\.\n$/],
+    [['audit', 'list', '--since', '2040-01-01T00:00:00Z'], /^No matching entries\.\n$/],
+    [['agent', 'list'], /^No agents\. Register one with: leasehold agent add NAME\n$/],
+  ];
+  for (const [words, says] of rows) {
+    const shown = await leasehold(words);
+    assert.deepEqual([shown.code, shown.stdout], [0, ''], words.join(' '));
+    assert.match(shown.stderr, says);
+    const read = await leasehold([...words, '-o', 'json']);
+    assert.deepEqual([read.code, read.stdout, read.stderr], [0, '[]\n', ''], words.join(' '));
+  }
+});
+
 test('agent add keeps the private key on this machine, and the agent can log in with it', async () => {
   await put('a/b');
   const added = await leasehold(['agent', 'add', 'bot', '--description', 'a bot', '-o', 'json']);
@@ -101,28 +121,6 @@ test('agent add registers a given public key, or one whose pair the service crea
   );
   assert.equal((await leasehold(['agent', 'delete', 'two', '--yes'])).code, 0);
   assert.equal((await leasehold(['agent', 'show', 'two'])).code, 2);
-});
-
-test('an empty list prints a hint to a person and an empty list to a program', async (t) => {
-  const empty = await startTestService(t);
-  const home = newHome(t, { LEASEHOLD_ADDR: empty.address, LEASEHOLD_TOKEN: empty.adminToken });
-  const rows: readonly [words: readonly string[], says: RegExp][] = [
-    [['list'], /^No credentials that you may list\. .*Store one with: leasehold put PATH\n$/],
-    [['list', 'prod/'], /^No matching credentials that you may list\. To list all: leasehold list\n$/],
-    [['list', '--type', 'token'], /^No matching credentials/],
-    [['policy', 'list'], /^No policies, .*leasehold policy put NAME\n$/],
-    [['lease', 'list'], /^No leases that you may list\.\n$/],
-    [['lease', 'list', '--status', 'revoked'], /^No matching leases that you may list\.\n$/],
-    [['audit', 'list', '--since', '2040-01-01T00:00:00Z'], /^No matching entries\.\n$/],
-    [['agent', 'list'], /^No agents\. Register one with: leasehold agent add NAME\n$/],
-  ];
-  for (const [words, says] of rows) {
-    const shown = await home.leasehold(words);
-    assert.deepEqual([shown.code, shown.stdout], [0, ''], words.join(' '));
-    assert.match(shown.stderr, says);
-    const read = await home.leasehold([...words, '-o', 'json']);
-    assert.deepEqual([read.code, read.stdout, read.stderr], [0, '[]\n', ''], words.join(' '));
-  }
 });
 
 test('leases are listed, renewed and revoked, one by one or all of an agent', async () => {
@@ -239,9 +237,8 @@ test('a service on a Unix socket accepts every command', async (t) => {
 
 test('the service and its database programs are started with their own flags', async (t) => {
   const home = newHome(t);
-  const server = await home.leasehold(['server', '--help']);
-  assert.deepEqual([server.code, /--listen ADDRESS/.test(server.stdout)], [0, true]);
-  assert.equal((await home.leasehold(['server', '--listen', 'nowhere'])).code, 2);
+  const server = await home.leasehold(['server', '--listen', 'nowhere']);
+  assert.deepEqual([server.code, /--listen/.test(server.stderr)], [2, true], server.stderr);
   assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
   assert.match((await home.leasehold(['restore', '--data-dir', 'nowhere'])).stderr, /^leasehold: FILE is missing/);
 });

@@ -116,7 +116,9 @@ test('get and run wait too, and run starts no program without the approval', asy
   const getting = home.leasehold(['get', 'llm/key']);
   await answer(await pending(), 'approve');
   assert.deepEqual([(await getting).code, (await getting).stdout], [0, VALUE]);
-  const running = home.leasehold(['run', '--env', 'KEY=llm/key', '--', 'sh', '-c', 'echo started']);
+  const running = home.leasehold(['run', '--env', 'KEY=llm/key', '--', 'sh', '-c', 'echo started'], {
+    isInProcess: true,
+  });
   await answer(await pending(), 'deny');
   const { code, stdout, stderr } = await running;
   assert.deepEqual([code, stdout], [3, '']);

@@ -1,6 +1,6 @@
 // `leasehold approve`: what a person sees, which key presses count, and what the commands print.
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { approvalCard, promptFor } from '../../src/cli/approvals/card.ts';
 import type { Approval } from '../../src/client/types.ts';
@@ -40,17 +40,11 @@ const pendingOf = async (name: string, count = 1): Promise<{ approval_id: string
 
 const READY = /\[a\] approve {2}\[d\] deny {2}\[s\] skip {2}\[q\] quit $/;
 
-function watch(t: TestContext, columns = 80) {
-  return openPseudoTerminal(t, [...COMMAND, 'approve'], {
-    cwd: home.path,
-    environment: { ...environment, HOME: home.path },
-    columns,
-  });
-}
+const watch = (columns = 80) => home.onTerminal(['approve'], { columns });
 
-test('the exact request is shown, one key answers it, and what was typed before has no effect', async (t) => {
+test('the exact request is shown, and what was typed before has no effect on it', async () => {
   const bot = await agentWith('bot');
-  const screen = watch(t);
+  const screen = watch();
   await screen.shows(/Nothing waits for an answer/);
   screen.type('aaaa');
   const fields = {
@@ -59,60 +53,61 @@ test('the exact request is shown, one key answers it, and what was typed before 
     headers: { 'content-type': 'application/json' },
   };
   const held = bot.send('/v1/pay?amount=7', fields);
-  await screen.shows(/─{80}\r\nagent:bot asks to use llm\/key\r\n/);
   await screen.shows(READY);
-  await sleep(300);
-  assert.equal((await pendingOf('bot')).length, 1);
   const seen = screen.screen();
-  assert.ok(seen.includes(`POST ${origin}/v1/pay?amount=7\r\n`));
-  assert.ok(seen.includes('  | {"to":"a\\u001b[2J\\u202e"}\r\n'), seen);
-  assert.ok(seen.includes('  Purpose: "pay the \\"bill\\""\r\n'), seen);
-  assert.match(seen, /application\/json, \d+ bytes, SHA-256:\r\n {2}[0-9a-f]{64}\r\n/);
+  assert.match(seen, /─{80}\nagent:bot asks to use llm\/key\n/);
+  assert.ok(seen.includes(`POST ${origin}/v1/pay?amount=7\n`));
+  assert.ok(seen.includes('  | {"to":"a\\u001b[2J\\u202e"}\n'), seen);
+  assert.ok(seen.includes('  Purpose: "pay the \\"bill\\""\n'), seen);
+  assert.match(seen, /application\/json, \d+ bytes, SHA-256:\n {2}[0-9a-f]{64}\n/);
   assert.match(
     seen,
-    /Policies {3}of-bot\r\nCovers {5}This exact POST request to https:\S+ with\r\n {11}llm\/key by agent:bot, once/,
+    /Policies {3}of-bot\nCovers {5}This exact POST request to https:\S+ with\n {11}llm\/key by agent:bot, once/,
   );
-  assert.match(seen, /Answer {5}within [45] min \d+ s\r\n/);
+  assert.match(seen, /Answer {5}within [45] min \d+ s\n/);
   const card = seen.slice(seen.lastIndexOf('─'.repeat(80)));
   assert.deepEqual(
-    card.split('\r\n').filter((line) => Array.from(line).length > 80),
+    card.split('\n').filter((line) => Array.from(line).length > 80),
     [],
   );
-  screen.type('a');
-  await screen.shows(/Approved: the request passes\./);
-  assert.equal((await held).status, 200);
-  screen.type('q');
-  await screen.shows(/Nothing waits[\s\S]*Nothing waits/);
-  await sleep(300);
-  screen.type('q');
-  assert.equal((await screen.ended).exitCode, 0);
-});
-
-test('equal requests are one card with all that differs, and a denial with a reason answers all of them', async (t) => {
-  const bot = await agentWith('many');
-  const held = [bot.send('/v1/a?n=1'), bot.send('/v1/a?n=2'), bot.send('/v1/a?n=3')];
-  await pendingOf('many', 3);
-  const screen = watch(t, 120);
-  await screen.shows(/3 requests, one answer: agent:many asks to use llm\/key/);
-  await screen.shows(READY);
-  for (const n of [1, 2, 3]) assert.ok(screen.screen().includes(`/v1/a?n=${n}\r\n`));
   screen.type('d');
   await screen.shows(/Reason, for the agent and the log/);
   screen.type('not today\r');
-  await screen.shows(/Denied\. \(3 requests\)/);
-  for (const { status, body } of await Promise.all(held)) {
-    assert.deepEqual([status, body.error.code], [403, 'APPROVAL_DENIED']);
-    assert.match(body.error.message, /: not today\./);
-  }
+  await screen.shows(/Denied\./);
+  const { status, body } = await held;
+  assert.deepEqual([status, body.error.code], [403, 'APPROVAL_DENIED']);
+  assert.match(body.error.message, /: not today\./);
+  await screen.shows(/Nothing waits[\s\S]*Nothing waits/);
   screen.type('\u0003');
   assert.equal((await screen.ended).exitCode, 130);
+});
+
+test('equal requests are one card with all that differs, and one key answers all of them', async () => {
+  const bot = await agentWith('many');
+  const held = [bot.send('/v1/a?n=1'), bot.send('/v1/a?n=2'), bot.send('/v1/a?n=3')];
+  await pendingOf('many', 3);
+  const screen = watch(120);
+  await screen.shows(/3 requests, one answer: agent:many asks to use llm\/key/);
+  await screen.shows(READY);
+  for (const n of [1, 2, 3]) assert.ok(screen.screen().includes(`/v1/a?n=${n}\n`));
+  screen.type('a');
+  await screen.shows(/Approved: the request passes\. \(3 requests\)/);
+  for (const { status } of await Promise.all(held)) assert.equal(status, 200);
+  await screen.shows(/Nothing waits/);
+  // A key right after the prompt does not count yet.
+  const quitting = setInterval(() => screen.type('q'), 50);
+  assert.equal((await screen.ended).exitCode, 0);
+  clearInterval(quitting);
 });
 
 test('a request that ends while it is shown takes no key, and the next one needs another key', async (t) => {
   const bot = await agentWith('gone');
   const first = bot.send('/v1/first');
   const [{ approval_id: id = '' } = {}] = await pendingOf('gone');
-  const screen = watch(t);
+  const screen = openPseudoTerminal(t, [...COMMAND, 'approve'], {
+    cwd: home.path,
+    environment: { ...environment, HOME: home.path },
+  });
   await screen.shows(READY);
   const second = bot.send('/v1/second');
   await pendingOf('gone', 2);
@@ -247,7 +242,7 @@ test('by id: shown, approved, withdrawn, and never without a terminal or --yes',
   assert.equal(both.code, 1);
 });
 
-test('by id on a terminal: the card, and the same keys', async (t) => {
+test('by id on a terminal: the card, and the same keys', async () => {
   const agent = await service.agent('reader');
   const policy = {
     principal: 'agent:reader',
@@ -258,15 +253,14 @@ test('by id on a terminal: the card, and the same keys', async (t) => {
   await admin.put('/api/v1/policies/of-reader', policy);
   const held = agent.get('/api/v1/credentials/llm/key');
   const [{ approval_id: id = '' } = {}] = await pendingOf('reader');
-  const start = { cwd: home.path, environment: { ...environment, HOME: home.path } };
-  const quit = openPseudoTerminal(t, [...COMMAND, 'approve', id], start);
+  const quit = home.onTerminal(['approve', id]);
   await quit.shows(
     /The value itself[\s\S]*One retrieval of llm\/key by[\s\S]*\[a\] approve {2}\[d\] deny {2}\[q\] quit $/,
   );
   quit.type('q');
   assert.equal((await quit.ended).exitCode, 3);
   assert.match(quit.screen(), /Nothing was done\./);
-  const deny = openPseudoTerminal(t, [...COMMAND, 'approve', id], start);
+  const deny = home.onTerminal(['approve', id]);
   await deny.shows(/\[q\] quit $/);
   deny.type('d');
   await deny.shows(/Reason, for the agent/);

@@ -10,6 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { makeCertificate } from '../kit/certificate.ts';
 import { newHome } from '../kit/command.ts';
+import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 
 interface Row {
@@ -64,19 +65,21 @@ test('a proxy variable that captures the vault’s address is a warning, exactly
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const url = `http://user:hunter2@127.0.0.1:${(server.address() as AddressInfo).port}`;
-  for (const [environment, captures] of [
+  const rows: readonly [environment: Record<string, string>, captures: boolean][] = [
+    [{ HTTP_PROXY: url, NO_PROXY: '7.0.0.1' }, true],
+    [{ HTTP_PROXY: url, NO_PROXY: 'localhost, 127.0.0.1' }, false],
     [{ HTTP_PROXY: url }, true],
     [{ http_proxy: url, NO_PROXY: 'example.com,other.example' }, true],
     [{ HTTP_PROXY: url, NO_PROXY: '127.0.0.1:1' }, true],
-    [{ HTTP_PROXY: url, NO_PROXY: '7.0.0.1' }, true],
-    [{ HTTP_PROXY: url, NO_PROXY: 'localhost, 127.0.0.1' }, false],
     [{ http_proxy: url, no_proxy: `127.0.0.1:${port}` }, false],
     [{ HTTP_PROXY: url, NO_PROXY: '*' }, false],
     [{ HTTP_PROXY: url, no_proxy: 'example.com', NO_PROXY: '127.0.0.1' }, true],
     [{ HTTPS_PROXY: url }, false],
-  ] as const) {
+  ];
+  for (const [at, [environment, captures]] of rows.entries()) {
     const label = Object.keys(environment).join();
-    assert.equal(await isCaptured(environment, proxy), captures, label);
+    // A process takes a second: the weekly run starts all of them.
+    if (at < scaled(2, rows.length)) assert.equal(await isCaptured(environment, proxy), captures, label);
     const { code, text, found } = await doctor(t, environment);
     assert.equal(found('SDK proxy')?.startsWith('warning: ') ?? false, captures, label);
     assert.equal(code, 0);

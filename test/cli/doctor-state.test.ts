@@ -1,25 +1,27 @@
 // `leasehold doctor --state` and `--values` name each row that does not answer to the log, and show their progress.
 
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { standBetween } from '../client/fault-proxy.ts';
 import { newHome } from '../kit/command.ts';
 import { executeSql } from '../kit/direct-db.ts';
+import type { Scope } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = 3;
 /** The progress is removed at the end. */
 const CLEARED = '\r\u001b[K';
 
-async function openVault(t: TestContext): Promise<TestService & { agentToken: string }> {
-  const service = await startTestService(t);
+async function openVault(scope: Scope): Promise<TestService & { agentToken: string }> {
+  const service = await startTestService(scope);
   for (let at = 0; at < CREDENTIALS; at++) {
     await service.admin.post('/api/v1/credentials', { path: `prod/key-${at}`, value: 'v' });
   }
   const { token: agentToken } = await service.agent('bot', { 'prod/*': ['retrieve'] });
   return { ...service, agentToken };
 }
+const [intact, altered] = [await openVault({ after }), await openVault({ after })];
 
 interface Finding {
   readonly check: string;
@@ -36,26 +38,29 @@ async function doctor(t: TestContext, { address, adminToken }: TestService, flag
   return { code, stderr, told: told.map(({ check, result, found }) => `${check} ${result}: ${found}`) };
 }
 
-test('an unaltered vault passes, and --values opens each value in addition', async (t) => {
-  const service = await openVault(t);
+test('an unaltered vault passes, --values opens each value in addition, and only for the administrator', async (t) => {
   // The keyset and its slot have no entry yet.
   const rows = 2 * (CREDENTIALS + 3) + 2;
   for (const [flag, checked] of [
     ['--state', rows],
     ['--values', rows + CREDENTIALS],
   ] as const) {
-    assert.deepEqual(await doctor(t, service, flag), {
+    assert.deepEqual(await doctor(t, intact, flag), {
       code: 0,
       stderr: '',
       told: ['log ok: 7 entries, chain intact', `state ok: ${checked} rows, entries and values answer to the log`],
     });
   }
+  assert.deepEqual((await doctor(t, intact, null)).told, [], 'without the flag the state is not checked');
+  const { code, told } = await doctor(t, intact, '--state', intact.agentToken);
+  assert.equal(code, 2);
+  assert.match(told.join(), /^state wrong: .*\(ACCESS_DENIED\)$/);
 });
 
-test('each altered row is named with what is wrong, and the exit code is 2', async (t) => {
-  const service = await openVault(t);
+test('each altered row is named with what is wrong, the first 100 of many, and a broken log; the exit code is 2', async (t) => {
+  const { dataDir } = altered;
   await executeSql(
-    service.dataDir,
+    dataDir,
     `UPDATE agents SET description = 'x'; DELETE FROM policies;
     UPDATE credentials SET newest_sealed = x'00' WHERE path = 'prod/key-1'`,
   );
@@ -65,46 +70,33 @@ test('each altered row is named with what is wrong, and the exit code is 2', asy
     ['--state', named],
     ['--values', [...named, value]],
   ] as const) {
-    const { code, told } = await doctor(t, service, flag);
+    const { code, told } = await doctor(t, altered, flag);
     assert.deepEqual([code, told], [2, ['log ok: 7 entries, chain intact', ...problems]]);
   }
-});
-
-test('of many altered rows the first 100 are named, and the others counted', async (t) => {
-  const service = await openVault(t);
   await executeSql(
-    service.dataDir,
+    dataDir,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
     INSERT INTO policies SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac', NULL, NULL FROM n`,
   );
-  const { code, told } = await doctor(t, service, '--state');
-  assert.deepEqual([code, told.length, told.at(-1)], [2, 102, 'state wrong: 50 more']);
+  const many = await doctor(t, altered, '--state');
+  assert.deepEqual([many.code, many.told.length, many.told.at(-1)], [2, 102, 'state wrong: 52 more']);
+  await executeSql(dataDir, "UPDATE audit_entries SET reason = 'x' WHERE seq = 3");
+  const broken = await doctor(t, altered, '--state');
+  assert.equal(broken.code, 2);
+  assert.match(broken.told[0] ?? '', /^log wrong: .*entry 3/);
 });
 
-test('a broken log is wrong', async (t) => {
-  const service = await openVault(t);
-  await executeSql(service.dataDir, "UPDATE audit_entries SET reason = 'x' WHERE seq = 3");
-  const { code, told } = await doctor(t, service, '--state');
-  assert.equal(code, 2);
-  assert.match(told[0] ?? '', /^log wrong: .*entry 3/);
-});
-
-test('only the administrator may check the state', async (t) => {
-  const service = await openVault(t);
-  const { code, told } = await doctor(t, service, '--state', service.agentToken);
-  assert.equal(code, 2);
-  assert.match(told.join(), /^state wrong: .*\(ACCESS_DENIED\)$/);
-});
-
-test('without the flag the state is not checked', async (t) => {
-  const { told } = await doctor(t, await openVault(t), null);
-  assert.deepEqual(told, []);
+test('a check of the state may take longer than other requests', async (t) => {
+  const between = await standBetween(t, intact);
+  between.next({ after: () => sleep(4000) }, ({ path }) => path.includes('/verify?'));
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: intact.adminToken, LEASEHOLD_TIMEOUT: '3s' };
+  const { code, stdout } = await newHome(t, environment).leasehold(['doctor', '--state', '--field', 'check']);
+  assert.equal(code, 0, stdout);
 });
 
 test('a terminal shows how many rows were checked, and a finding is wrapped between its words', async (t) => {
-  const service = await openVault(t);
-  await executeSql(service.dataDir, 'DELETE FROM sessions');
-  const between = await standBetween(t, service);
+  await executeSql(intact.dataDir, 'DELETE FROM sessions');
+  const between = await standBetween(t, intact);
   const body = { running: false, entries_checked: null, entries_total: null, started_at: null, rows_checked: 1200 };
   // The check lasts until its progress is seen.
   const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();
@@ -112,7 +104,7 @@ test('a terminal shows how many rows were checked, and a finding is wrapped betw
   for (let at = 0; at < 9; at++) {
     between.next({ status: 200, body: JSON.stringify({ data: body }) }, ({ path }) => path.endsWith('/progress'));
   }
-  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: intact.adminToken };
   const home = newHome(t, environment);
   const checking = home.onTerminal(['doctor', '--state']);
   await checking.shows(/Checking {2}1,200/);
@@ -120,15 +112,4 @@ test('a terminal shows how many rows were checked, and a finding is wrapped betw
   assert.equal((await checking.ended).exitCode, 2);
   assert.ok(checking.screen().includes(CLEARED));
   assert.match(checking.screen(), /state {11}wrong {3}session:\d{13}:\S+:\n {24}missing\n/);
-});
-
-test('a check of the state may take longer than other requests', async (t) => {
-  const service = await openVault(t);
-  const between = await standBetween(t, service);
-  for (let tries = 0; tries < 4; tries++) {
-    between.next({ after: () => sleep(4000 * (tries + 1)) }, ({ path }) => path.includes('/verify?'));
-  }
-  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken, LEASEHOLD_TIMEOUT: '3s' };
-  const { code, stdout } = await newHome(t, environment).leasehold(['doctor', '--state', '--field', 'check']);
-  assert.equal(code, 0, stdout);
 });

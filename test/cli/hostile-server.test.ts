@@ -27,30 +27,24 @@ const inJson = (body: unknown): RequestListener => {
   return (_, answer) => answer.setHeader('content-type', 'application/json').end(JSON.stringify(body));
 };
 
-const LISTS = ['list', 'history a', 'policy list', 'policy show p', 'policy explain a retrieve b', 'agent list'];
-const MORE_LISTS = ['agent show a', 'lease list', 'audit list', 'audit tail', 'audit verify', 'whoami'];
-const CHANGES = [
-  'delete a --yes',
-  'agent delete a --yes',
-  'policy delete p --yes',
-  'lease revoke --agent-name x --yes',
-];
+const READS = ['list', 'policy list', 'policy explain a retrieve b', 'agent list', 'lease list', 'audit list'];
+const CHANGES = ['delete a --yes', 'agent delete a --yes', 'policy delete p --yes'];
+/** Data of another kind than the commands expect. */
 const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
-  [[null], [...LISTS, ...MORE_LISTS]],
-  [[{}], ['list', 'lease list']],
-  [{}, [...LISTS, ...CHANGES, 'put a -', 'status', 'audit verify', 'get a']],
+  [null, [...READS, 'history a', 'policy show p', 'agent show a', 'audit tail', 'audit verify', 'whoami', 'get a']],
+  [{}, [...READS, ...CHANGES]],
 ];
 
-for (const [data, lines] of ANSWERS) {
-  for (const line of lines) {
-    test(`leasehold ${line} reports the response ${JSON.stringify(data)} and exits with 2`, async (t) => {
-      const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
-      const { code, stdout, stderr } = await home.leasehold(line.split(' '), { input: 'value' });
-      assert.match(stderr, NO_LEASEHOLD);
-      assert.deepEqual([code, stdout], [2, '']);
-    });
+test('each command reports a response without its data, and exits with 2', async (t) => {
+  for (const [data, lines] of ANSWERS) {
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
+    for (const line of lines) {
+      const { code, stdout, stderr } = await home.leasehold(line.split(' '));
+      assert.match(stderr, NO_LEASEHOLD, `${line}: ${JSON.stringify(data)}`);
+      assert.deepEqual([code, stdout], [2, ''], line);
+    }
   }
-}
+});
 
 /** A socket that answers every request with these bytes. */
 async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
@@ -63,7 +57,7 @@ async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
   return `unix:${path}`;
 }
 
-const BODY = 'content-type: application/json\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{"data":{}}';
+const BODY = 'content-type: application/json\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{"data":55}';
 const HEADS = [
   ...[101, 199, 204, 205, 304, 600, 700, 999].map((status) => `HTTP/1.1 ${status} Odd\r\n`),
   'HTTP/1.1 101 Odd\r\nupgrade: x\r\nconnection: upgrade\r\n',
@@ -73,14 +67,14 @@ const HEADS = [
   'no HTTP\r\n',
 ];
 
-for (const head of HEADS) {
-  test(`a socket that responds with ${JSON.stringify(head)} is reported as not Leasehold`, async (t) => {
+test('a socket that responds with anything else is reported as not Leasehold', async (t) => {
+  for (const head of HEADS) {
     const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
     const { code, stdout, stderr } = await home.leasehold(['status']);
-    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/);
-    assert.deepEqual([code, stdout], [2, '']);
-  });
-}
+    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/, head);
+    assert.deepEqual([code, stdout], [2, ''], head);
+  }
+});
 
 test('a truncated response and one that is too long are reported', async (t) => {
   const head = 'HTTP/1.1 404 Odd\r\ncontent-length: 900000\r\n\r\n';

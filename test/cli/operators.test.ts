@@ -51,7 +51,7 @@ test('no file and no --agent selects an operator, and no model acts as one', asy
   const fromFile = await other.leasehold(['whoami']);
   assert.equal(fromFile.code, 1, fromFile.stdout);
   assert.match(fromFile.stderr, /must be 1 to 63 characters/);
-  const model = await home.leasehold(['mcp', '--operator', 'anna'], { input: '' });
+  const model = await home.leasehold(['mcp', '--operator', 'anna'], { isInProcess: true });
   assert.match(model.stderr, /^leasehold: a model must not act as an operator/);
 });
 

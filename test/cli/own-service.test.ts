@@ -14,8 +14,6 @@ import { challengeService } from '../../src/server/announcement.ts';
 import { lockDataDir } from '../../src/server/data-dir.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { findPort } from '../kit/port.ts';
-import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
@@ -57,43 +55,44 @@ const relayOf =
     return response.writeHead(200, { 'leasehold-proof': proof ?? '' }).end(await answer.text());
   };
 
-const started = async (scope: Scope) => {
-  const dataDir = join(temporaryDirectory(scope), 'data');
-  // Some tests take the port after the server, or listen on it at another address.
-  const service = await startProcess(scope, dataDir, ['--listen', `127.0.0.1:${await findPort()}`]);
-  return { dataDir, service, home: newHome(scope, { LEASEHOLD_DATA_DIR: dataDir }) };
+const started = async (scope: Scope, flags: readonly string[] = []) => {
+  const service = await startTestService(scope, flags);
+  return { service, dataDir: service.dataDir, home: newHome(scope, { LEASEHOLD_DATA_DIR: service.dataDir }) };
 };
-/** For the tests that stop nothing, in this process. */
-const service = await startTestService({ after });
-const { dataDir } = service;
-const home = newHome({ after }, { LEASEHOLD_DATA_DIR: dataDir });
+/** For the tests that stop nothing. */
+const { service, dataDir, home } = await started({ after });
 const portOf = (address: string): number => Number(new URL(address).port);
 
-test('address, token and proof key are private while the service runs, and removed when it stops', async (t) => {
+/** Stops the service, and leaves its files as a killed one does. */
+async function kill({ service, dataDir }: Pick<Awaited<ReturnType<typeof started>>, 'service' | 'dataDir'>) {
+  const files = FILES.map((name) => [join(dataDir, name), readFileSync(join(dataDir, name))] as const);
+  await service.stop();
+  for (const [file, bytes] of files) writeFileSync(file, bytes, { mode: 0o600 });
+}
+
+test('address, token and proof key are private while the server runs, and removed when it stops', async (t) => {
   const { dataDir, service } = await started(t);
   for (const name of FILES) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
-  assert.equal(await service.end('SIGTERM'), 0);
+  await service.stop();
   for (const name of FILES) assert.equal(existsSync(join(dataDir, name)), false, name);
 });
 
 test('a given token stays in the operator’s file', async (t) => {
-  const folder = temporaryDirectory(t);
-  const file = join(folder, 'token');
+  const file = join(temporaryDirectory(t), 'token');
   writeFileSync(file, 'a'.repeat(40), { mode: 0o600 });
-  const service = await startProcess(t, join(folder, 'data'), ['--admin-token-file', file]);
-  assert.equal(await service.end('SIGTERM'), 0);
+  const { service } = await started(t, ['--admin-token-file', file]);
+  await service.stop();
   assert.equal(readFileSync(file, 'utf8'), 'a'.repeat(40));
 });
 
-test('after a kill the files remain, and another process on the port receives no bytes', async (t) => {
-  const { service, home, dataDir } = await started(t);
-  await service.end('SIGKILL');
-  assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
-  const taker = await listen(t, portOf(service.address));
+test('after a kill another process on the port receives no bytes', async (t) => {
+  const killed = await started(t);
+  await kill(killed);
+  const taker = await listen(t, portOf(killed.service.address));
   for (const words of [['put', 'a/b', '-'], ['list'], ['login', '--agent', 'x'], ['status']]) {
-    const { code, stderr } = await home.leasehold(words, { input: VALUE });
+    const { code, stderr } = await killed.home.leasehold(words, { input: VALUE });
     assert.notEqual(code, 0, words.join(' '));
-    assert.equal(stderr.includes(service.adminToken), false);
+    assert.equal(stderr.includes(killed.service.adminToken), false);
   }
   assert.deepEqual(taker.received, []);
 });
@@ -128,14 +127,15 @@ test('another listener on loopback with the same port receives no token by relay
 });
 
 test('every connection proves itself: a listener that takes the port between two calls receives only a nonce', async (t) => {
-  const { service, dataDir } = await started(t);
+  const killed = await started(t);
+  const { dataDir, service } = killed;
   const { address } = service;
   const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeService(asked, of) };
   const fetchOwn = directFetch(withProof(own));
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
   // The lock stays held, so that a challenge exists and only the connection differs from the first one.
-  await service.end('SIGKILL');
+  await kill(killed);
   const lock = lockDataDir(dataDir);
   t.after(() => lock.release());
   const taker = await listen(t, portOf(address));

@@ -27,19 +27,6 @@ test('a program has a masked terminal of the window’s size, and Ctrl-C reaches
   assert.doesNotMatch(screen.screen(), /got 2|hunter2/);
 });
 
-test('a shell inside has job control', async (t) => {
-  const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
-  const screen = openTerminal(t, scene, words, { PS1: 'say> ' });
-  await screen.shows(/say> $/);
-  // One process without children: a stop during a fork can be lost, with or without the command.
-  screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
-  await screen.sees('up 42');
-  screen.type('\u001a');
-  await screen.shows(/Stopped[\s\S]*say> $/);
-  screen.type('kill -KILL %1; exit 3\r');
-  assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
-});
-
 test('the program ignores exactly the signals that were ignored when the command started', async () => {
   const { environment, launcher } = openLauncher({ after }, scene);
   const script = 'grep SigIgn /proc/self/status; echo "<$A>"';

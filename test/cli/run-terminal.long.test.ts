@@ -142,6 +142,27 @@ claim(
   },
 );
 
+claim('a shell inside has job control', async (t) => {
+  const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
+  const screen = openTerminal(t, scene, words, { PS1: 'say> ' });
+  await screen.sees('say> ');
+  // One process without children: a stop during a fork can be lost, with or without the command.
+  screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
+  await screen.sees('up 42');
+  screen.type('\u001a');
+  await screen.sees('Stopped');
+  screen.type('fg\r');
+  // Input that is typed while bash hands over the terminal may be lost, as on any terminal.
+  for (let tries = 0; tries < 100 && !screen.screen().includes('again\r\nagain\r\n'); tries++) {
+    screen.type('again\r');
+    await sleep(200);
+  }
+  screen.type('\u0003');
+  await screen.shows(/\^C[\s\S]*say> $/);
+  screen.type('exit 3\r');
+  assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
+});
+
 claim('the settings of the terminal are restored', async (t) => {
   const script = 'before=$(stty -g); "$@"; [ "$before" = "$(stty -g)" ] && echo same';
   for (const program of ['stty raw -echo', 'kill -9 $$', 'kill -TERM $PPID; sleep 5']) {

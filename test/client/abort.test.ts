@@ -1,16 +1,18 @@
 /** Calls can be aborted at any moment with the caller's reason, and no attempt exceeds its time limit. */
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { after, test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import { until } from '../kit/log-receivers.ts';
-import { setScene, withCode } from './fixture.ts';
+import { setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const path = 'prod/db/password';
 const reason = new Error('no longer wanted');
 
 test('a call that is aborted before it begins sends nothing and does not log in', async (t) => {
-  const { asAdmin, asAgent, between } = await setScene(t);
+  const { asAdmin, asAgent, between } = await throughProxy(t, shared);
   const signal = AbortSignal.abort(reason);
   for (const vault of [asAdmin(), asAgent()]) {
     await assert.rejects(vault.credentials.retrieve(path, { signal }), reason);
@@ -22,7 +24,7 @@ test('a call that is aborted before it begins sends nothing and does not log in'
 });
 
 test('a call can be aborted while it waits for a response', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   const stop = new AbortController();
   between.next('silence');
   const call = asAdmin({ retries: 0 }).credentials.retrieve(path, { signal: stop.signal });
@@ -32,19 +34,26 @@ test('a call can be aborted while it waits for a response', async (t) => {
 });
 
 test('a call can be aborted while it waits for a retry', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   const stop = new AbortController();
   const body = JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'Later.' } });
   between.next({ status: 503, headers: { 'retry-after': '30' }, body });
-  const call = asAdmin().credentials.retrieve(path, { signal: stop.signal });
-  await until(() => between.seen.length === 1);
-  await sleep(100);
+  const answered = Promise.withResolvers<void>();
+  const watched: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    const text = await response.text();
+    answered.resolve();
+    return new Response(text, response);
+  };
+  const call = asAdmin({ fetch: watched }).credentials.retrieve(path, { signal: stop.signal });
+  await answered.promise;
+  await settled();
   stop.abort(reason);
   await assert.rejects(call, reason);
 });
 
 test('aborting one of several calls that wait for a login does not affect the others', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   const stop = new AbortController();
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
@@ -60,7 +69,7 @@ test('aborting one of several calls that wait for a login does not affect the ot
 });
 
 test('a login whose callers were all aborted serves the next call, and its failure rejects nothing', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   const stop = new AbortController();
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
@@ -74,7 +83,13 @@ test('a login whose callers were all aborted serves the next call, and its failu
   await next;
   assert.equal(between.count('POST /auth/verify'), 1);
 
-  const other = asAgent({ retries: 0 });
+  const failed = Promise.withResolvers<void>();
+  const watched: typeof fetch = (input, init) =>
+    fetch(input, init).catch((error: unknown) => {
+      failed.resolve();
+      throw error;
+    });
+  const other = asAgent({ retries: 0, fetch: watched });
   between.next('cut before', ({ path: asked }) => asked === '/auth/verify');
   const gone = new AbortController();
   const { promise: challenged, resolve: challenge } = Promise.withResolvers<void>();
@@ -84,13 +99,13 @@ test('a login whose callers were all aborted serves the next call, and its failu
   gone.abort(reason);
   await assert.rejects(failing, reason);
   challenge();
-  await until(() => between.count('POST /auth/verify') === 2);
-  await sleep(300);
+  await failed.promise;
+  await settled();
   assert.equal((await other.credentials.retrieve(path)).path, path);
 });
 
 test('an unresponsive service times out, separately for each attempt', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   between.next('silence');
   const startedAt = performance.now();
   await assert.rejects(asAdmin({ timeoutMs: 200, retries: 0 }).credentials.retrieve(path), {
@@ -104,7 +119,7 @@ test('an unresponsive service times out, separately for each attempt', async (t)
 });
 
 test('a response that stops in the middle times out', async (t) => {
-  const { asAdmin } = await setScene(t);
+  const { asAdmin } = await throughProxy(t, shared);
   const stalled: typeof fetch = async (_input, init) => {
     const body = new ReadableStream({
       start(controller) {
@@ -119,7 +134,7 @@ test('a response that stops in the middle times out', async (t) => {
 });
 
 test('a long-lived signal does not accumulate listeners', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const { signal } = new AbortController();
   const vault = asAgent();
   between.next('cut before', ({ method }) => method === 'GET');

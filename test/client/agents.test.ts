@@ -4,16 +4,18 @@ import { execFileSync } from 'node:child_process';
 import type { webcrypto } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileSigner, keySigner, Leasehold, type Signer } from '../../src/client/leasehold.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { AGENT, keyFileOf, setScene, withCode } from './fixture.ts';
+import { AGENT, keyFileOf, setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const value = async (vault: Leasehold): Promise<string> =>
   (await vault.credentials.retrieve('prod/db/password')).value.reveal();
 
 test('an agent logs in with a key file, key text, a Web Cryptography key, and a custom signer', async (t) => {
-  const { service, between } = await setScene(t);
+  const { service, between } = await throughProxy(t, shared);
   const file = keyFileOf(service);
   const pem = readFileSync(file, 'utf8');
   const der = Buffer.from(pem.replaceAll(/-----.*-----/g, ''), 'base64');
@@ -31,7 +33,7 @@ test('an agent logs in with a key file, key text, a Web Cryptography key, and a 
 });
 
 test('an agent with its own key pair is registered with the public key only', async (t) => {
-  const { admin, between } = await setScene(t);
+  const { admin, between } = await throughProxy(t, shared);
   const made = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
   const { privateKey, publicKey } = made as webcrypto.CryptoKeyPair;
   const public_key = Buffer.from(await crypto.subtle.exportKey('raw', publicKey)).toString('base64');
@@ -60,7 +62,7 @@ test('the key file is read at each login, so that a key can be replaced', async 
 });
 
 test('an invalid or unsupported key is rejected, and no part of it is in the error', async (t) => {
-  const { between } = await setScene(t);
+  const { between } = await throughProxy(t, shared);
   const made = (algorithm: string): string =>
     execFileSync('openssl', ['genpkey', '-algorithm', algorithm], { encoding: 'utf8', stdio: 'pipe' });
   const secret = 'c2VjcmV0IG1hdGVyaWFs';
@@ -84,7 +86,7 @@ test('an invalid or unsupported key is rejected, and no part of it is in the err
 });
 
 test('an error of a signer is passed on unchanged, and the next call invokes the signer again', async (t) => {
-  const { service, between } = await setScene(t);
+  const { service, between } = await throughProxy(t, shared);
   const real = fileSigner(keyFileOf(service));
   let asked = 0;
   const sign: Signer = (nonce) => {
@@ -99,7 +101,7 @@ test('an error of a signer is passed on unchanged, and the next call invokes the
 });
 
 test('a wrong signature and an unknown agent fail with the same error, after one attempt', async (t) => {
-  const { between, service } = await setScene(t);
+  const { between, service } = await throughProxy(t, shared);
   const wrong: Signer = () => new Uint8Array(64);
   for (const agent of [
     { name: AGENT, sign: wrong },

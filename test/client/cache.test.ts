@@ -1,10 +1,12 @@
 /** The cache of leases: off by default, bounded, and never valid for longer than the service's lease. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { startTestClock } from '../kit/test-clock.ts';
-import { type Scene, setScene } from './fixture.ts';
+import { type Scene, setScene, throughProxy } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const path = 'prod/db/password';
 const HOUR_MS = 3_600_000;
@@ -13,21 +15,22 @@ const leaseOf = async (vault: Leasehold, more = {}): Promise<string> =>
 const retrievals = ({ between }: Scene): number => between.count(`GET /api/v1/credentials/${path}`);
 
 test('the cache is off by default', async (t) => {
-  const scene = await setScene(t);
+  const scene = await throughProxy(t, shared);
   const vault = scene.asAgent();
   assert.notEqual(await leaseOf(vault), await leaseOf(vault));
   assert.equal(scene.between.count('GET /api/v1/leases/x'), 0);
 });
 
 test('within a lease the same value and lease are returned, without a request and without an audit entry', async (t) => {
-  const scene = await setScene(t);
+  const scene = await throughProxy(t, shared);
   const vault = scene.asAgent({ cache: 10 });
+  const countRetrievals = async () => (await scene.admin.audit.list({ action: 'retrieve' })).meta.total;
+  const before = await countRetrievals();
   const first = await vault.credentials.retrieve(path);
   const { length } = scene.between.seen;
   for (let at = 0; at < 5; at++) assert.equal(await vault.credentials.retrieve(path), first);
   assert.equal(scene.between.seen.length, length);
-  const { meta } = await scene.admin.audit.list({ action: 'retrieve' });
-  assert.equal(meta.total, 1);
+  assert.equal(await countRetrievals(), before + 1);
 });
 
 test('another version or ttl is a separate lease, and useCache: false sends a request', async (t) => {
@@ -48,7 +51,7 @@ test('another version or ttl is a separate lease, and useCache: false sends a re
 });
 
 test('when the cache is full, the least recently used path is evicted', async (t) => {
-  const scene = await setScene(t);
+  const scene = await throughProxy(t, shared);
   for (const name of ['a', 'b', 'c']) await scene.admin.credentials.store({ path: `prod/${name}`, value: name });
   const vault = scene.asAgent({ cache: 2 });
   const use = (name: string) => vault.credentials.retrieve(`prod/${name}`);
@@ -104,7 +107,7 @@ test('a retrieval in flight during a change by this client is not cached', async
 });
 
 test('if the lease cannot be read the value is returned and not cached', async (t) => {
-  const scene = await setScene(t);
+  const scene = await throughProxy(t, shared);
   const vault = scene.asAgent({ cache: 10 });
   scene.between.next('cut before', ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
   const first = await vault.credentials.retrieve(path);
@@ -113,7 +116,7 @@ test('if the lease cannot be read the value is returned and not cached', async (
 });
 
 test('shortly before its end, and for a lease of one second, the value is requested again', async (t) => {
-  const scene = await setScene(t);
+  const scene = await throughProxy(t, shared);
   const vault = scene.asAgent({ cache: 10 });
   assert.notEqual(await leaseOf(vault, { ttlSeconds: 1 }), await leaseOf(vault, { ttlSeconds: 1 }));
   const first = await vault.credentials.retrieve(path, { ttlSeconds: 2 });

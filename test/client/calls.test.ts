@@ -3,14 +3,16 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
-import { AGENT, collect, keyFileOf, setScene, withCode } from './fixture.ts';
+import { AGENT, collect, keyFileOf, setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 /** The row that a request meant: the first that fits, those without parameters before those with. */
 function rowOf(method: string, address: string): string | undefined {
@@ -52,7 +54,10 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual([simulated.allowed, simulated.policy_name, simulated.lease_ttl], [true, 'ci', 40]);
   await vault.policies.delete('ci');
 
-  assert.equal((await vault.services()).length, 25);
+  const services = await vault.services();
+  const openai = services.find(({ name }) => name === 'openai') ?? assert.fail('openai is missing');
+  assert.deepEqual([openai.targets[0]?.origin, openai.placement], ['https://api.openai.com', { kind: 'bearer' }]);
+  assert.equal(services.find(({ name }) => name === 'jira')?.needs_host, true);
 
   assert.equal((await vault.agents.register({ name: 'ci', description: 'builds' })).name, 'ci');
   assert.equal((await vault.agents.read('ci')).description, 'builds');
@@ -206,7 +211,7 @@ test('every route in the table is called, and every response is returned', async
 });
 
 test('an error has the service’s code, status and message, and the request id of the logs', async (t) => {
-  const { asAdmin, asAgent, asNobody, between } = await setScene(t);
+  const { asAdmin, asAgent, asNobody, between } = await throughProxy(t, shared);
   const [vault, agent] = [asAdmin(), asAgent()];
   await assert.rejects(vault.credentials.retrieve('prod/nothing'), withCode('NOT_FOUND', 404));
   await assert.rejects(agent.credentials.retrieve('elsewhere'), {
@@ -228,7 +233,7 @@ test('an error has the service’s code, status and message, and the request id 
 });
 
 test('a name that would change the route is rejected before anything is sent', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   const vault = asAdmin();
   const wrong = withCode('INVALID_REQUEST', null);
   for (const path of [
@@ -257,7 +262,7 @@ test('a name that would change the route is rejected before anything is sent', a
 });
 
 test('a service below a base path is called there', async (t) => {
-  const { service } = await setScene(t);
+  const { service } = await throughProxy(t, shared);
   const asked: string[] = [];
   const below: typeof fetch = (input, init) => {
     asked.push(String(input));

@@ -1,9 +1,11 @@
 /** Lists are bounded: a malicious service could send more rows than memory holds. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Leasehold, ListAllOptions } from '../../src/client/leasehold.ts';
 import { scaled } from '../kit/scale.ts';
-import { setScene, withCode } from './fixture.ts';
+import { setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 /** Full pages, without an end: the service's first row, again and again. */
 async function answerForEver(total: number, rowsOnPage = 1000, description = '') {
@@ -24,7 +26,7 @@ async function countAll(vault: Leasehold, options: ListAllOptions = {}): Promise
 }
 
 test('a list without an end is rejected when it reaches the maximum length, whatever its total', async (t) => {
-  const { asAdmin } = await setScene(t);
+  const { asAdmin } = await throughProxy(t, shared);
   const { fetch, pages } = await answerForEver(0);
   await assert.rejects(countAll(asAdmin({ fetch }), { maxBytes: 1_000_000 }), {
     ...withCode('INVALID_RESPONSE', null),
@@ -41,7 +43,7 @@ test('a list without an end is rejected when it reaches the maximum length, what
 const MANY = scaled(20_000, 1_000_000);
 
 test(`an honest list of ${MANY} is read to its end, page by page`, async (t) => {
-  const { asAdmin } = await setScene(t);
+  const { asAdmin } = await throughProxy(t, shared);
   let pages = 0;
   const honest: typeof fetch = async (input) => {
     pages += 1;
@@ -59,7 +61,7 @@ test(`an honest list of ${MANY} is read to its end, page by page`, async (t) => 
 });
 
 test('a page with more rows than requested is rejected', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   const { fetch } = await answerForEver(1e6, 1001);
   await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('INVALID_RESPONSE', null), message: /more rows/ });
   await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('INVALID_RESPONSE', null));

@@ -1,9 +1,11 @@
 /** The export of the audit log: complete however it is fragmented, and never accepted when truncated. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { readEntries } from '../../src/client/audit.ts';
 import type { AuditEntry } from '../../src/client/leasehold.ts';
-import { collect, setScene, withCode } from './fixture.ts';
+import { collect, setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const EXPORT = '/api/v1/audit/export';
 const isExport = ({ path }: { path: string }): boolean => path === EXPORT;
@@ -26,7 +28,7 @@ function withoutIterator(stream: ReadableStream<Uint8Array>): ReadableStream<Uin
 }
 
 test('an export is the log, oldest first, entry for entry, with its head', async (t) => {
-  const { asAdmin, admin } = await setScene(t);
+  const { asAdmin, admin } = await throughProxy(t, shared);
   for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
   const { head, entries } = await asAdmin().audit.export();
   const exported = await collect(entries);
@@ -42,7 +44,7 @@ test('an export is the log, oldest first, entry for entry, with its head', async
 });
 
 test('the same export is available as bytes', async (t) => {
-  const { asAdmin } = await setScene(t);
+  const { asAdmin } = await throughProxy(t, shared);
   const { bytes } = await asAdmin().audit.export();
   const lines = (await new Response(bytes).text()).trimEnd().split('\n');
   assert.deepEqual(
@@ -69,7 +71,7 @@ test('the stream may be split after every byte, or between any two', async () =>
 });
 
 test('a truncated export is an error, even if it ends at the end of a line', async (t) => {
-  const { asAdmin, between, admin } = await setScene(t);
+  const { asAdmin, between, admin } = await throughProxy(t, shared);
   const { bytes } = await admin.audit.export();
   const whole = await new Response(bytes).text();
   const firstLine = Buffer.byteLength(`${whole.split('\n')[0]}\n`);
@@ -96,8 +98,7 @@ test('an endless line and invalid UTF-8 are rejected', async () => {
 });
 
 test('an export can be aborted in the middle, with the caller’s reason', async (t) => {
-  const { asAdmin, admin } = await setScene(t);
-  for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
+  const { asAdmin } = await throughProxy(t, shared);
   const stop = new AbortController();
   const { entries } = await asAdmin().audit.export({ signal: stop.signal });
   const reason = new Error('seen enough');
@@ -115,7 +116,7 @@ test('an export can be aborted in the middle, with the caller’s reason', async
 });
 
 test('a reader that stops closes the connection', async (t) => {
-  const { asAdmin } = await setScene(t);
+  const { asAdmin } = await throughProxy(t, shared);
   let isCancelled = false;
   const watched: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
@@ -133,7 +134,7 @@ test('a reader that stops closes the connection', async (t) => {
 });
 
 test('logins and retries happen before the first byte only', async (t) => {
-  const { asAdmin, between } = await setScene(t);
+  const { asAdmin, between } = await throughProxy(t, shared);
   between.next('cut before', isExport);
   const { entries } = await asAdmin().audit.export();
   assert.equal(between.count(`GET ${EXPORT}`), 2);

@@ -23,8 +23,6 @@ export const AGENT = 'reader';
 /** `prod/db/password` and an agent that may retrieve, list, store and delete below `prod/`, for so many seconds. */
 export async function setScene(scope: Scope, maxTtlSeconds = 900): Promise<Scene> {
   const service = await startTestService(scope);
-  const between = await standBetween(scope, service);
-  const { address } = between;
   const token = service.adminToken;
   const admin = new Leasehold({ address: service.address, token });
   await admin.credentials.store({ path: 'prod/db/password', value: 'correct horse' });
@@ -36,6 +34,14 @@ export async function setScene(scope: Scope, maxTtlSeconds = 900): Promise<Scene
     actions: ['retrieve', 'list', 'store', 'delete'],
     max_ttl: maxTtlSeconds,
   });
+  return throughProxy(scope, { service, admin });
+}
+
+/** The same vault through another proxy, for a test that injects faults or counts requests. */
+export async function throughProxy(scope: Scope, { service, admin }: Pick<Scene, 'service' | 'admin'>): Promise<Scene> {
+  const between = await standBetween(scope, service);
+  const { address } = between;
+  const token = service.adminToken;
   const agent = { name: AGENT, sign: fileSigner(keyFileOf(service)) };
   return {
     service,

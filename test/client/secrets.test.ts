@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { format, inspect } from 'node:util';
 import { Leasehold, Secret } from '../../src/client/leasehold.ts';
-import { AGENT, setScene } from './fixture.ts';
+import { AGENT, setScene, throughProxy } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const VALUE = 'correct horse';
 const path = 'prod/db/password';
@@ -31,7 +33,7 @@ test('a Secret prints as [secret] in every form, and only reveal() returns the v
 });
 
 test('a retrieval, a session and the client itself print no value and no token', async (t) => {
-  const { asAdmin, asAgent, service } = await setScene(t);
+  const { asAdmin, asAgent, service } = await throughProxy(t, shared);
   const [admin, agent] = [asAdmin({ cache: 5 }), asAgent({ cache: 5 })];
   const session = await agent.logIn();
   const things = [await admin.credentials.retrieve(path), await agent.credentials.retrieve(path), session];
@@ -45,7 +47,7 @@ test('a retrieval, a session and the client itself print no value and no token',
 });
 
 test('a use lease prints neither its token nor the variables that contain it', async (t) => {
-  const { admin, asAgent } = await setScene(t);
+  const { admin, asAgent } = await throughProxy(t, shared);
   await admin.targets.put(path, { service: 'openai' });
   await admin.policies.create({ name: 'uses', principal: `agent:${AGENT}`, resources: [path], actions: ['use'] });
   const lease = await asAgent().useLeases.issue({ path });
@@ -74,7 +76,7 @@ test('console.log shows a Secret as [secret]', () => {
 });
 
 test('the error of a failed call contains neither the value, nor the token, nor the key', async (t) => {
-  const { asAdmin, asAgent, between, service } = await setScene(t);
+  const { asAdmin, asAgent, between, service } = await throughProxy(t, shared);
   const value = 'the value that was sent';
   const [vault, agent] = [asAdmin({ retries: 0, timeoutMs: 300 }), asAgent({ retries: 0 })];
   const { session_id } = await agent.logIn();
@@ -107,7 +109,7 @@ test('the error of a failed call contains neither the value, nor the token, nor 
 });
 
 test('a value is stored and returned unchanged, given as text or as a Secret', async (t) => {
-  const { asAdmin, asAgent } = await setScene(t);
+  const { asAdmin, asAgent } = await throughProxy(t, shared);
   const value = 'ünï"\\\n\t\u0000𝄞 \u2028';
   for (const given of [value, new Secret(value)]) {
     await asAdmin().credentials.store({ path: 'prod/text', value: given });

@@ -2,10 +2,12 @@
  * An agent's sessions: one for all calls, replaced before it expires or after it was ended, and none after a logout.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { startTestClock } from '../kit/test-clock.ts';
-import { AGENT, setScene, withCode } from './fixture.ts';
+import { AGENT, setScene, throughProxy, withCode } from './fixture.ts';
+
+const shared = await setScene({ after });
 
 const MINUTE_MS = 60_000;
 const path = 'prod/db/password';
@@ -13,7 +15,7 @@ const retrieve = (vault: Leasehold) => vault.credentials.retrieve(path);
 const retrievals = `GET /api/v1/credentials/${path}`;
 
 test('concurrent first calls share one login, and all later calls its session', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   await Promise.all(Array.from({ length: 20 }, () => retrieve(vault)));
   await retrieve(vault);
@@ -43,7 +45,7 @@ test('a session is replaced a minute before it expires, without a rejected call'
 });
 
 test('a session that was ended is replaced once for all calls that notice it', async (t) => {
-  const { asAgent, between, admin } = await setScene(t);
+  const { asAgent, between, admin } = await throughProxy(t, shared);
   const vault = asAgent();
   await retrieve(vault);
   await admin.agents.deregister(AGENT);
@@ -67,7 +69,7 @@ test('a session that was ended is replaced once for all calls that notice it', a
 });
 
 test('a service that rejects each new session too is not called indefinitely', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
   for (let at = 0; at < 5; at++) between.next({ status: 401, body: refusal }, ({ method }) => method === 'GET');
@@ -76,7 +78,7 @@ test('a service that rejects each new session too is not called indefinitely', a
 });
 
 test('a change takes effect once, even if its session ended meanwhile', async (t) => {
-  const { asAgent, between, admin } = await setScene(t);
+  const { asAgent, between, admin } = await throughProxy(t, shared);
   const vault = asAgent();
   await vault.logIn();
   const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
@@ -86,7 +88,7 @@ test('a change takes effect once, even if its session ended meanwhile', async (t
 });
 
 test('logging out ends the session for all calls, and the next call begins another', async (t) => {
-  const { asAgent, asAdmin, between } = await setScene(t);
+  const { asAgent, asAdmin, between } = await throughProxy(t, shared);
   const vault = asAgent();
   await vault.logOut();
   assert.equal(between.seen.length, 0, 'there was none');
@@ -115,7 +117,7 @@ test('logging out waits for a login in flight, and never starts a session to end
 });
 
 test('a logout whose response was lost succeeds', async (t) => {
-  const { asAgent, between } = await setScene(t);
+  const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   await vault.logIn();
   between.next('cut after', ({ method }) => method === 'DELETE');

@@ -20,7 +20,7 @@ export interface RunOptions
   extends Partial<Pick<CommandLine, 'input' | 'columns' | 'signal' | 'onStdout' | 'onStderr'>> {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Runs `run` in this process too, for an error that precedes the program. */
+  /** Runs `run`, `mcp` and `server` in this process too; programs of `run` get its standard input. */
   readonly isInProcess?: true;
 }
 
@@ -98,7 +98,8 @@ function openTerminal(run: (streams: TerminalStreams) => Promise<CommandResult>)
   const ended = run({ input, onStdout: print, onStderr: print }).then(({ code }) => ({ exitCode: code }));
   return {
     screen: () => seen,
-    type: (text) => void input.write(text),
+    // WHY not at once: the command listens for keys only after its prompt was written.
+    type: (text) => void setImmediate(() => input.write(text)),
     shows: (wanted) =>
       new Promise((resolve, reject) => {
         const check = (): void => {

@@ -5,15 +5,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, type TestContext, test } from 'node:test';
+import { PassThrough, type Readable } from 'node:stream';
+import { after, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { parse } from 'smol-toml';
-import { splitLines } from '../../src/mcp/stdio.ts';
+import { serveOverStdio, splitLines } from '../../src/mcp/stdio.ts';
 import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { findPort } from '../kit/port.ts';
 import { until } from '../kit/processes.ts';
 import { startStage } from './fixture.ts';
 
@@ -25,44 +25,37 @@ const { service } = stage;
 const home = temporaryDirectory({ after });
 const keyFile = join(service.dataDir, 'agents/builder/private_key.pem');
 const [program, ...first] = COMMAND;
-const who = ['--agent', 'builder', '--key-file', keyFile];
 
-/** The process without a client. */
-function start(t: TestContext, address: string) {
-  const words = ['mcp', '--address', address, ...who];
-  const child = spawn(program, [...first, ...words], { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => (stdout += chunk));
-  child.stderr.on('data', (chunk) => (stderr += chunk));
-  child.stdin.on('error', () => undefined);
-  const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
-  t.after(() => child.kill('SIGKILL'));
+/** Reads the answers of a server from its lines. */
+function readAnswers(stdout: Readable) {
+  let text = '';
+  stdout.on('data', (chunk) => (text += chunk));
   const answers = () =>
-    stdout
+    text
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line));
+  const isAnswered = (id: number) => answers().some((each) => each.id === id);
   return {
-    child,
-    ended,
     answers,
-    stderr: () => stderr,
-    async logs(text: string): Promise<void> {
+    async answer(id: number) {
       await until(
-        () => stderr.includes(text),
+        () => isAnswered(id),
         TIMEOUT_MS,
-        () => stderr,
-      );
-    },
-    async answer(id: number | null) {
-      await until(
-        () => answers().some((each) => each.id === id),
-        TIMEOUT_MS,
-        () => stdout + stderr,
+        () => text,
       );
       return answers().find((each) => each.id === id);
     },
   };
+}
+
+/** A server on pipes of this process, without a client. */
+async function serve() {
+  const { mcp } = await stage.open();
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const logged: string[] = [];
+  const ended = serveOverStdio(mcp, { stdin, stdout }, new AbortController().signal, (line) => void logged.push(line));
+  return { stdin, stdout, ended, logged, ...readAnswers(stdout) };
 }
 
 const line = (id: number, method: string, params: object): string =>
@@ -114,33 +107,32 @@ test('the configurations on the page start the server, whose tools and arguments
   }
 });
 
-test('odd messages and one of more than 1 MiB get errors, the next ones are served, and stdin ends the process', async (t) => {
-  const { child, answer, answers, stderr, ended } = start(t, service.address);
-  child.stdin.write(INITIALIZE);
+test('odd messages and one of more than 1 MiB get errors, the next ones are served, and the end of stdin ends it', async () => {
+  const { stdin, answer, answers, logged, ended } = await serve();
+  stdin.write(INITIALIZE);
   await answer(1);
   for (const odd of ['not JSON', '[]', '{}', 'null', '{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}', '']) {
-    child.stdin.write(`${odd}\n`);
+    stdin.write(`${odd}\n`);
   }
-  child.stdin.write(line(2, 'no/such', {}));
+  stdin.write(line(2, 'no/such', {}));
   assert.equal((await answer(2)).error.code, -32_601);
   const empty = line(3, 'tools/call', explain('')).length;
-  child.stdin.write(line(3, 'tools/call', explain('x'.repeat(MAX_MESSAGE_BYTES - empty + 1))));
+  stdin.write(line(3, 'tools/call', explain('x'.repeat(MAX_MESSAGE_BYTES - empty + 1))));
   assert.equal('result' in (await answer(3)), true, 'a message of exactly 1 MiB is served');
   // The next message arrives together with the end of the long one.
-  child.stdin.write(line(4, 'tools/call', explain('x'.repeat(1_100_000))) + line(5, 'tools/list', {}));
+  stdin.write(line(4, 'tools/call', explain('x'.repeat(1_100_000))) + line(5, 'tools/list', {}));
   assert.equal((await answer(5)).result.tools.length, 3);
   assert.deepEqual(
     answers().filter(({ error }) => error?.message.includes('bytes')),
     [{ jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'a message has at most 1048576 bytes' } }],
   );
-  assert.match(stderr(), /a message was rejected: a message has at most 1048576 bytes\n/);
-  assert.equal(stderr().includes('xxxx'), false);
-  child.stdin.end();
-  assert.equal(await ended, 0);
+  assert.ok(logged.includes('a message was rejected: a message has at most 1048576 bytes'));
+  assert.equal(logged.join('').includes('xxxx'), false);
+  stdin.end();
+  await ended;
 });
 
-test('it starts without the vault and prints its texts escaped; it ends by a signal and with its output', async (t) => {
-  const away = start(t, `http://127.0.0.1:${await findPort()}`);
+test('the process prints texts of the vault escaped, and ends with its output or by a signal', async (t) => {
   const between = await standBetween(t, service);
   const session = {
     session_id: 'x',
@@ -150,17 +142,31 @@ test('it starts without the vault and prints its texts escaped; it ends by a sig
   };
   const body = JSON.stringify({ data: session });
   const headers = { 'content-type': 'application/json' };
-  between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
-  const odd = start(t, between.address);
-  await Promise.all([away.logs('acts as'), odd.logs('acts as')]);
-  assert.match(away.stderr(), /^leasehold mcp: the vault does not respond; tools return UNAVAILABLE until it does\n/);
-  assert.match(odd.stderr(), /^leasehold mcp: acts as \\u001b\[31mRED\\u000asecond line\\u202e at http:[^\n]*\n$/);
-  away.child.kill('SIGTERM');
-  odd.child.stdin.write(INITIALIZE);
-  await odd.answer(1);
-  odd.child.stdout.destroy();
-  odd.child.stdin.write(line(2, 'tools/list', {}));
-  assert.deepEqual(await Promise.all([away.ended, odd.ended]), [0, 0]);
+  const start = () => {
+    between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
+    const words = [...first, 'mcp', '--address', between.address, '--agent', 'builder', '--key-file', keyFile];
+    const child = spawn(program, words, { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
+    t.after(() => child.kill('SIGKILL'));
+    let stderr = '';
+    child.stderr.on('data', (chunk) => (stderr += chunk));
+    child.stdin.on('error', () => undefined);
+    const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
+    const ready = until(
+      () => stderr.includes('acts as'),
+      TIMEOUT_MS,
+      () => stderr,
+    );
+    return { child, ended, ready, stderr: () => stderr, ...readAnswers(child.stdout) };
+  };
+  const [one, other] = [start(), start()];
+  await Promise.all([one.ready, other.ready]);
+  assert.match(one.stderr(), /^leasehold mcp: acts as \\u001b\[31mRED\\u000asecond line\\u202e at http:[^\n]*\n$/);
+  one.child.kill('SIGTERM');
+  other.child.stdin.write(INITIALIZE);
+  await other.answer(1);
+  other.child.stdout.destroy();
+  other.child.stdin.write(line(2, 'tools/list', {}));
+  assert.deepEqual(await Promise.all([one.ended, other.ended]), [0, 0]);
 });
 
 test('a long line is reported once and not stored, however it is divided', async () => {
