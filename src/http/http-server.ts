@@ -36,7 +36,6 @@ import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.
 import { type AllowedHosts, checkRequest } from './guard.ts';
 import { findStrayToken, identifyCaller } from './identify-caller.ts';
 import type { RequestLog } from './log.ts';
-import { isNotModified } from './preconditions.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestMeasures } from './request-measures.ts';
 import './request-fields.ts';
@@ -231,7 +230,6 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
   // Otherwise it stays open; the framework would close it after every body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
-  if (known?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const message = "An internal error occurred. The service's log has the cause under the request id.";
   const response = toErrorResponse(known ?? new ApiError('INTERNAL_ERROR', message));
   measures.rejections.add(response.body.error.code);

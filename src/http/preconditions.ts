@@ -1,7 +1,10 @@
-/** The headers If-Match and If-None-Match. SOURCE: RFC 9110, section 13; docs/decisions.md, "Conditional requests". */
-import type { IncomingMessage } from 'node:http';
+/**
+ * The headers If-Match and If-None-Match of requests about a resource with an entity tag; other routes ignore them.
+ * SOURCE: RFC 9110, section 13; docs/decisions.md, "Conditional requests".
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
-import type { Preconditions } from '../core/preconditions.ts';
+import type { Context } from '../core/operation.ts';
 import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
 
 /** Makes the `data` of a route's response from the target of its operation. */
@@ -26,36 +29,30 @@ function tagsIn(header: string): { readonly tag: string; readonly isWeak: boolea
   return [...header.matchAll(OWN_TAG)].map(([, weak, tag = '']) => ({ tag, isWeak: weak !== undefined }));
 }
 
-/**
- * Null if the request has none. A POST selects no representation, so it has none; the route that stores a credential
- * reads `If-None-Match: *` itself. `represent` is null for routes whose resources have no entity tags.
- */
-export function preconditionsOf(
+/** Null if the request has none that the decision checks. */
+export function preconditionOf(
   { method, headers }: IncomingMessage,
   represent: Represent | null,
-): Preconditions | null {
+): NonNullable<Context['precondition']> | null {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;
-  if (method === 'POST') return null;
-  const isOneOf = (tags: readonly string[]) => (target: object) =>
+  if (represent === null) return null;
+  const includes = (header: string, includesWeak: boolean, target: object): boolean => {
+    if (header.trim() === '*') return true;
     // The route's operation has targets of the type that `represent` takes.
-    represent !== null && tags.length > 0 && tags.includes(entityTag(represent(target as never)));
-  const toCondition = (header: string | undefined, includesWeak: boolean): Preconditions['ifMatch'] => {
-    if (header === undefined) return null;
-    if (header.trim() === '*') return 'any';
-    return isOneOf(tagsIn(header).flatMap(({ tag, isWeak }) => (isWeak && !includesWeak ? [] : [tag])));
+    const present = entityTag(represent(target as never));
+    return tagsIn(header).some(({ tag, isWeak }) => tag === present && (includesWeak || !isWeak));
   };
-  const ifMatch = toCondition(match, false);
   // A GET with the tag of what it would return is answered by `isUnchanged`, once the data is known.
-  const ifNoneMatch = method === 'GET' && noneMatch?.trim() !== '*' ? null : toCondition(noneMatch, true);
-  return ifMatch === null && ifNoneMatch === null ? null : { ifMatch, ifNoneMatch };
-}
-
-/** Whether a failed precondition gives 304 and not 412: for a GET without the tag of an If-Match. */
-export function isNotModified({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && (headers['if-match'] ?? '*').trim() === '*';
+  const excluded = method === 'GET' ? undefined : noneMatch;
+  if (match === undefined && excluded === undefined) return null;
+  return (target) =>
+    target === null
+      ? match === undefined
+      : (match === undefined || includes(match, false, target)) &&
+        (excluded === undefined || !includes(excluded, true, target));
 }
 
 /** Whether the client of a GET already has the representation with this tag. */
-export function isUnchanged({ method, headers }: IncomingMessage, tag: string): boolean {
-  return method === 'GET' && tagsIn(headers['if-none-match'] ?? '').some((known) => known.tag === tag);
+export function isUnchanged({ 'if-none-match': header = '' }: IncomingHttpHeaders, tag: string): boolean {
+  return header.trim() === '*' || tagsIn(header).some((known) => known.tag === tag);
 }

@@ -14,7 +14,7 @@ import { browserPageOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
-import { isUnchanged, preconditionsOf } from './preconditions.ts';
+import { isUnchanged, preconditionOf } from './preconditions.ts';
 import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
@@ -127,12 +127,12 @@ async function handle(
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
   // The console shows how much time is left by this clock, which decides, and not by its own, which may be wrong.
   if (request.isBrowserSession) reply.header(TIME_HEADER, toTimestamp(vault.clock.now()));
-  const preconditions = preconditionsOf(request.raw, row.represent);
+  const precondition = preconditionOf(request.raw, row.represent);
   const context: Context = {
     authentication,
     requestId,
     remoteAddr,
-    ...(preconditions === null ? {} : { preconditions }),
+    ...(precondition === null ? {} : { precondition }),
   };
   checkSchemas(row, request);
   const call = toCall(vault, request, reply, context, publicNames);
@@ -227,7 +227,7 @@ function send(request: FastifyRequest, reply: FastifyReply, row: Route, result: 
     if (row.represent !== null && row.method === 'GET') {
       const tag = entityTag(Object(data));
       reply.header('etag', tag);
-      if (isUnchanged(request.raw, tag)) return reply.code(304).send();
+      if (isUnchanged(request.headers, tag)) return reply.code(304).send();
     }
     return reply.type(JSON_TYPE).send(serializerOf(row, reply)({ data, meta }));
   }

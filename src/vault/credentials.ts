@@ -9,7 +9,6 @@ import type { Context } from '../core/operation.ts';
 import { list, type Metadata, type NewValue, readMetadata, store } from '../core/operations/credentials.ts';
 import { type RetrievalResult, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { countCredentials, listCredentials as readCredentialPage } from '../store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
@@ -32,7 +31,7 @@ export function retrieveCredential(
   const work = () =>
     approvals.resolve<RetrievalResult>(
       context,
-      (ask) => retrieve(context, request, CREDENTIAL_TYPES, ask),
+      (ask) => retrieve(context, request, ask),
       async () => heldRetrieval(request),
       disconnectSignal,
     );
@@ -43,7 +42,7 @@ export function storeCredential(vault: Vault, context: Context, request: NewValu
   const { ledger, budgets, clock } = vault;
   const { path, value, description = '' } = request;
   const bytes = Buffer.byteLength(value.reveal());
-  const work = () => ledger.submit(store(context, request, CREDENTIAL_TYPES), bytes);
+  const work = () => ledger.submit(store(context, request), bytes);
   const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
   return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
 }

@@ -8,7 +8,6 @@ import type { Context } from '../core/operation.ts';
 import { nameVersion, type RetrieveRequest } from '../core/operations/retrieve.ts';
 import { type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { originOf, type UseRequest } from '../core/target.ts';
-import { CREDENTIAL_TYPES } from '../crypto/credential-types.ts';
 import { Sha256, sha256Base64 } from '../crypto/digest.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 
@@ -91,7 +90,7 @@ export class UseDecisions {
     try {
       const started = await this.#approvals.resolve<StartedUse>(
         context,
-        (ask) => startUse(context, order, CREDENTIAL_TYPES, ask),
+        (ask) => startUse(context, order, ask),
         async () => {
           const { held, ...read } = await this.#hold(requested, callerOf(context));
           body = read;

@@ -60,7 +60,7 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
 
 function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
   const more = { type: undefined, description: undefined, onlyIfNew };
-  return store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }, new Map());
+  return store(context, { path: parsePath(path), value: new Secret('hidden'), ...more });
 }
 
 /** Decides, and applies the changes to the state, as a batch does. */
@@ -177,7 +177,7 @@ test('the reply of a retrieval is never saved', () => {
   const workspace = known();
   decide(storing(admin()), workspace);
   const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null };
-  const { kinds } = decide(retrieve(admin(ONE), request, new Map()), workspace);
+  const { kinds } = decide(retrieve(admin(ONE), request), workspace);
   assert.deepEqual(kinds, ['addLease', 'incrementAccessCount']);
 });
 

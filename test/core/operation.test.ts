@@ -43,7 +43,7 @@ function worldWithVersions(): World {
 }
 
 function retrieved(world: World, version: number | null) {
-  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') }, new Map());
+  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
   const { response } = operation.decide(known, {
     now: world.now,

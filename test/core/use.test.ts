@@ -107,7 +107,7 @@ class Batch {
   }
 
   use(context = AGENT, request = MODELS): Outcome<StartedUse | Undecided> {
-    return this.decide(startUse(context, { path: PATH, request, ttlSeconds: null, purpose: 'a report' }, new Map()));
+    return this.decide(startUse(context, { path: PATH, request, ttlSeconds: null, purpose: 'a report' }));
   }
 
   /** The reply, with its value. */
@@ -162,7 +162,7 @@ test('retrieve does not imply use, nor the reverse', () => {
   assert.equal(errorOf(retrieving.use())?.code, 'ACCESS_DENIED');
   const using = new Batch(['use']);
   const request = { path: PATH, version: null, ttlSeconds: null };
-  assert.equal(errorOf(using.decide(retrieve(AGENT, request, new Map())))?.code, 'ACCESS_DENIED');
+  assert.equal(errorOf(using.decide(retrieve(AGENT, request)))?.code, 'ACCESS_DENIED');
 });
 
 test('a request that no target matches is denied, and recorded with what differs', () => {
@@ -200,7 +200,7 @@ test('the token of a use lease is good for uses of its credential only', () => {
   const lease = batch.issueLease();
   const { leaseId } = batch.started(HOLDER);
   assert.equal(leaseId, lease.id);
-  const retrieval = batch.decide(retrieve(HOLDER, { path: PATH, version: null, ttlSeconds: null }, new Map()));
+  const retrieval = batch.decide(retrieve(HOLDER, { path: PATH, version: null, ttlSeconds: null }));
   assert.equal(errorOf(retrieval)?.code, 'ACCESS_DENIED');
   const other = parsePath('openai/other');
   batch.state.loaded.credentials.set(other, { ...CREDENTIAL, path: other });
@@ -212,7 +212,7 @@ test('the token of a use lease is good for uses of its credential only', () => {
     placement: { kind: 'bearer' },
     updatedAt: 0,
   });
-  const elsewhere = startUse(HOLDER, { path: other, request: MODELS, ttlSeconds: null, purpose: null }, new Map());
+  const elsewhere = startUse(HOLDER, { path: other, request: MODELS, ttlSeconds: null, purpose: null });
   assert.equal(batch.decide(elsewhere).entry?.reason, 'the use lease is for another credential');
   batch.now = lease.expiresAt;
   assert.equal(errorOf(batch.use(HOLDER))?.code, 'LEASE_ENDED');
@@ -255,7 +255,7 @@ test('a running use goes on until its lease, caller, grant or target ends', () =
 test('the targets of a credential do not end its other leases', () => {
   const batch = new Batch(['retrieve', 'use']);
   const request = { path: PATH, version: null, ttlSeconds: null };
-  const [added] = batch.decide(retrieve(AGENT, request, new Map())).changes;
+  const [added] = batch.decide(retrieve(AGENT, request)).changes;
   assert.ok(added?.kind === 'addLease');
   batch.putTargets();
   assert.equal(batch.state.lease(added.lease.id)?.revokedAt, null);

@@ -128,7 +128,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
     const { path, bodies, create } = make();
     await create();
     const tag = await tagOf(admin, path);
-    for (const known of [tag, `W/${tag}`, `"x", ${tag}`]) {
+    for (const known of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
       const { status, text, headers } = await admin.call('GET', path, undefined, { 'if-none-match': known });
       assert.deepEqual([status, text, headers.get('etag')], [304, '', tag]);
     }
@@ -139,6 +139,13 @@ for (const [kind, make] of Object.entries(KINDS)) {
     assert.equal((await admin.call('PUT', path, bodies[1], { 'if-none-match': OTHER_TAG })).status, 200);
   });
 }
+
+test('routes of resources without tags ignore the headers', async () => {
+  const path = '/api/v1/credentials/untagged/key';
+  await admin.post('/api/v1/credentials', { path: 'untagged/key', value: 'v' });
+  assert.equal((await admin.call('GET', path, undefined, { 'if-none-match': '*' })).status, 200);
+  assert.equal((await remove(admin, path, OTHER_TAG)).status, 204);
+});
 
 test('a caller who may not make the change learns nothing of tags', async () => {
   const viewer = await addOperator(service, 'vera', ['viewer']);

@@ -18,7 +18,6 @@ import type { CredentialPath } from '../../src/core/path.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
-import { CREDENTIAL_TYPES } from '../../src/crypto/credential-types.ts';
 import { newId } from '../../src/crypto/random.ts';
 import { retrieveCredential } from '../../src/vault/credentials.ts';
 import { type PanicResult, panic } from '../../src/vault/panic.ts';
@@ -175,7 +174,7 @@ export class History {
 
   async #use(context: Context, agent: AgentName, path: CredentialPath, ends: boolean): Promise<void> {
     const order = { path, request: REQUEST, ttlSeconds: this.#ttl(), purpose: null };
-    const reply = await this.#submit(startUse(context, order, CREDENTIAL_TYPES));
+    const reply = await this.#submit(startUse(context, order));
     const started = reply === null ? null : decided(reply);
     const credential = this.#model.credentials.get(path);
     const isUsable = credential !== undefined && this.#withTargets.has(path);

@@ -5,7 +5,6 @@
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
-import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -23,7 +22,7 @@ export interface NewValue {
   readonly onlyIfNew: boolean;
 }
 
-export function store(context: Context, request: NewValue, types: CredentialTypes): Operation<Credential> {
+export function store(context: Context, request: NewValue): Operation<Credential> {
   const { path, value } = request;
   const description = {
     context,
@@ -60,7 +59,7 @@ export function store(context: Context, request: NewValue, types: CredentialType
       version: credential.version,
       type: credential.type,
       createdAt: moment.now,
-      content: behaviourOf(types, credential.type).parse(value.reveal()),
+      content: value,
     };
     const through = credential.version - state.settings.versionsKept;
     return succeeded(credential, entry('allowed', { policyName }), [

@@ -4,7 +4,6 @@
  */
 import { actorId, actorName } from '../agent.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
-import { behaviourOf, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import {
@@ -65,20 +64,16 @@ export function findVersion(
   return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
 }
 
-/**
- * Unseals the version and replies with what the credential's type makes of it, unless `reject` has an outcome for that.
- */
+/** Unseals the version and replies with its value, unless `reject` has an outcome for that. */
 export function unsealVersion<R>(
-  { entry, moment }: OperationInput,
+  { entry }: OperationInput,
   { credential, version }: FoundVersion,
   policyName: string,
-  types: CredentialTypes,
   reply: (value: Secret) => R,
   reject: ((value: Secret) => Outcome<never> | null) | null = null,
 ): PendingUnseal<R> {
   // The newest version's type is read from the credential's row, so that an edit of that row is detected.
   const type = version.version === credential.version ? credential.type : version.type;
-  const render = (stored: Secret): Secret => behaviourOf(types, type).render(stored, moment.now);
   return {
     content: version.content,
     associatedData: { credentialId: credential.id, path: credential.path, type, version: version.version },
@@ -88,8 +83,8 @@ export function unsealVersion<R>(
         'The stored value does not authenticate: it was altered, or sealed under another key.',
         entry('error', { policyName, reason: 'the stored value does not authenticate' }),
       ),
-    ...(reject === null ? {} : { reject: (stored: Secret) => reject(render(stored)) }),
-    reply: (stored) => reply(render(stored)),
+    ...(reject === null ? {} : { reject }),
+    reply,
   };
 }
 
@@ -102,7 +97,6 @@ export function nameVersion({ version }: RetrieveRequest): string | null {
 export function retrieve(
   context: Context,
   request: RetrieveRequest,
-  types: CredentialTypes,
   ask: ApprovalAsk | null = null,
 ): Operation<RetrievalResult | Undecided> {
   const { path } = request;
@@ -148,7 +142,7 @@ export function retrieve(
       };
       return {
         response: {
-          unseal: unsealVersion(input, found, policyName, types, (value) => ({ path, value, leaseId, expiresAt })),
+          unseal: unsealVersion(input, found, policyName, (value) => ({ path, value, leaseId, expiresAt })),
         },
         entry: entry('allowed', { policyName, leaseId, reason: approval.reason }),
         changes: [

@@ -7,7 +7,6 @@ import { actorName } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { Change } from '../change.ts';
-import type { CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from '../operation.ts';
@@ -55,7 +54,6 @@ export interface StartedUse {
 export function startUse(
   context: Context,
   order: UseOrder,
-  types: CredentialTypes,
   ask: ApprovalAsk | null = null,
 ): Operation<StartedUse | Undecided> {
   const { path } = order;
@@ -119,7 +117,7 @@ export function startUse(
             );
       return {
         response: {
-          unseal: unsealVersion(input, found, policyName, types, (value) => ({ ...started, value }), rejectShort),
+          unseal: unsealVersion(input, found, policyName, (value) => ({ ...started, value }), rejectShort),
         },
         entry: entry('allowed', { policyName, leaseId, reason: describeUse(purpose, approval.reason) }),
         changes: [

@@ -146,7 +146,7 @@ export class World {
     });
     const request = { method: parseMethod(asked.method), url: parseUrl(asked.url) };
     const order = { path: PATH, request, ttlSeconds: null, purpose: null };
-    const attempt = (ask: ApprovalAsk | null) => this.decide(startUse(context, order, new Map(), ask));
+    const attempt = (ask: ApprovalAsk | null) => this.decide(startUse(context, order, ask));
     let outcome = attempt(null);
     const needed = undecidedOf(outcome);
     if (needed?.approval === 'needed') {

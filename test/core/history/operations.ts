@@ -31,27 +31,19 @@ export function toOperation(ask: Ask): Operation<unknown> {
   const context = { authentication, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
   switch (command.kind) {
     case 'retrieve':
-      return retrieve(
-        context,
-        {
-          path: parsePath(command.path),
-          version: command.version,
-          ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
-        },
-        new Map(),
-      );
+      return retrieve(context, {
+        path: parsePath(command.path),
+        version: command.version,
+        ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
+      });
     case 'store':
-      return credentials.store(
-        context,
-        {
-          path: parsePath(command.path),
-          value: parseValue(storedBy(ask)),
-          type: command.type === null ? undefined : parseCredentialType(command.type),
-          description: command.description ?? undefined,
-          onlyIfNew: command.onlyIfNew,
-        },
-        new Map(),
-      );
+      return credentials.store(context, {
+        path: parsePath(command.path),
+        value: parseValue(storedBy(ask)),
+        type: command.type === null ? undefined : parseCredentialType(command.type),
+        description: command.description ?? undefined,
+        onlyIfNew: command.onlyIfNew,
+      });
     case 'remove':
       return credentials.remove(context, parsePath(command.path));
     case 'look':
