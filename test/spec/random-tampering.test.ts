@@ -1,5 +1,5 @@
 // Random tampering with the rows of a vault with a random history: it grants nothing more and no wrong value, and is
-// named. SOURCE: docs/formats.md, "State in the log"; SECURITY.md, "Restored rows". `SEED=n` repeats the choices.
+// named. SOURCE: docs/formats.md, "State in the log"; SECURITY.md, "Removed entries". `SEED=n` repeats the choices.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
