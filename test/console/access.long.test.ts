@@ -83,11 +83,8 @@ test('a denial is fixed by one confirmed change whose difference is shown before
   const { page } = opened;
   await signIn(opened, service.adminToken);
   const fix = page.getByRole('region', { name: 'How to allow it' });
-  await fix.getByRole('radio', { name: /^Add the path to .*grants this and nothing else/ }).waitFor();
-  const difference = fix.getByRole('table');
-  assert.match(await difference.innerText(), /widens access[\s\S]*resources\s*wider\s*fix\/a\s*\+ fix\/b/);
-  await fix.getByRole('radio', { name: /^Create fixer-retrieve / }).check();
-  assert.match(await difference.innerText(), /New policy\s+fixer-retrieve[\s\S]*\+ agent:fixer/);
+  await fix.waitFor();
+  assert.match(await fix.getByRole('table').innerText(), /New policy\s+fixer-retrieve[\s\S]*\+ agent:fixer/);
   assert.deepEqual(await violationsOf(page), []);
   const before = await listPolicies();
   await fix.getByRole('button', { name: 'Apply this change' }).click();

@@ -1,14 +1,12 @@
 /**
- * Shows an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved until the
- * operator has seen the other change and chosen.
+ * Tells an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved: the
+ * operator begins again with the present state.
  */
-import type { ReactNode } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
 import type { AuditEntry } from '../../../src/client/types.ts';
 import type { EventType } from '../../../src/core/audit.ts';
 import { client } from '../session/console-client.ts';
-import { DiffLines } from './diff-lines.tsx';
 import { Time } from './time.tsx';
 
 export interface Conflict<T> {
@@ -52,70 +50,35 @@ async function findChange({ resource, events }: Pick<Subject<never>, 'resource' 
   return found.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1))[0] ?? null;
 }
 
-interface Props<T> {
+interface Props {
   /** Such as `The policy ci-reads`. */
   readonly what: string;
-  readonly conflict: Conflict<T>;
-  /** The difference between what was edited and what is stored now. */
-  readonly children: ReactNode;
-  /** Explains the buttons. */
-  readonly hint: string;
+  readonly conflict: Conflict<unknown>;
   readonly onReload: () => void;
-  /** Absent if the operator's change cannot be kept. */
-  readonly onMerge?: () => void;
 }
 
-export function ConflictNotice<T>({ what, conflict, children, hint, onReload, onMerge }: Props<T>) {
-  const { current, change } = conflict;
+export function ConflictNotice({ what, conflict: { current, change }, onReload }: Props) {
+  const verb = current === null ? 'deleted' : 'changed';
   return (
     <section className="notice warning conflict" role="alert" aria-label="Changed by somebody else">
       <p>
         <strong>
-          {what} was {current === null ? 'deleted' : 'changed'} since you opened it. Nothing was saved.
+          {what} was {verb} since you opened it. Nothing was saved.
         </strong>
       </p>
       {change !== null && (
         <p>
-          {change.agent_name} {current === null ? 'deleted' : 'changed'} it at <Time at={change.timestamp} />.
+          {change.agent_name} {verb} it at <Time at={change.timestamp} />.
         </p>
       )}
-      {current !== null && children}
-      <p>{hint}</p>
+      <p>
+        {current === null ? 'Reload closes this form.' : 'Reload shows the present state and discards your changes.'}
+      </p>
       <div className="buttons">
         <button type="button" onClick={onReload}>
           Reload
         </button>
-        {onMerge !== undefined && (
-          <button type="button" onClick={onMerge}>
-            Apply on top
-          </button>
-        )}
       </div>
     </section>
-  );
-}
-
-export type ListedFields = Readonly<Record<string, readonly string[]>>;
-
-/** The fields that differ. */
-export function FieldChanges({ before, after }: { readonly before: ListedFields; readonly after: ListedFields }) {
-  const changed = Object.entries(after).filter(
-    ([name, texts]) => JSON.stringify(before[name]) !== JSON.stringify(texts),
-  );
-  if (changed.length === 0) return <p>Its fields are the same as before.</p>;
-  return (
-    <table className="diff">
-      <caption className="visually-hidden">Changed fields</caption>
-      <tbody>
-        {changed.map(([name, texts]) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td>
-              <DiffLines from={before[name] ?? []} to={texts} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   );
 }

@@ -11,7 +11,7 @@ interface Props {
   readonly children: ReactNode;
   readonly onSubmit: (values: FormData) => Promise<unknown>;
   /** Returns whether the caller shows the failure; the dialog shows any other one itself. */
-  readonly onFailure?: (failure: unknown, values: FormData) => Promise<boolean>;
+  readonly onFailure?: (failure: unknown) => Promise<boolean>;
   /** Whether the form cannot be submitted now. */
   readonly isHeld?: boolean;
   readonly onClose: () => void;
@@ -38,7 +38,7 @@ function Form({ verb, children, onSubmit, onFailure, isHeld = false, onClose }: 
       await onSubmit(values);
       onClose();
     } catch (failure) {
-      const isShown = onFailure !== undefined && (await onFailure(failure, values).catch(() => false));
+      const isShown = onFailure !== undefined && (await onFailure(failure).catch(() => false));
       if (!isShown) setError(failure);
       setBusy(false);
     }

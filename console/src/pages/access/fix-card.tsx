@@ -3,25 +3,21 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
-import { toPolicy } from '../../../../src/client/policy-drafts.ts';
-import type { CredentialTargets, Policy as PolicyText } from '../../../../src/client/types.ts';
+import type { CredentialTargets } from '../../../../src/client/types.ts';
 import type { ExactTarget } from '../../../../src/core/access-explanation.ts';
 import { isOperatorName, type PrincipalName } from '../../../../src/core/names.ts';
-import { type Conflict, ConflictNotice, FieldChanges } from '../../components/edit-conflict.tsx';
+import type { PolicyDraft } from '../../../../src/core/policy.ts';
+import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
-import { forgetCredentials } from '../credentials/credential-queries.ts';
-import { findTargetsConflict, targetFields } from '../credentials/targets-conflict.ts';
+import { findTargetsConflict, forgetCredentials } from '../credentials/credential-queries.ts';
 import type { SimulatedAccess, UseObstacle } from './access-question.ts';
 import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
-import { type Proposal, proposalsFor } from './proposals.ts';
-import { findPolicyConflict, forgetDecisions, savePolicyOfList } from './save-policy.ts';
+import { forgetDecisions, savePolicy } from './save-policy.ts';
 
-const PROPOSED_AGAIN =
-  'Reload makes the proposal again, on top of that change, for you to look at before you apply it.';
 const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.';
 
 interface FixCardProps {
@@ -31,7 +27,7 @@ interface FixCardProps {
 }
 
 export function FixCard({ answer, onApplied }: FixCardProps) {
-  const { question, explanation, policies, targets, finding, isRegistered } = answer;
+  const { question, explanation, targets, finding, isRegistered } = answer;
   const { grant, target } = explanation;
   // A policy for such a name grants nothing now, and everything in it to a later agent of this name.
   if (!isRegistered) return <RegistrationFix name={question.agent} />;
@@ -39,11 +35,10 @@ export function FixCard({ answer, onApplied }: FixCardProps) {
   if (target !== null && missing === null) {
     return <TargetFix path={question.path} target={target} targets={targets} onApplied={onApplied} />;
   }
-  if (grant === null || policies === null) return missing;
-  const proposals = proposalsFor(question, grant, policies);
+  if (grant === null) return missing;
   return (
     <>
-      <PolicyFix key={JSON.stringify(question)} proposals={proposals} onApplied={onApplied} />
+      <PolicyFix key={JSON.stringify(question)} grant={grant} onApplied={onApplied} />
       {missing}
     </>
   );
@@ -86,57 +81,26 @@ function MissingFix({ path, finding }: { readonly path: string; readonly finding
 }
 
 interface PolicyFixProps {
-  readonly proposals: readonly Proposal[];
+  /** The policy that grants this access and nothing else. */
+  readonly grant: PolicyDraft;
   readonly onApplied: () => void;
 }
 
-function PolicyFix({ proposals, onApplied }: PolicyFixProps) {
-  const [chosen, setChosen] = useState(0);
-  const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
-  const { mutate, error, isPending, reset } = useMutation({
-    mutationFn: ({ before, after }: Proposal) => savePolicyOfList(before, after),
-    onSuccess: (_, { after }) => {
-      announce(`The policy ${after.name} is saved.`);
+function PolicyFix({ grant, onApplied }: PolicyFixProps) {
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => savePolicy(null, grant),
+    onSuccess: () => {
+      announce(`The policy ${grant.name} is saved.`);
       onApplied();
     },
-    onError: async (failure, { after }) => setConflict(await findPolicyConflict(failure, after.name).catch(() => null)),
   });
-  const reload = async (): Promise<void> => {
-    await forgetDecisions();
-    setConflict(null);
-    reset();
-  };
-  const proposal = proposals[chosen] ?? proposals[0];
-  if (proposal === undefined) return null;
   return (
     <section className="card" aria-label="How to allow it">
       <h2>How to allow it</h2>
-      <fieldset className="choices">
-        <legend>Change</legend>
-        {proposals.map(({ title, alsoGrants }, index) => (
-          <label key={title} className="toggle">
-            <input type="radio" name="proposal" checked={index === chosen} onChange={() => setChosen(index)} />
-            {title} ({alsoGrants === null ? 'grants this and nothing else' : `also grants ${alsoGrants}`})
-          </label>
-        ))}
-      </fieldset>
-      <PolicyDiff before={proposal.before} after={proposal.after} />
-      <p>{sentenceOf(proposal.after)}</p>
-      {conflict === null ? (
-        error !== null && <ErrorPanel error={error} />
-      ) : (
-        <ConflictNotice
-          what={`The policy ${proposal.after.name}`}
-          conflict={conflict}
-          hint={PROPOSED_AGAIN}
-          onReload={() => void reload()}
-        >
-          {proposal.before !== null && conflict.current !== null && (
-            <PolicyDiff before={proposal.before} after={toPolicy(conflict.current.data)} />
-          )}
-        </ConflictNotice>
-      )}
-      <ApplyButton isPending={isPending || conflict !== null} onClick={() => mutate(proposal)} />
+      <PolicyDiff before={null} after={grant} />
+      <p>{sentenceOf(grant)}</p>
+      {error !== null && <ErrorPanel error={error} />}
+      <ApplyButton isPending={isPending} onClick={() => mutate()} />
     </section>
   );
 }
@@ -194,16 +158,7 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
       {conflict === null ? (
         error !== null && <ErrorPanel error={error} />
       ) : (
-        <ConflictNotice
-          what={`The targets of ${path}`}
-          conflict={conflict}
-          hint={PROPOSED_AGAIN}
-          onReload={() => void reload()}
-        >
-          {targets !== null && conflict.current !== null && (
-            <FieldChanges before={targetFields(targets.data)} after={targetFields(conflict.current.data)} />
-          )}
-        </ConflictNotice>
+        <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={() => void reload()} />
       )}
       {targets === null ? (
         <p>

@@ -2,7 +2,6 @@
 import type { PolicyDraft } from '../../../../src/core/policy.ts';
 import { approvalTexts, compare, type FieldChange, limitTexts } from '../../../../src/core/policy-comparison.ts';
 import { Badge } from '../../components/badge.tsx';
-import { DiffLines } from '../../components/diff-lines.tsx';
 
 interface Props {
   /** Null for a new policy. */
@@ -60,5 +59,21 @@ export function PolicyDiff({ before, after }: Props) {
         })}
       </tbody>
     </table>
+  );
+}
+
+/** First what is removed, then what there is afterwards. */
+function DiffLines({ from, to }: { readonly from: readonly string[]; readonly to: readonly string[] }) {
+  const removed = from.filter((text) => !to.includes(text));
+  return (
+    <>
+      {removed.map((text) => (
+        <del key={text}>{`− ${text}`}</del>
+      ))}
+      {to.map((text) => {
+        if (!from.includes(text)) return <ins key={text}>{`+ ${text}`}</ins>;
+        return <span key={text} className="same">{`  ${text}`}</span>;
+      })}
+    </>
   );
 }

@@ -10,7 +10,7 @@ import { type Conflict, ConflictNotice } from '../../components/edit-conflict.ts
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { PolicyDiff } from './policy-diff.tsx';
-import { check, type FormFields, type FormPart, mergeFields, NEW_POLICY, toFields } from './policy-form.ts';
+import { check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
 import { sentenceOf } from './policy-sentence.ts';
 import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
 import { useTouched } from './use-touched.ts';
@@ -75,15 +75,6 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
     }
     setBase(conflict.current);
     setFields(toFields(toPolicy(conflict.current.data)));
-  };
-  /** Shows the result, which the operator then saves on top of the present state. */
-  const merge = (): void => {
-    if (conflict === null) return;
-    const { current } = conflict;
-    setConflict(null);
-    setBase(current);
-    if (current !== null && before !== null)
-      setFields(mergeFields(toFields(before), fields, toFields(toPolicy(current.data))));
   };
   const text = (name: keyof FormFields, label: string, part: FormPart, isDisabled = false): ReactNode => (
     <Field label={label} problem={part === 'limits' || part === 'approval' ? undefined : problems[part]}>
@@ -186,21 +177,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
         </section>
         {error !== null && <ErrorPanel error={error} />}
         {conflict !== null && (
-          <ConflictNotice
-            what={`The policy ${fields.name}`}
-            conflict={conflict}
-            hint={
-              conflict.current === null
-                ? 'Reload closes this form. Apply on top keeps it as a new policy, which you then create.'
-                : 'Reload discards your changes. Apply on top adds them to that change, and shows the result before you save it.'
-            }
-            onReload={reload}
-            onMerge={merge}
-          >
-            {before !== null && conflict.current !== null && (
-              <PolicyDiff before={before} after={toPolicy(conflict.current.data)} />
-            )}
-          </ConflictNotice>
+          <ConflictNotice what={`The policy ${fields.name}`} conflict={conflict} onReload={reload} />
         )}
         <div className="buttons">
           <button type="button" onClick={onClose}>

@@ -9,7 +9,6 @@ import { parsePolicyName } from '../../../../src/core/names.ts';
 import { parsePattern } from '../../../../src/core/pattern.ts';
 import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../../../src/core/policy.ts';
 import { LIMIT_FIELDS, type LimitFields, parseLimits, toLimitFields } from '../../../../src/core/policy-limits.ts';
-import { mergeEdit } from '../../components/merge-edit.ts';
 
 export interface FormFields {
   readonly name: string;
@@ -74,13 +73,6 @@ export function toFields({ limits, approval, maxTtlSeconds, ...draft }: PolicyDr
           timeout: String(approval.timeout),
         }),
   };
-}
-
-/** My changes on top of somebody else's. */
-export function mergeFields(base: FormFields, mine: FormFields, theirs: FormFields): FormFields {
-  const toListed = (fields: FormFields) => ({ ...fields, resources: linesOf(fields.resources) });
-  const { resources, ...merged } = mergeEdit(toListed(base), toListed(mine), toListed(theirs));
-  return { ...merged, resources: resources.join('\n') };
 }
 
 function linesOf(text: string): string[] {

@@ -6,6 +6,7 @@ import type { Query } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
@@ -40,4 +41,12 @@ export async function readTargets(path: string, signal: AbortSignal): Promise<Ta
     if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
     throw error;
   }
+}
+
+export function findTargetsConflict(failure: unknown, path: string): Promise<Conflict<CredentialTargets> | null> {
+  return findConflict(failure, {
+    read: () => client.targets.readTagged(path),
+    resource: path,
+    events: ['target.put', 'target.delete'],
+  });
 }

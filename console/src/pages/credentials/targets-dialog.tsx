@@ -2,15 +2,13 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
-import { type Conflict, ConflictNotice, FieldChanges } from '../../components/edit-conflict.tsx';
+import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
-import { forgetCredentials } from './credential-queries.ts';
-import { findTargetsConflict, targetFields } from './targets-conflict.ts';
+import { findTargetsConflict, forgetCredentials } from './credential-queries.ts';
 import {
   checkTargets,
-  mergeTexts,
   NEW_TARGETS,
   newTarget,
   PLACEMENT_KINDS,
@@ -78,14 +76,6 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
     setBase(conflict.current);
     setText(textOf(conflict.current.data));
   };
-  /** Shows the result, which the operator then saves on top of the present state. */
-  const merge = (): void => {
-    if (conflict === null) return;
-    const { current } = conflict;
-    setConflict(null);
-    setBase(current);
-    if (current !== null) setText(mergeTexts(textOf(base?.data), text, textOf(current.data)));
-  };
   return (
     <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
       <h2 id={titleId}>Targets of {path}</h2>
@@ -139,26 +129,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
         )}
         <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
         {error !== null && <ErrorPanel error={error} />}
-        {conflict !== null && (
-          <ConflictNotice
-            what={base === null ? 'A credential without targets' : `The targets of ${path}`}
-            conflict={conflict}
-            hint={
-              conflict.current === null
-                ? 'Reload closes this form. Apply on top keeps it, and saving it then sets the targets again.'
-                : 'Reload discards your changes. Apply on top adds them to that change, and shows the result before you save it.'
-            }
-            onReload={reload}
-            onMerge={merge}
-          >
-            {conflict.current !== null && (
-              <FieldChanges
-                before={base === null ? {} : targetFields(base.data)}
-                after={targetFields(conflict.current.data)}
-              />
-            )}
-          </ConflictNotice>
-        )}
+        {conflict !== null && <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} />}
         <div className="buttons">
           <button type="button" onClick={onClose}>
             Cancel

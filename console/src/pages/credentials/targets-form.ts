@@ -2,7 +2,6 @@
 import type { CredentialTargets, PutTargetsRequest } from '../../../../src/client/types.ts';
 import { ruleBroken } from '../../../../src/core/errors.ts';
 import { type PlacementFields, parsePlacement, parseTargets, type TargetFields } from '../../../../src/core/target.ts';
-import { mergeEdit } from '../../components/merge-edit.ts';
 
 export interface TargetText {
   /** Identifies the fields while they are edited. */
@@ -68,13 +67,6 @@ function toTarget({ origin, paths, methods, networks, ca_pem }: TargetText): Tar
     ...(networks.trim() === '' ? {} : { allow_networks: words(networks) }),
     ...(ca_pem === null ? {} : { ca_pem }),
   };
-}
-
-/** My changes on top of somebody else's. A target that both changed is there twice, for the operator to choose. */
-export function mergeTexts(base: TargetsText, mine: TargetsText, theirs: TargetsText): TargetsText {
-  const withoutIds = (text: TargetsText) => ({ ...text, targets: text.targets.map(({ id, ...target }) => target) });
-  const merged = mergeEdit(withoutIds(base), withoutIds(mine), withoutIds(theirs));
-  return { ...merged, targets: merged.targets.map((target, id) => ({ id, ...target })) };
 }
 
 export interface CheckedTargets {
