@@ -68,8 +68,8 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   };
   const reload = (): void => {
     setConflict(null);
+    void forgetDecisions();
     if (conflict?.current == null) {
-      void forgetDecisions();
       onClose();
       return;
     }

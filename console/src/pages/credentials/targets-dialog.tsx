@@ -68,8 +68,8 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
   };
   const reload = (): void => {
     setConflict(null);
+    void forgetCredentials();
     if (conflict?.current == null) {
-      void forgetCredentials();
       onClose();
       return;
     }
