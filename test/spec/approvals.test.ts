@@ -1,7 +1,6 @@
 // Approvals over HTTP: what waits, what is shown, and what an answer does. SOURCE: docs/approvals.md.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
 import type { Client } from '../kit/client.ts';
 import { until } from '../kit/log-receivers.ts';
@@ -53,11 +52,9 @@ async function startHolding(approvalHoldMs: number) {
   };
   /** The newest pending approval of the agent, once it is there. */
   const pendingOf = async (agent: string) => {
-    for (;;) {
-      const [found] = dataOf(await alice.get(`/api/v1/approvals?status=pending&agent=${agent}`));
-      if (found !== undefined) return found;
-      await sleep(10);
-    }
+    const pending = async () => dataOf(await alice.get(`/api/v1/approvals?status=pending&agent=${agent}`));
+    await until(async () => (await pending()).length > 0);
+    return (await pending())[0];
   };
   return { service, admin: service.admin, alice, agentWith, pendingOf };
 }

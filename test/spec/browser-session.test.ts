@@ -174,21 +174,11 @@ test('the session of a browser is not handed over, which is recorded', async () 
   assert.deepEqual([entry.result, entry.reason], ['denied', 'the session is that of a browser']);
 });
 
-test('repeated codes are throttled by address, and codes are charged to the budget of sessions', async (t) => {
+test('codes are charged to the budget of sessions', async (t) => {
   const own = await startTestService(t, ['--sessions-per-hour=2']);
   // Its login is the first session.
   const operator = await addOperator(own, 'ann', ['viewer']);
   const { code } = (await operator.post(`${AUTH}/handoff`)).body.data;
   assertRejected(await operator.post(`${AUTH}/handoff`), 'RATE_LIMITED');
-  const redeem = () => own.anonymous.post(`${AUTH}/handoff/redeem`, { code });
-  assert.equal((await redeem()).status, 200);
-  // More tries are allowed as time passes, so that the number before the first rejection depends on the machine.
-  const statuses: number[] = [];
-  const startedAt = performance.now();
-  while (!statuses.includes(429)) {
-    for (const { status } of await Promise.all(Array.from({ length: 80 }, redeem))) statuses.push(status);
-  }
-  assert.deepEqual([...new Set(statuses)].sort(), [401, 429]);
-  const tried = statuses.filter((status) => status === 401).length;
-  assert.ok(tried >= 300 && tried <= 301 + (performance.now() - startedAt) / 100, `${tried} tries`);
+  assert.equal((await own.anonymous.post(`${AUTH}/handoff/redeem`, { code })).status, 200);
 });

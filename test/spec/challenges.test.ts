@@ -56,13 +56,6 @@ test('POST /auth/verify returns 200 with session_id, agent_name and expires_at i
   dataOf(await service.as(session.session_id).get('/auth/session'), 200, SESSION);
 });
 
-test('no two challenges share an id or a nonce', async () => {
-  const challenges = await Promise.all(Array.from({ length: 50 }, () => challenge('asked')));
-  for (const field of ['challenge_id', 'nonce']) {
-    assert.equal(new Set(challenges.map((one) => one[field])).size, 50);
-  }
-});
-
 test('issuing a challenge stores nothing; only consumed ids are stored', async () => {
   const key = await register('costs-nothing');
   const rows = async () => Object.entries(await dumpCallerData(dataDir)).map(([table, { length }]) => [table, length]);
@@ -76,19 +69,6 @@ test('issuing a challenge stores nothing; only consumed ids are stored', async (
   assert.equal(await spent(), 0);
   await verify('costs-nothing', challenge_id, signed(key, nonce));
   assert.equal(await spent(), 1);
-});
-
-test('the signature covers the decoded nonce bytes, and one over its base64 text is accepted too', async () => {
-  const key = await register('signs');
-  const over = async (bytes: (nonce: string) => Uint8Array) => {
-    const { challenge_id, nonce } = await challenge('signs');
-    return verify('signs', challenge_id, sign(null, bytes(nonce), key).toString('base64'));
-  };
-  dataOf(await over((nonce) => Buffer.from(nonce, 'base64')), 200, SESSION);
-  dataOf(await over((nonce) => Buffer.from(nonce)), 200, SESSION);
-  assertRejected(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
-  assertRejected(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
-  assertRejected(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
 });
 
 test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
@@ -109,50 +89,10 @@ test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', a
   dataOf(await verify('openssl', challenge_id, signature.toString('base64')), 200, SESSION);
 });
 
-test('a challenge works once', async () => {
-  const key = await register('once');
-  const { challenge_id, nonce } = await challenge('once');
-  dataOf(await verify('once', challenge_id, signed(key, nonce)), 200, SESSION);
-  assertRejected(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
-});
-
-test('of concurrent verifies of one challenge exactly one succeeds', async () => {
-  const key = await register('at-once');
-  const { challenge_id, nonce } = await challenge('at-once');
-  const signature = signed(key, nonce);
-  const answers = await Promise.all(Array.from({ length: 8 }, () => verify('at-once', challenge_id, signature)));
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(7).fill(401)]);
-});
-
-test('a failed verify consumes the challenge too', async () => {
-  const key = await register('failed-once');
-  const { challenge_id, nonce } = await challenge('failed-once');
-  const wrong = signed(generateKeyPairSync('ed25519').privateKey, nonce);
-  assertRejected(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
-  assertRejected(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
-});
-
-test('a challenge is valid only for the agent it was issued to', async () => {
-  await register('issued-to');
-  const key = await register('not-issued-to');
-  const { challenge_id, nonce } = await challenge('issued-to');
-  assertRejected(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
-});
-
 test('a challenge issued for an unregistered name stays invalid after the name is registered', async () => {
   const { challenge_id, nonce } = await challenge('registered-later');
   const key = await register('registered-later');
   assertRejected(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
-});
-
-test('an agent registered again with the same key does not inherit an open challenge', async () => {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const public_key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
-  await admin.post('/api/v1/agents', { name: 'same-key', public_key });
-  const { challenge_id, nonce } = await challenge('same-key');
-  await admin.delete('/api/v1/agents/same-key');
-  await admin.post('/api/v1/agents', { name: 'same-key', public_key });
-  assertRejected(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
 });
 
 test('an unknown agent gets a challenge of the same shape, and the same 401 at verify as a known one', async () => {
@@ -213,26 +153,6 @@ test('a signature in non-canonical base64 is rejected and opens no session', asy
     });
     assert.deepEqual(entries, []);
   }
-});
-
-test('challenge_id must be a canonical UUID', async () => {
-  const key = await register('spelled');
-  const { challenge_id, nonce } = await challenge('spelled');
-  for (const id of [
-    '',
-    challenge_id.toUpperCase(),
-    challenge_id.replaceAll('-', ''),
-    `{${challenge_id}}`,
-    ` ${challenge_id}`,
-  ]) {
-    assertInvalid(await verify('spelled', id, signed(key, nonce)), 'challenge_id');
-  }
-});
-
-test('verify compares the agent’s name case-sensitively', async () => {
-  const key = await register('ByCase');
-  const { challenge_id, nonce } = await challenge('bycase');
-  assertRejected(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('/auth/* is also served under /api/v1/auth/*', async () => {

@@ -7,63 +7,9 @@ import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readConfiguration } from '../../src/server/configuration.ts';
-import { SERVER_FLAGS } from '../../src/server/flag-table.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-
-test('a flag overrides the environment, which overrides the default', () => {
-  const listenOf = (args: string[], environment: Record<string, string>) =>
-    readConfiguration(args, environment)?.listen;
-  const at = (port: number) => ({ kind: 'tcp', host: '127.0.0.1', port });
-  assert.deepEqual(listenOf([], {}), at(7700));
-  assert.deepEqual(listenOf([], { LEASEHOLD_LISTEN: '127.0.0.1:2' }), at(2));
-  assert.deepEqual(listenOf(['--listen', '127.0.0.1:1'], { LEASEHOLD_LISTEN: '127.0.0.1:2' }), at(1));
-  assert.match(readConfiguration([], {})?.dataDir ?? '', /\/\.leasehold$/);
-});
-
-test('every flag can be set in the environment', () => {
-  const flags = Object.keys(SERVER_FLAGS).filter((name) => name !== 'database-file');
-  const values: Record<string, string> = {
-    'admin-retrieve': 'deny',
-    'print-token': 'never',
-    'accept-open-modes': '1',
-    listen: '127.0.0.1:1',
-    'denials-per-minute': '60',
-    'sessions-per-hour': '60',
-    'leases-per-hour': '60',
-    'stored-mib-per-hour': '60',
-    'versions-kept': '3',
-    'trusted-proxy': '10.0.0.0/8',
-    'target-networks': '10.0.0.0/8',
-    'log-stream': 'file:/log.ndjson',
-    'checkpoint-file': '/kept.log',
-    'transit-address': 'https://transit.example',
-    'aws-kms-endpoint': 'https://kms.example',
-    'approval-webhook': 'https://hooks.example/approvals',
-    'console-url': 'https://vault.example',
-    'oidc-issuer': 'https://login.example',
-    'log-level': 'error',
-    'insecure-http': '1',
-    'accept-clock': '1',
-    'accept-rollback': '1',
-    'no-migrate': '1',
-    database: 'postgres://a@127.0.0.1/c',
-  };
-  // Mutually exclusive with --database.
-  const given = Object.fromEntries(flags.map((name) => [name, values[name] ?? 'given']));
-  const environment = Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`, value]),
-  );
-  const args = Object.entries(given).flatMap(([name, value]) => (value === '1' ? [`--${name}`] : [`--${name}`, value]));
-  // AWS's own variables are read when a slot is opened.
-  const withoutAws = (given: ReturnType<typeof readConfiguration>) => ({
-    ...given,
-    awsKms: { ...given?.awsKms, environment: null },
-  });
-  assert.deepEqual(withoutAws(readConfiguration([], environment)), withoutAws(readConfiguration(args, {})));
-  assert.notDeepEqual(readConfiguration([], environment), readConfiguration([], {}));
-});
 
 test('plain HTTP outside loopback is rejected unless TLS is configured or --insecure-http is given', () => {
   const start = (...args: string[]) => readConfiguration(['--listen', ...args], {});

@@ -7,7 +7,6 @@ import {
   assertKeys,
   assertNoContent,
   assertRejected,
-  auditEntriesOf,
   dataOf,
   TIMESTAMP,
   UUID,
@@ -59,16 +58,6 @@ test('each retrieval creates a separate lease', async () => {
     const lease = await admin.get(`/api/v1/leases/${body.data.lease_id}`);
     assert.deepEqual([lease.body.data.path, lease.body.data.expires_at], ['get/two', body.data.expires_at]);
   }
-});
-
-test('GET /credentials/:path is 404 NOT_FOUND where the credential does not exist', async () => {
-  assertRejected(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
-});
-
-test('GET /credentials/:path is 403 ACCESS_DENIED where no policy grants access', async () => {
-  await store('get/three');
-  const stranger = await service.agent('stranger', { 'elsewhere/*': ['retrieve'] });
-  assertRejected(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
 });
 
 test('GET /credentials returns path, type, description, times and access_count, and never a value', async () => {
@@ -194,58 +183,4 @@ test('view must be metadata, and excludes version and ttl', async () => {
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=value`), 'view');
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&version=1`), 'version');
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&ttl=5`), 'ttl');
-});
-
-test('a use, and a lease for uses, leave access_count as it is', async () => {
-  await store('count/used', 'a value');
-  const agent = await service.agent('counted-user', { 'count/used': ['use', 'retrieve', 'list'] });
-  const targets = [{ origin: 'http://127.0.0.1:1', allow_networks: ['127.0.0.0/8'] }];
-  const put = await admin.put('/api/v1/targets/count/used', { targets, placement: { kind: 'bearer' } });
-  assert.equal(put.status, 200, put.text);
-  const counts = async (): Promise<unknown[]> => {
-    const { data } = (await agent.get(CREDENTIALS)).body;
-    const listed = data.find(({ path }: { path: string }) => path === 'count/used');
-    return [listed.access_count, (await metadata('count/used')).access_count];
-  };
-  const use = { path: 'count/used', method: 'GET', url: 'http://127.0.0.1:1/' };
-  for (const expected of [0, 1]) {
-    for (const user of [admin, agent]) assert.equal((await user.post('/api/v1/use', use)).status, 502);
-    assert.equal((await agent.post('/api/v1/leases/use', { path: 'count/used' })).status, 201);
-    assert.deepEqual(await counts(), [expected, expected]);
-    await agent.get(`${CREDENTIALS}/count/used`);
-  }
-  assert.deepEqual(await counts(), [2, 2]);
-});
-
-test('access_count equals the number of successful retrievals', async () => {
-  await store('count/one');
-  const stranger = await service.agent('not-counted');
-  await Promise.all(Array.from({ length: 9 }, () => admin.get(`${CREDENTIALS}/count/one`)));
-  await stranger.get(`${CREDENTIALS}/count/one`);
-  await admin.get(`${CREDENTIALS}/count/one?version=7`);
-  await admin.get(`${CREDENTIALS}/count/one?ttl=none`);
-  const listed = (await admin.get(CREDENTIALS)).body.data.find(({ path }: { path: string }) => path === 'count/one');
-  assert.equal(listed.access_count, 9);
-  assert.equal((await metadata('count/one')).access_count, 9);
-  await store('count/one', 'a new version keeps it');
-  assert.equal((await metadata('count/one')).access_count, 9);
-});
-
-test('store, delete and retrieve need a grant each', async () => {
-  const calls = {
-    store: (agent: typeof admin) => agent.post(CREDENTIALS, { path: 'by/agent', value: 'v' }),
-    retrieve: (agent: typeof admin) => agent.get(`${CREDENTIALS}/by/agent`),
-    delete: (agent: typeof admin) => agent.delete(`${CREDENTIALS}/by/agent`),
-  };
-  const expected = { store: 201, retrieve: 200, delete: 204 };
-  for (const granted of Object.keys(calls) as (keyof typeof calls)[]) {
-    const agent = await service.agent(`only-${granted}`, { 'by/*': [granted] });
-    for (const [action, call] of Object.entries(calls)) {
-      await store('by/agent');
-      const [entry] = await auditEntriesOf(service, async () => {
-        assert.equal((await call(agent)).status, action === granted ? expected[granted] : 403, `${granted}: ${action}`);
-      });
-      assert.equal(entry.event_type, `credential.${action}`);
-    }
-  }
 });

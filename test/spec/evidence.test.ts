@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
 
@@ -21,7 +21,7 @@ test('the independent verifier agrees with the service about an intact and an al
   const use = { path: 'prod/key', method: 'GET', url: 'http://127.0.0.1:1/a', purpose: 'März' };
   assert.equal((await service.admin.post('/api/v1/use', use)).status, 502);
   const results = () => selectRows(service.dataDir, 'SELECT ended FROM audit_entries WHERE ended IS NOT NULL');
-  while ((await results()).length === 0) await sleep(10);
+  await until(async () => (await results()).length > 0);
   assert.deepEqual(JSON.parse(JSON.stringify(await results())), [{ ended: 'failed' }]);
   const compare = async () => {
     const exported = await service.admin.get('/api/v1/audit/export');

@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import type { Client } from '../kit/client.ts';
 import { selectRows } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
@@ -33,15 +32,6 @@ test('a repeat within 24 hours returns the stored response; later it is a new re
   await clock.move(DAY_MS - 60_000);
   await store(admin);
   assert.equal(await versionOf(admin), 2);
-});
-
-test('a key whose record has expired can be used for another request', async (t) => {
-  const clock = startTestClock(t);
-  const { admin } = await startTestService(t);
-  await store(admin);
-  await clock.move(DAY_MS + 60_000);
-  assert.equal((await admin.call('POST', '/api/v1/policies', POLICY, KEY)).status, 201);
-  assertRejected(await store(admin), 'INVALID_REQUEST');
 });
 
 test('a repeat after a restart returns the stored response, also with the administrator’s new token', async (t) => {

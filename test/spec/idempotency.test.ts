@@ -3,8 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
 import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
@@ -23,16 +21,6 @@ const store = (as: Client, key: string, body: Record<string, unknown>, more = {}
   post(as, CREDENTIALS, { value: 'v', ...body }, key, more);
 const versionOf = async (path: string): Promise<number> =>
   (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data.versions.length;
-
-test('a store repeated with its key makes one version; without a key or with another one it makes a new version', async () => {
-  const body = { path: 'ci/versions' };
-  const key = randomUUID();
-  for (let i = 0; i < 3; i++) await store(agent, key, body);
-  assert.equal(await versionOf('ci/versions'), 1);
-  await agent.post(CREDENTIALS, { ...body, value: 'v' });
-  await store(agent, randomUUID(), body);
-  assert.equal(await versionOf('ci/versions'), 3);
-});
 
 test('the request fingerprint covers value, description, type and If-None-Match', async () => {
   const key = randomUUID();
@@ -123,17 +111,6 @@ test('an agent registered under an old name does not get the stored responses of
   assert.deepEqual([await versionOf('again/one'), await versionOf('again/two')], [1, 1]);
 });
 
-test('a repeated registration keeps the agent’s key and directory', async () => {
-  const key = randomUUID();
-  const first = await post(admin, '/api/v1/agents', { name: 'made' }, key);
-  const pem = readAgentKey(service.dataDir, 'made').export({ format: 'pem', type: 'pkcs8' });
-  const repeats = await Promise.all([1, 2, 3].map(() => post(admin, '/api/v1/agents', { name: 'made' }, key)));
-  for (const repeat of repeats) assert.deepEqual([repeat.status, repeat.text], [201, first.text]);
-  assert.equal(readAgentKey(service.dataDir, 'made').export({ format: 'pem', type: 'pkcs8' }), pem);
-  assert.deepEqual(readdirSync(join(service.dataDir, 'agents', '.pending')), []);
-  assert.match(await logIn(service.address, 'made', readAgentKey(service.dataDir, 'made')), /^lhs_/);
-});
-
 test('routes without idempotency ignore the header, whatever its value', async () => {
   const question = { agent: 'ci', resource: 'ci/x', action: 'retrieve' };
   for (const key of ['k', 'a b', 'k'.repeat(300)]) {
@@ -174,19 +151,4 @@ test('a key must be 1 to 255 visible ASCII characters, sent once', async () => {
     }
   });
   assert.deepEqual(entries, []);
-});
-
-test('an agent’s request to an administrator route is 403 with any key, and recorded', async () => {
-  const key = randomUUID();
-  await store(agent, key, { path: 'ci/before' });
-  const policy = { name: 'mine', principal: 'agent:ci', resources: ['*'], actions: ['retrieve'] };
-  const entries = await auditEntriesOf(service, async () => {
-    for (const each of [key, randomUUID(), 'a b']) {
-      assertRejected(await post(agent, '/api/v1/policies', policy, each), 'ACCESS_DENIED');
-    }
-  });
-  assert.deepEqual(
-    entries.map(({ event_type, result }) => `${event_type} ${result}`),
-    Array(3).fill('policy.create denied'),
-  );
 });

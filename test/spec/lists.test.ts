@@ -156,21 +156,3 @@ test('the total of a page counts the rows that the caller may see and the filter
   assert.equal((await agent.get('/api/v1/leases?limit=1')).body.meta.total, 1);
   assert.equal((await agent.get('/api/v1/leases?limit=1&status=revoked')).body.meta.total, 0);
 });
-
-test('a list longer than one read step is complete and in order', async () => {
-  const many = Array.from({ length: 620 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
-  while (many.length > 0) {
-    const some = many.splice(0, 100);
-    await Promise.all(some.map((path) => admin.post('/api/v1/credentials', { path, value: 'v', type: 'many' })));
-  }
-  const paths = dataOf(await admin.get('/api/v1/credentials?type=many'), 200, LISTS[0]?.keys ?? '').map(
-    ({ path }: { path: string }) => path,
-  );
-  assert.equal(paths.length, 620);
-  assert.deepEqual(paths, [...paths].sort());
-  const page = await admin.get('/api/v1/credentials?type=many&limit=1000&offset=103');
-  assert.deepEqual(
-    page.body.data.map(({ path }: { path: string }) => path),
-    paths.slice(103),
-  );
-});

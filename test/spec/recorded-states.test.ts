@@ -5,7 +5,15 @@ import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
-import { readRecorded } from './state-attacks.ts';
+
+/** The recorded states in the order of the audit log. */
+async function readRecorded(dataDir: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const rows = await selectRows(
+    dataDir,
+    'SELECT subject, state FROM audit_entries WHERE subject IS NOT NULL ORDER BY seq',
+  );
+  return rows.map((row) => ({ ...row }));
+}
 
 test('an entry that makes, changes or removes a row records its MAC, and every other entry records nothing', async (t) => {
   const { admin, agent, dataDir } = await startTestService(t);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { executeSql } from '../kit/direct-db.ts';
+import { executeSql, readDatabaseBytes } from '../kit/direct-db.ts';
 import { assertKeys, assertRejected, auditEntriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { alterNewestAt, bytes, concatBytes } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
@@ -183,5 +183,13 @@ test('agent_name, resource and action are never null, and no entry holds a token
   }
   for (const secret of [service.adminToken, agent.token, 'lha_', 'lhs_', 'a-secret-value']) {
     assert.equal(answer.text.includes(secret), false, secret);
+  }
+});
+
+test('tokens are stored as hashes, and values only encrypted', async () => {
+  const stored = await readDatabaseBytes(dataDir);
+  assert.equal(stored.includes('credential.retrieve'), true, 'nothing was looked at');
+  for (const secret of ['a-secret-value', agent.token, service.adminToken, agent.token.slice(4)]) {
+    assert.equal(stored.includes(secret), false);
   }
 });

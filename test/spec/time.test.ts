@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
@@ -112,36 +111,6 @@ test('ended leases are listed for 7 days and then are unknown', async (t) => {
     assertRejected(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
     assertRejected(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
   }
-});
-
-test('a clock that jumps back does not extend leases, challenges or sessions', async (t) => {
-  const { clock, service, agent } = await start(t);
-  const { lease_id } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
-  const open = await challenge(service);
-  await clock.moveTo(before(open.expiresAt, SECOND));
-  await service.admin.get('/api/v1/credentials');
-  await clock.move(-DAY);
-  await wait(1500);
-  assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
-  assertRejected(await open.answer(), 'AUTH_FAILED');
-  const { data } = (await service.admin.get('/api/v1/audit?order=asc')).body;
-  const times = data.map(({ timestamp }: { timestamp: string }) => timestamp);
-  assert.deepEqual(times, [...times].sort());
-  assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
-});
-
-test('a clock set back while the service was stopped does not extend them either', async (t) => {
-  const clock = startTestClock(t);
-  const directory = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], directory);
-  await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
-  const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
-  await clock.move(4 * 60 * SECOND);
-  await first.admin.get('/api/v1/credentials');
-  await first.stop();
-  await clock.move(-4 * 60 * SECOND);
-  const second = await startTestService(t, [], directory);
-  assert.equal((await second.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
 });
 
 test('the service does not start with a clock far behind the log unless --accept-clock is given', async (t) => {

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
 import type { Client, TestResponse } from '../kit/client.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { openStreams, storeWithTargets, targetOf, VALUE } from '../kit/use.ts';
 
@@ -87,7 +87,7 @@ test('a stream ends with its lease', async () => {
     const { data } = (await agent.post('/api/v1/leases/use', { path, ttl })).body;
     const [stream] = await open(path, data.token, 1).catch(() => []);
     if (stream === undefined) continue;
-    while (Date.now() < Date.parse(data.expires_at)) await sleep(50);
+    await until(() => Date.now() >= Date.parse(data.expires_at));
     mock.timers.tick(CHECK_INTERVAL_MS);
     await stream.broken;
     assert.equal(Date.now() >= Date.parse(data.expires_at), true);
@@ -136,13 +136,10 @@ test('the service stops while streams are open', async (t) => {
 
 /** Each use has a result that says why it ended. */
 async function assertRecorded(count: number, path: string, ended = 'revoked'): Promise<void> {
-  for (;;) {
+  const results = async (): Promise<string[]> => {
     const { body } = await admin.get(`/api/v1/audit?limit=1000&event_type=credential.use_result&resource=${path}`);
-    const all = body.data.map((entry: { ended: string }) => entry.ended);
-    if (all.length >= count) {
-      assert.deepEqual([...new Set(all)], [ended]);
-      return;
-    }
-    await sleep(10);
-  }
+    return body.data.map((entry: { ended: string }) => entry.ended);
+  };
+  await until(async () => (await results()).length >= count);
+  assert.deepEqual([...new Set(await results())], [ended]);
 }

@@ -66,11 +66,9 @@ async function settled(read: () => number): Promise<number> {
 
 /** The result of the newest use, when it is recorded. */
 async function newestResult() {
-  for (;;) {
-    const { body } = await admin.get('/api/v1/audit?limit=1&order=desc');
-    if (body.data[0].event_type === 'credential.use_result') return body.data[0];
-    await sleep(10);
-  }
+  const newest = async () => (await admin.get('/api/v1/audit?limit=1&order=desc')).body.data[0];
+  await until(async () => (await newest()).event_type === 'credential.use_result');
+  return newest();
 }
 
 function send(path: string, headers: OutgoingHttpHeaders = {}, to = address) {
@@ -163,7 +161,7 @@ test('a client that disconnects cuts the use, before and after the head', async 
   assert.equal((await newestResult()).ended, 'client');
   const waiting = send('/use/api/key/-/never');
   waiting.end();
-  while (!open.has('/never')) await sleep(5);
+  await until(() => open.has('/never'));
   waiting.destroy();
   await once(open.get('/never')?.response ?? assert.fail(), 'close');
   const { ended, status } = await newestResult();
@@ -173,7 +171,7 @@ test('a client that disconnects cuts the use, before and after the head', async 
 test('a client that leaves in the middle of its body cuts the use', async () => {
   const request = send('/use/api/key/-/half');
   request.write('half');
-  while (!open.has('/half')) await sleep(5);
+  await until(() => open.has('/half'));
   const side = open.get('/half') ?? assert.fail();
   side.request.resume();
   request.destroy();
@@ -193,7 +191,7 @@ test('a response that breaks off does not look complete', async () => {
 test('an upstream that answers before it has read the body ends the request', async () => {
   const request = send('/use/api/key/-/early');
   request.write('part');
-  while (!open.has('/early')) await sleep(5);
+  await until(() => open.has('/early'));
   open.get('/early')?.response.writeHead(413, { 'content-type': 'text/plain' }).end('too large');
   const [response]: IncomingMessage[] = await once(request, 'response');
   assert.deepEqual([response?.statusCode, response?.headers.connection], [413, 'close']);

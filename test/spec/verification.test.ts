@@ -2,25 +2,18 @@
 // SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The process" and "The audit log".
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
 import { entryMac } from '../../src/crypto/chain.ts';
-import { createClient } from '../kit/client.ts';
-import { ENTRY_COLUMNS, executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
-import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { ENTRY_COLUMNS, executeSql, openDirectDb } from '../kit/direct-db.ts';
+import type { Scope } from '../kit/directory.ts';
 import { headOf } from '../kit/head.ts';
-import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
-import { tryRolledBack } from '../kit/rolled-back.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
-import { openStore, STORE } from '../kit/stores.ts';
+import { STORE } from '../kit/stores.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
-import { lengthenLog } from '../vault/verification-log.ts';
 
 const VERIFY = '/api/v1/audit/verify';
-const PROGRESS = '/api/v1/audit/verify/progress';
 /** Whether several nodes may share the store. */
 const isShared = STORE === 'postgres';
 const INTACT = 'valid entries first_entry last_entry';
@@ -224,131 +217,4 @@ test('decreasing times are found even when every entry MAC is valid', async (t) 
       if (node !== service) await node.stop();
     });
   }
-});
-
-test('the service keeps running over an altered log, and the break stays where it is', async () => {
-  await tamper("UPDATE audit_entries SET resource = 'x' WHERE seq = 2", async () => {
-    assert.equal((await verify(BROKEN)).break_at_entry, 2);
-    assert.equal((await verify(BROKEN)).break_at_entry, 2);
-  });
-});
-
-test('a head record that disagrees with the last row at start is reported in one line, and the gap stays visible', async (t) => {
-  const directory = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], directory);
-  for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
-  await first.stop();
-  const [{ n } = { n: 0 }] = await selectRows(directory, 'SELECT count(*) AS n FROM audit_entries');
-  await executeSql(directory, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
-  const flags = isShared ? ['--accept-rollback'] : [];
-  if (isShared) await tryRolledBack(t, directory, /has lost entries of the log/);
-  const second = await startProcess(t, directory, flags);
-  const warnings = second
-    .output()
-    .split('\n')
-    .filter((line) => line.startsWith('WARNING'));
-  assert.equal(warnings.length, 1 + flags.length);
-  assert.match(warnings.at(-1) ?? '', /head record .*last row .*disagree/);
-  await second.end('SIGTERM');
-  const third = await startTestService(t, [], directory);
-  const entry = Number(n) - 1;
-  assert.equal((await verify(BROKEN, third)).break_at_entry, entry);
-  for (let more = 0; more < 3; more++) await third.admin.get('/api/v1/credentials');
-  assert.equal((await verify(BROKEN, third)).break_at_entry, entry);
-  const { data } = (await third.admin.get('/api/v1/audit?order=asc&limit=1000')).body;
-  const seqs: number[] = data.map(({ seq }: { seq: number }) => seq);
-  assert.equal(seqs.includes(entry) || seqs.includes(entry + 1), false);
-  assert.equal(seqs.includes(entry + 2), true);
-});
-
-const LONG = 60_000;
-const LOOK_MS = 5;
-
-/** A vault with a long log, which one service after the other opens. */
-const longLog = makeLongLog({ after });
-
-async function makeLongLog(scope: Scope): Promise<string> {
-  const dataDir = join(temporaryDirectory(scope), 'data');
-  await (await startTestService(scope, [], dataDir)).stop();
-  const store = await openStore(dataDir);
-  await lengthenLog(store, { audit: await auditKeyOf({ dataDir }) }, LONG);
-  await store.close();
-  return dataDir;
-}
-
-test('an administrator sees the progress of a verification, and requests during it share the next run', async (t) => {
-  const { admin, anonymous, agent } = await startTestService(t, [], await longLog);
-  const look = async () => dataOf(await admin.get(PROGRESS), 200, 'running entries_checked entries_total started_at');
-  const nothing = { running: false, entries_checked: null, entries_total: null, started_at: null };
-  assert.deepEqual(await look(), nothing);
-  let isOver = false;
-  const verifying = Promise.all([admin.get(VERIFY), admin.get(VERIFY), admin.get(VERIFY)]);
-  void verifying.then(() => (isOver = true));
-  const seen = new Map<string, number[]>();
-  while (!isOver) {
-    const { running, entries_checked: checked, entries_total: total, started_at: startedAt } = await look();
-    if (!running) continue;
-    assert.equal(checked <= total && total >= LONG, true, `${checked} of ${total}`);
-    assert.match(startedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    seen.set(startedAt, [...(seen.get(startedAt) ?? []), checked]);
-    // WHY: verification is throttled while requests arrive continuously.
-    await sleep(LOOK_MS);
-  }
-  for (const answer of await verifying) assert.equal(dataOf(answer, 200, INTACT).valid, true);
-  assert.equal(seen.size, 2, 'the second and the third share a verification');
-  for (const checked of seen.values()) {
-    assert.equal(new Set(checked).size > 3, true, `it did not grow: ${checked}`);
-    assert.deepEqual(
-      checked,
-      checked.toSorted((a, b) => a - b),
-    );
-  }
-  assert.deepEqual(await look(), nothing);
-  assert.equal((await anonymous.get(PROGRESS)).status, 401);
-  assert.equal((await (await agent('curious')).get(PROGRESS)).status, 403);
-});
-
-test('a verification is cancelled when its client disconnects, and is not logged as an error', async (t) => {
-  const { address, adminToken, output, end } = await startProcess(t, await longLog, ['--log-level', 'info']);
-  const admin = createClient(address, adminToken);
-  const look = async () => (await admin.get(PROGRESS)).body.data;
-  const leaving = new AbortController();
-  const headers = { authorization: `Bearer ${adminToken}` };
-  const asked = fetch(address + VERIFY, { headers, signal: leaving.signal });
-  while (!(await look()).running);
-  leaving.abort();
-  await assert.rejects(asked, { name: 'AbortError' });
-  let most = 0;
-  for (let progress = await look(); progress.running; progress = await look()) {
-    most = Math.max(most, progress.entries_checked);
-  }
-  assert.equal(most < LONG / 2, true, `it had checked ${most}`);
-  assert.equal((await admin.get(VERIFY)).body.data.valid, true);
-  assert.equal(await end('SIGTERM'), 0);
-  assert.doesNotMatch(output(), /mistake|"level":[56]0/);
-});
-
-test('a stop completes a running verification', async (t) => {
-  const dataDir = await longLog;
-  // The threads of a verification have the lowest priority: on a busy machine they take longer than the usual 10 s.
-  const service = await startTestService(t, [], dataDir, undefined, { stopMs: 120_000 });
-  const verifying = service.admin.get(VERIFY);
-  while (!(await service.admin.get(PROGRESS)).body.data.running);
-  await service.stop();
-  assert.equal(dataOf(await verifying, 200, INTACT).valid, true);
-});
-
-test('a stop cancels a verification whose client disconnected, and the exit code is 0', async (t) => {
-  const service = await startProcess(t, await longLog);
-  const admin = createClient(service.address, service.adminToken);
-  const leaving = new AbortController();
-  const headers = { authorization: `Bearer ${service.adminToken}` };
-  const asked = fetch(service.address + VERIFY, { headers, signal: leaving.signal });
-  asked.catch(() => undefined);
-  while (!(await admin.get(PROGRESS)).body.data.running);
-  const ended = service.end('SIGTERM');
-  leaving.abort();
-  assert.equal(await ended, 0);
-  await assert.rejects(asked);
-  assert.doesNotMatch(service.output(), /mistake/);
 });

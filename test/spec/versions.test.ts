@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const KIB_256 = 262_144;
 
+const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const { admin } = service;
 const store = (path: string, value: string, more: Record<string, unknown> = {}) =>
@@ -19,7 +20,7 @@ const readValue = async (path: string, query = '', from: TestService = service) 
 
 test('POST on an existing path stores a new version: 201, same created_at, later updated_at', async () => {
   const first = dataOf(await store('new/one', 'first'), 201, 'path type created_at');
-  await wait(5);
+  await clock.move(1000);
   const second = dataOf(await store('new/one', 'second'), 201, 'path type created_at');
   assert.equal(second.created_at, first.created_at);
   const { created_at, updated_at } = await metadata('new/one');
@@ -115,21 +116,10 @@ const VALUES: Readonly<Record<string, string>> = {
   'JSON in a value': '{"__proto__":{"a":1}}',
 };
 
-for (const [name, value] of Object.entries(VALUES)) {
-  test(`a value is returned byte for byte: ${name}`, async () => {
+test('a value is returned byte for byte', async () => {
+  for (const [name, value] of Object.entries(VALUES)) {
     await store('bytes/one', value);
-    assert.deepEqual(Buffer.from(await readValue('bytes/one')), Buffer.from(value));
-  });
-}
-
-test('a value has 1 byte to 256 KiB of UTF-8', async () => {
-  assertInvalid(await store('size/one', ''), 'value');
-  for (const character of ['x', 'é', '€', '\u{1f511}']) {
-    const bytes = Buffer.byteLength(character);
-    const longest = character.repeat(Math.floor(KIB_256 / bytes)) + 'x'.repeat(KIB_256 % bytes);
-    dataOf(await store('size/one', longest), 201, 'path type created_at');
-    assert.equal((await readValue('size/one')) === longest, true);
-    assertInvalid(await store('size/one', `${longest}x`), 'value');
+    assert.deepEqual(Buffer.from(await readValue('bytes/one')), Buffer.from(value), name);
   }
 });
 
@@ -137,21 +127,4 @@ test('a maximal value with every byte escaped is accepted', async () => {
   const value = '\u0001'.repeat(KIB_256);
   dataOf(await store('size/two', value), 201, 'path type created_at');
   assert.equal((await readValue('size/two')) === value, true);
-});
-
-test('a lone surrogate is 400', async () => {
-  assertInvalid(await store('size/three', 'a\ud800'), 'value');
-  assertInvalid(await store('size/three', 'v', { description: '\udc00' }), 'description');
-});
-
-test('a description has up to 1,024 characters without U+0000, and a rejected one stores nothing', async () => {
-  for (const description of ['\u0000', 'd\u0000d']) {
-    assertInvalid(await store('size/zero', 'v', { description }), 'description');
-  }
-  assertRejected(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
-  for (const character of ['d', 'é', '\u{1f511}']) {
-    dataOf(await store('size/four', 'v', { description: character.repeat(1024) }), 201, 'path type created_at');
-    assert.equal((await metadata('size/four')).description, character.repeat(1024));
-    assertInvalid(await store('size/four', 'v', { description: character.repeat(1025) }), 'description');
-  }
 });

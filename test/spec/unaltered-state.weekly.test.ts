@@ -4,17 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { scanState } from '../../src/vault/verification/state-scan.ts';
-import { sweepAll } from '../contract/sweeping.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { scaled } from '../kit/scale.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
-import { openStore, STORE } from '../kit/stores.ts';
-import { vaultKeysOf } from '../kit/vault-keys.ts';
+import { STORE } from '../kit/stores.ts';
 
 const LOAD_MS = scaled(3000, 60_000);
 const WORKERS = 3;
-const DAY_MS = 24 * 3_600_000;
 
 /** The rows of one agent and its credentials, which come, change and go. */
 async function work({ admin, address, dataDir, as }: TestService, other: TestService, name: string): Promise<void> {
@@ -70,20 +66,4 @@ test('nothing is found under load on each node, while data keys rotate', async (
   ]);
   t.diagnostic(`${checks} checks`);
   assert.ok(checks > 1);
-});
-
-test('the rows of ended sessions that a sweep removed are not missing', async (t) => {
-  const service = await startTestService(t);
-  await service.agent('bot');
-  await service.stop();
-  const [store, keys] = [await openStore(service.dataDir), await vaultKeysOf(service.dataDir)];
-  const swept = Date.now() + 2 * DAY_MS;
-  await sweepAll(store, swept, 1000);
-  const findAt = async (now: number) => {
-    let found: readonly { problem: string }[] = [];
-    for await (const { problems } of scanState({ store, keys, clock: { now: () => now } }, true)) found = problems;
-    return found.map(({ problem }) => problem);
-  };
-  assert.deepEqual([await findAt(swept), await findAt(Date.now())], [[], ['missing']]);
-  await store.close();
 });
