@@ -38,7 +38,7 @@ async function agentWith(name: string, approval: object, { service, alice } = he
     for (;;) {
       const [found] = (await alice.get(`/api/v1/approvals?status=pending&agent=${name}`)).body.data;
       if (found !== undefined) return found;
-      await sleep(10);
+      await sleep(25);
     }
   };
   const answer = ({ approval_id: id, nonce }: Shown, verb: 'approve' | 'deny', fields: object = {}) =>

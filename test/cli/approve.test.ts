@@ -34,7 +34,7 @@ const pendingOf = async (name: string, count = 1): Promise<{ approval_id: string
   for (;;) {
     const { data } = (await admin.get(`/api/v1/approvals?status=pending&agent=${name}`)).body;
     if (data.length >= count) return data;
-    await sleep(10);
+    await sleep(25);
   }
 };
 

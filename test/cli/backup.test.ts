@@ -60,11 +60,8 @@ async function lockCheaply(backup: string, to: string): Promise<void> {
   writeFileSync(to, await encrypter.encrypt(await decrypter.decrypt(readFileSync(backup))));
 }
 
-test('a passphrase locks and opens; a wrong one, a short one and a damaged file are told', async () => {
+test('a passphrase opens a backup; a wrong one, a short one and a damaged file are reported', async () => {
   const file = at('locked.age');
-  // The command reads what it has written with the passphrase.
-  const { code, stderr } = await home.leasehold(['backup', file, '--passphrase-file', at('passphrase')]);
-  assert.equal(code, 0, stderr);
   await lockCheaply(at('one.age'), file);
   assert.equal((await home.leasehold(['backup', file, '--verify', '--passphrase-file', at('passphrase')])).code, 0);
   const wrong = await home.leasehold(['backup', file, '--verify', '--passphrase-file', '-'], {
@@ -122,7 +119,7 @@ test('wrong flags are told before anything is requested', async () => {
 test('a file that cannot be made ends the backup at the service, which takes the next one', async (t) => {
   const own = await startTestService(t);
   const large = 'v'.repeat(60_000);
-  for (let at = 0; at < 300; at++) await own.admin.post('/api/v1/credentials', { path: `large/${at}`, value: large });
+  for (let at = 0; at < 100; at++) await own.admin.post('/api/v1/credentials', { path: `large/${at}`, value: large });
   const other = newHome(t, { LEASEHOLD_ADDR: own.address, LEASEHOLD_TOKEN: own.adminToken });
   const { code, stderr } = await other.leasehold(['backup', at('no/such.age'), '--recipient', recipient]);
   assert.match(stderr, /ENOENT/);

@@ -35,6 +35,10 @@ console.log(Object.values(environment).some((value) => /sk-|ghp_|sk_test_/.test(
 
 test('the page moves five keys of a .env file: four are used without their values, one is retrieved', async (t) => {
   const home = newHome(t);
+  const directory = process.cwd();
+  // Programs start in the directory of this process.
+  process.chdir(home.path);
+  t.after(() => process.chdir(directory));
   const service = await startTestService(t, [], join(home.path, '.leasehold'));
   const [before = '', imported, after] = blocks('text');
   const random = 'aZ3kQ9xB7mN2pL5vR8tW4yC6'.repeat(2).slice(0, 40);
@@ -50,7 +54,7 @@ test('the page moves five keys of a .env file: four are used without their value
   const run = async (line: string): Promise<string> => {
     const [command, ...words] = wordsOf(line);
     assert.equal(command, 'leasehold');
-    const { code, stdout, stderr } = await home.leasehold(words);
+    const { code, stdout, stderr } = await home.leasehold(words, { isInProcess: true });
     assert.equal(code, 0, `${line}\n${stderr}`);
     return stdout;
   };

@@ -301,7 +301,7 @@ test('any JSON is parsed as JSON.parse parses it', () => {
       const text = JSON.stringify(value, null, indent);
       assert.equal(JSON.stringify(parseJson(text, 'a.json')), JSON.stringify(JSON.parse(text)));
     }),
-    runs(100, 500),
+    runs(50, 500),
   );
 });
 
@@ -441,7 +441,7 @@ test('any names become a valid path, or the broken rule is returned', () => {
       if ('path' in named) assert.equal(pathViolation(named.path), null);
       else assert.notEqual(named.rejected, '');
     }),
-    runs(100, 500),
+    runs(50, 500),
   );
 });
 

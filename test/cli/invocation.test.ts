@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { PassThrough } from 'node:stream';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { parseCommandLine } from '../../src/cli/program.ts';
 import { ENTRIES } from '../../src/cli/table.ts';
@@ -122,17 +122,18 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['audit', 'list', '--event', 'x'], /^leasehold: --event: must be one of credential\.retrieve, /],
 ];
 
-for (const [words, says] of MISTAKES) {
-  test(`a usage error is found before any request and exits with 1: leasehold ${words.join(' ')}`, async (t) => {
-    const environment = words.includes('--address') ? { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' } : {};
-    const { code, stdout, stderr } = await newHome(t, environment).leasehold(words);
-    assert.deepEqual([code, stdout], [1, '']);
+test('a usage error is found before any request and exits with 1', async (t) => {
+  const [home, identified] = [newHome(t), newHome(t, { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' })];
+  for (const [words, says] of MISTAKES) {
+    const { code, stdout, stderr } = await (words.includes('--address') ? identified : home).leasehold(words);
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '));
     assert.match(stderr, says);
-  });
-}
+  }
+});
+
+const service = await startTestService({ after });
 
 test('no response and every error response exit with 2', async (t) => {
-  const service = await startTestService(t);
   const nowhere = `http://127.0.0.1:${await findPort()}`;
   const as = (token: string, address = service.address) =>
     newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token }).leasehold(['get', 'no/such', '--timeout', '120']);
@@ -154,9 +155,9 @@ test('no response and every error response exit with 2', async (t) => {
 });
 
 test('the hint of an error depends on the command and the caller', async (t) => {
-  const service = await startTestService(t, ['--admin-retrieve=deny']);
-  await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' });
-  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  const strict = await startTestService(t, ['--admin-retrieve=deny']);
+  await strict.admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' });
+  const home = newHome(t, { LEASEHOLD_ADDR: strict.address, LEASEHOLD_TOKEN: strict.adminToken });
   const said = async (...words: string[]) => (await home.leasehold(words)).stderr;
   assert.match(
     await said('policy', 'show', 'x'),
@@ -170,7 +171,7 @@ test('the hint of an error depends on the command and the caller', async (t) => 
   );
   assert.match(await said('get', 'a/b'), /--admin-retrieve=deny[^\n]*ACCESS_DENIED[^\n]*\n$/);
   assert.doesNotMatch(await said('get', 'a/b'), /This needs the administrator/);
-  const { code, stderr } = await newHome(t, { LEASEHOLD_ADDR: service.address }).leasehold([
+  const { code, stderr } = await newHome(t, { LEASEHOLD_ADDR: strict.address }).leasehold([
     'get',
     'a/b',
     '--agent',
@@ -182,7 +183,6 @@ test('the hint of an error depends on the command and the caller', async (t) => 
 });
 
 test('a failed login and an expired login are explained in terms of the command', async (t) => {
-  const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address });
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
   assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
@@ -206,7 +206,6 @@ test('a user of Vault is told that its variable is ignored', async (t) => {
 });
 
 test('flags of the connection are accepted before the command', async (t) => {
-  const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_TOKEN: service.adminToken });
   const { code, stdout } = await home.leasehold(['--address', service.address, '-o', 'json', 'whoami']);
   assert.equal(code, 0);

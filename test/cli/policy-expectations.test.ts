@@ -94,7 +94,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
       );
       for (const { holds, found } of held) assert.equal(found === null, holds);
     }),
-    runs(30),
+    runs(10, 30),
   );
 });
 
