@@ -113,8 +113,8 @@ test('browsers are redirected from the top, and programs get the error that name
 
 test('the first load, with sign-in and the first page, is at most 150 KiB compressed', () => {
   const size = (name: string): number => files.get(name)?.bytes.br?.length ?? assert.fail(`${name} is not compressed`);
-  const first = [...files.keys()].filter((name) => /\/(?:sign-in-page|now-page|plot)-[^/]*\.js$/.test(name));
-  assert.equal(first.length, 3);
+  const first = [...files.keys()].filter((name) => /\/(?:sign-in-page|now-page)-[^/]*\.js$/.test(name));
+  assert.equal(first.length, 2);
   const loaded = new Set<string>(['index.html', ...first]);
   for (const name of loaded) {
     const text = Buffer.from(files.get(name)?.bytes.identity ?? []).toString();

@@ -78,16 +78,6 @@ test('the result of a use is at the end of its line in a wide window', async (t)
   assert.deepEqual(await violationsOf(page), []);
 });
 
-test('a browser whose language is not a valid tag gets the numbers in words', async (t) => {
-  const opened = await browser.open(t, `${service.address}/console/`);
-  const { page } = opened;
-  await page.addInitScript(`Object.defineProperty(navigator, 'language', { get: () => 'en-US@posix' })`);
-  await page.reload();
-  await signIn(opened, service.adminToken);
-  await page.getByText(/^Decisions of the last hour: .* cannot draw the plot\.$/).waitFor();
-  await page.getByRole('region', { name: 'Denials' }).waitFor();
-});
-
 test('a denial appears with its reason, and leads to the simulator with the same request', async (t) => {
   const agent = await service.agent('curious-bot');
   const opened = await browser.open(t, at(''));

@@ -78,7 +78,6 @@ const LAYERS = {
     'react-dom': ['console'],
     '@tanstack': ['console'],
     wouter: ['console'],
-    uplot: ['console'],
     'node:*': [
       'platform',
       'crypto',

@@ -1,9 +1,9 @@
 /** Saves the filtered entries as newline-delimited JSON, page by page, so that a cancelled export stops reading. */
 import { useRef, useState } from 'react';
 import type { AuditFilter } from '../../../../src/client/types.ts';
+import { saveFile } from '../../components/download.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { openFile, type SavedFile } from '../../components/save-stream.ts';
 import { client } from '../../session/console-client.ts';
 
 const PAGE_ROWS = 1000;
@@ -15,35 +15,34 @@ type OnProgress = (text: string) => void;
 const MIB = 1024 * 1024;
 
 /** Oldest first, up to the entry that is the newest when it begins. */
-async function writeFiltered(
-  filter: AuditFilter,
-  sink: SavedFile,
-  signal: AbortSignal,
-  onProgress: OnProgress,
-): Promise<void> {
+async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
+  const parts: Blob[] = [];
   const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
   let after = 0;
   for (let rows = 0; ; ) {
     const range = { after, before: newest + 1, order: 'asc', limit: PAGE_ROWS } as const;
     const { data } = await client.audit.list({ ...filter, ...range }, { signal });
-    if (data.length > 0) await sink.write(`${data.map((entry) => JSON.stringify(entry)).join('\n')}\n`);
+    // The browser may move a blob out of its memory.
+    if (data.length > 0) parts.push(new Blob([`${data.map((entry) => JSON.stringify(entry)).join('\n')}\n`]));
     rows += data.length;
     onProgress(`${rows.toLocaleString('en')} entries`);
     const last = data.at(-1);
-    if (last === undefined || data.length < PAGE_ROWS) return;
+    if (last === undefined || data.length < PAGE_ROWS) return parts;
     after = last.seq;
   }
 }
 
 /** Everything: the stream of the service, which is complete and has the state of rows. */
-async function writeWhole(sink: SavedFile, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
+async function readWhole(signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
+  const parts: Blob[] = [];
   const { bytes } = await client.audit.export({ signal });
   let size = 0;
   for await (const part of bytes) {
-    await sink.write(new Uint8Array(part));
+    parts.push(new Blob([new Uint8Array(part)]));
     size += part.length;
     onProgress(`${(size / MIB).toFixed(1)} MiB`);
   }
+  return parts;
 }
 
 export function ExportButton({ filter }: { readonly filter: AuditFilter }) {
@@ -56,19 +55,14 @@ export function ExportButton({ filter }: { readonly filter: AuditFilter }) {
     const { signal } = controller;
     running.current = controller;
     setError(null);
-    let sink: SavedFile | null = null;
+    setProgress('nothing');
     try {
-      sink = await openFile(NAME, TYPE);
-      if (sink === null) return;
-      setProgress('nothing');
-      if (Object.keys(filter).length === 0) await writeWhole(sink, signal, setProgress);
-      else await writeFiltered(filter, sink, signal, setProgress);
-      await sink.close();
+      const isAll = Object.keys(filter).length === 0;
+      const parts = await (isAll ? readWhole(signal, setProgress) : readFiltered(filter, signal, setProgress));
+      saveFile(NAME, TYPE, parts);
       announce('The export is saved.');
     } catch (failure) {
       if (!signal.aborted) setError(failure);
-      // The first error is the cause; a file that cannot be removed adds nothing to it.
-      await sink?.abort().catch(() => undefined);
     } finally {
       running.current = null;
       setProgress(null);

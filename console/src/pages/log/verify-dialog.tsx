@@ -6,7 +6,6 @@ import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ModalDialog } from '../../components/modal-dialog.tsx';
 import { api, client } from '../../session/console-client.ts';
 import { BreakNeighbours } from './break-neighbours.tsx';
-import { ChainPicture } from './chain-picture.tsx';
 
 /** A log of tens of millions takes minutes. */
 const TIMEOUT_MS = 30 * 60_000;
@@ -69,20 +68,7 @@ function Verification() {
   return <Finding found={data} />;
 }
 
-/** The length of the log and what was signed of it. A broken log may have no checkpoint that can be read. */
-async function readExtent(signal: AbortSignal) {
-  const [newest, signed] = await Promise.all([
-    client.audit.list({ limit: 1 }, { signal }),
-    client.audit.readCheckpoint({ signal }).catch(() => null),
-  ]);
-  return { newest: newest.data[0]?.seq ?? 0, signed };
-}
-
 function Finding({ found }: { readonly found: Verified }) {
-  const extent = useQuery({ queryKey: ['audit-extent', found], queryFn: ({ signal }) => readExtent(signal) });
-  const { newest = 0, signed = null } = extent.data ?? {};
-  const breakAt = found.valid ? null : found.break_at_entry;
-  const entries = found.valid ? found.entries : Math.max(newest, found.break_at_entry, signed?.size ?? 0);
   return (
     <div className="finding">
       <p role="status" className={`notice ${found.valid ? 'good' : 'danger'}`}>
@@ -90,13 +76,6 @@ function Finding({ found }: { readonly found: Verified }) {
           ? `The chain is intact: ${found.entries.toLocaleString('en')} entries, every MAC computed again.`
           : `The log was altered at entry ${found.break_at_entry}. ${found.message}`}
       </p>
-      {!extent.isPending && (
-        <ChainPicture
-          entries={entries}
-          breakAt={breakAt}
-          checkpoint={signed === null ? null : Math.min(signed.size, entries)}
-        />
-      )}
       {!found.valid && <BreakNeighbours breakAt={found.break_at_entry} message={found.message} />}
       {!found.valid && (
         <p>
