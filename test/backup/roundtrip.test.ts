@@ -75,7 +75,7 @@ test('a vault moves from SQLite to PostgreSQL and back: everything is the same, 
     assert.deepEqual([header.store, header.log_end?.seq, totals.agent_keys], [from, started.seq, 2]);
     // Later than the snapshot: not part of the backup.
     await service.admin.post('/api/v1/credentials', { path: 'later/one', value: 'not in the backup' });
-    const { verifier_key: verifierKey } = (await service.admin.get('/api/v1/audit/checkpoint')).body.data;
+    const { verifier_key: verifierKey, origin } = (await service.admin.get('/api/v1/audit/checkpoint')).body.data;
     await service.stop();
     place =
       to === 'sqlite'
@@ -88,6 +88,8 @@ test('a vault moves from SQLite to PostgreSQL and back: everything is the same, 
     assert.ok(asked.includes(`  ${verifierKey}`), asked.join('\n'));
     service = await startAt(t, place);
     assert.deepEqual(service.warnings, []);
+    const signed = (await service.admin.get('/api/v1/audit/checkpoint')).body.data;
+    assert.equal(signed.origin, to === 'postgres' ? `${origin}/2` : origin.replace(/2$/, '3'), 'another signing key');
     const { exported: longer, ...same } = await tellAll(service);
     assert.deepEqual(same, told);
     const added = addedEvents(exported, longer);

@@ -23,17 +23,20 @@ const intact = toExport(AUDIT.entries);
 const { head } = AUDIT;
 
 test('the frozen logs are valid, with and without its head record', async (t) => {
-  for (const log of FROZEN_LOGS) {
-    for (const given of [log.head, null]) {
-      const { status, result } = await runVerifier(t, { text: toExport(log.entries), head: given, auditKey });
-      assert.equal(status, 0);
-      assert.deepEqual(result, {
-        valid: true,
-        entries: log.entries.length,
-        first_entry: log.entries[0]?.timestamp,
-        last_entry: log.entries.at(-1)?.timestamp,
-      });
-    }
+  const logs = FROZEN_LOGS.flatMap((log) => [log.head, null].map((given) => ({ log, given })));
+  const verdicts = await runVerifierOnMany(
+    t,
+    logs.map(({ log, given }) => ({ text: toExport(log.entries), head: given, auditKey })),
+  );
+  for (const [index, { log }] of logs.entries()) {
+    const { status, result } = verdicts[index] ?? assert.fail();
+    assert.equal(status, 0);
+    assert.deepEqual(result, {
+      valid: true,
+      entries: log.entries.length,
+      first_entry: log.entries[0]?.timestamp,
+      last_entry: log.entries.at(-1)?.timestamp,
+    });
   }
 });
 
@@ -50,11 +53,9 @@ test('the verifier finds the break of each tampered log where the service does',
   }
 });
 
-test('the exit code is 1 for a broken log, and 2 if the verifier cannot decide', async (t) => {
-  const [twin] = AUDIT.tampered;
-  assert.ok(twin);
-  const broken = await runVerifier(t, { text: toExport(twin.entries), head: twin.head, auditKey });
-  assert.deepEqual([broken.status, broken.result.break_at_entry], [1, twin.break_at_entry]);
+test('the exit code is 1 for a broken log, as with the key of another vault, and 2 if it cannot decide', async (t) => {
+  const broken = await runVerifier(t, { text: intact, head, auditKey: exportAuditKey(keysFrom(4)) });
+  assert.deepEqual([broken.status, broken.result.break_at_entry], [1, 1]);
   const unknown = await runVerifier(t, { text: intact, head, auditKey: 'no key' });
   assert.deepEqual([unknown.status, unknown.result], [2, undefined]);
 });
@@ -88,12 +89,6 @@ test('the verifier rejects input that it cannot decide', async (t) => {
   }
 });
 
-test('with the key of another vault the first entry is broken', async (t) => {
-  const other = exportAuditKey(keysFrom(4));
-  const { status, result } = await runVerifier(t, { text: intact, head, auditKey: other });
-  assert.deepEqual([status, result.break_at_entry], [1, 1]);
-});
-
 test('logs with any text are valid, and broken when one of their fields is altered', async (t) => {
   const keys = keysOf(AUDIT.root_key);
   const drafts = fc.array(fc.oneof(arbitraryEntry, arbitraryUse, arbitraryState), { minLength: 60, maxLength: 60 });
@@ -107,6 +102,6 @@ test('logs with any text are valid, and broken when one of their fields is alter
       assert.deepEqual([bad?.status, bad?.result?.break_at_entry], [1, at + 1], String(bad?.errors));
     }),
     // Each try is a process: the first counterexample is enough.
-    { ...runs(3), endOnFailure: true },
+    { ...runs(2), endOnFailure: true },
   );
 });

@@ -55,9 +55,13 @@ export function keysFrom(byte: number): VaultKeys {
   return openKeyset(new Uint8Array(32).fill(byte));
 }
 
-/** Each copy of the bytes with one bit altered. */
+const MAX_WHOLE_BYTES = 48;
+
+/** Copies of the bytes with one bit altered: each bit of a key or MAC, and one bit of each byte of what is longer. */
 export function* flipped(bytes: Uint8Array): Generator<{ altered: Buffer; bit: number }> {
+  const isWhole = bytes.length <= MAX_WHOLE_BYTES;
   for (let bit = 0; bit < bytes.length * 8; bit++) {
+    if (!isWhole && (bit & 7) !== (bit >> 3) % 8) continue;
     const altered = Buffer.from(bytes);
     altered[bit >> 3] = (altered[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     yield { altered, bit };
