@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../src/core/audit.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
-import { newId } from '../src/crypto/random.ts';
+import { newId } from '../src/crypto/primitives.ts';
 import { CompactRange, type TreeNode } from '../src/crypto/tree.ts';
 import { toStoredNodes } from '../src/ledger/tree-state.ts';
 import { openKeys } from '../src/server/open-keys.ts';

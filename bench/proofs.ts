@@ -3,10 +3,8 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openReceipt } from '../src/crypto/receipt.ts';
-import { parseVerifierKey } from '../src/crypto/signed-note.ts';
-import { decodeHash } from '../src/crypto/tree.ts';
-import { isConsistent, type TreeHead } from '../src/crypto/tree-proof.ts';
+import { openReceipt, parseVerifierKey } from '../src/crypto/checkpoint.ts';
+import { decodeHash, isConsistent, type TreeHead } from '../src/crypto/tree.ts';
 import { parseAddress } from '../src/store/postgres/address.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';

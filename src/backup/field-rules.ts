@@ -3,7 +3,7 @@
  * and returns what the value breaks, in words that never repeat it.
  */
 import { ruleBroken } from '../core/errors.ts';
-import { decodeStrictBase64 } from '../crypto/encoding.ts';
+import { decodeStrictBase64 } from '../crypto/primitives.ts';
 
 /** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
 export type FieldRule = (value: unknown) => string | null;

@@ -3,7 +3,7 @@
  * field passes the rule of its column before a caller sees it, and an error names the record, the field and the rule,
  * never the content. SOURCE: docs/formats.md, "Backups".
  */
-import { Sha256 } from '../crypto/digest.ts';
+import { Sha256 } from '../crypto/primitives.ts';
 import { SEALED_AGENT_KEY_RULES, TOTALS_RULES } from './column-rules.ts';
 import { BackupError, damaged } from './errors.ts';
 import { type FieldRule, isJsonObject, type JsonFields, listOf } from './field-rules.ts';

@@ -5,7 +5,7 @@
  * SOURCE: docs/formats.md, "Backups".
  */
 import type { HeadFields } from '../core/head-record.ts';
-import { Sha256 } from '../crypto/digest.ts';
+import { Sha256 } from '../crypto/primitives.ts';
 import type { StoredKeysJson } from './stored-keys.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { assertStrong, parsePassphrase } from '../backup/keys.ts';
 import type { SlotParameters } from '../core/keyset.ts';
 import type { Secret } from '../core/secret.ts';
-import { passphraseSecret } from '../crypto/passphrase.ts';
+import { passphraseSecret } from '../crypto/key-slots.ts';
 import { UsageError } from '../platform/errors.ts';
 import { warnIfReadableByOthers } from '../platform/private-files.ts';
 import { inputName, readTextInput } from './input.ts';

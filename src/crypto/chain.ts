@@ -1,12 +1,56 @@
 /**
- * The MACs of the audit log's entries, each covering the one before, and of the head record.
- * SOURCE: docs/formats.md.
+ * The audit log's MACs: its keys, its chain of entries and its head record. SOURCE: docs/formats.md, "The audit log".
  */
-import { createHmac, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { canonicalEntry, type EntryWithoutMac, GENESIS_MAC } from '../core/audit.ts';
 import { canonicalHead, type HeadFields } from '../core/head-record.ts';
-import type { AuditKey, AuditKeys } from './audit-keys.ts';
-import { timingSafeEqualText } from './encoding.ts';
+import { decodeStrictBase64, timingSafeEqualText } from './primitives.ts';
+
+/** Finds the key under which an entry of the log, or a head record that names it, is authenticated. */
+export interface AuditKeys {
+  auditAt(seq: number): KeyObject;
+}
+
+export interface AuditKey {
+  /** The first entry that the key authenticates. */
+  readonly fromSeq: number;
+  readonly key: KeyObject;
+}
+
+/** The last of the keys that begins at the entry or before it. An empty log is authenticated with the first key. */
+export function auditKeyAt(keys: readonly AuditKey[], seq: number): KeyObject {
+  const found = keys.findLast(({ fromSeq }) => fromSeq <= seq) ?? keys[0];
+  if (found === undefined) throw new Error('the keyset has no audit key');
+  return found.key;
+}
+
+/** Base64 of the current audit key. */
+export function exportAuditKey(keys: { readonly audit: KeyObject }): string {
+  return toBase64(keys.audit);
+}
+
+/**
+ * All keys, for an auditor: base64 of the only key, or a line for each key with its first entry, a space and base64.
+ */
+export function exportAuditKeys({ auditKeys }: { readonly auditKeys: readonly AuditKey[] }): string {
+  const [only, ...others] = auditKeys;
+  if (only?.fromSeq === 1 && others.length === 0) return toBase64(only.key);
+  return auditKeys.map(({ fromSeq, key }) => `${fromSeq} ${toBase64(key)}`).join('\n');
+}
+
+/** The inverse of `exportAuditKeys`; null for any other text. */
+export function importAuditKeys(text: string): readonly AuditKey[] | null {
+  const keys = text.split('\n').map((line) => {
+    const [, fromSeq = '1', base64 = ''] = /^(?:([1-9]\d{0,15}) )?([A-Za-z0-9+/]{43}=)$/.exec(line) ?? [];
+    const bytes = decodeStrictBase64(base64);
+    return bytes?.length === 32 ? { fromSeq: Number(fromSeq), key: createSecretKey(bytes) } : null;
+  });
+  return keys.every((key) => key !== null) ? keys : null;
+}
+
+function toBase64(key: KeyObject): string {
+  return key.export().toString('base64');
+}
 
 /** A position in the chain: an entry's sequence number, MAC and time. */
 export interface ChainPoint {
@@ -42,4 +86,23 @@ export function isHeadInForce(
 
 export function isHeadAuthentic(auditKey: KeyObject, head: HeadFields & { readonly mac: string }): boolean {
   return timingSafeEqualText(headMac(auditKey, head), head.mac);
+}
+
+// The entry with which an audit key ends. Its reason holds the MAC of the same entry under the next key, so that the
+// holder of either key knows that the log continues under the other one. SOURCE: docs/formats.md, "The audit log".
+
+const PREFIX = 'next audit key: ';
+
+/** Whether the next entry is authenticated with the next key. */
+export function endsAuditKey({ event_type, result }: EntryWithoutMac): boolean {
+  return event_type === 'key.rotate_audit' && result === 'allowed';
+}
+
+/** Returns the entry with its reason. `previous` is the MAC of the entry before. */
+export function handOver(nextKey: KeyObject, previous: string, entry: EntryWithoutMac): EntryWithoutMac {
+  return { ...entry, reason: PREFIX + entryMac(nextKey, previous, { ...entry, reason: null }) };
+}
+
+export function isHandOverAuthentic(nextKey: KeyObject, previous: string, entry: EntryWithoutMac): boolean {
+  return timingSafeEqualText(handOver(nextKey, previous, entry).reason ?? '', entry.reason ?? '');
 }

@@ -1,13 +1,104 @@
 /**
- * Checkpoints: signed notes about the size and the root of the log's tree.
- * SOURCE: https://c2sp.org/tlog-checkpoint; docs/formats.md, "Checkpoints".
+ * Signed notes, the checkpoints that are written as notes, and receipts, which lead from an entry to a checkpoint.
+ * SOURCE: docs/formats.md, "Checkpoints" and "Receipts".
  */
-
-import type { SigningKey } from './keyring.ts';
+import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
 import type { VaultKeys } from './keys.ts';
-import { type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
-import { decodeHash, encodeHash } from './tree.ts';
-import type { TreeHead } from './tree-proof.ts';
+import type { SigningKey } from './keyset.ts';
+import { decodeStrictBase64 } from './primitives.ts';
+import { decodeHash, encodeHash, rootOfInclusion, type TreeHash, type TreeHead } from './tree.ts';
+
+const ED25519 = 0x01;
+const KEY_ID_BYTES = 4;
+const PUBLIC_KEY_BYTES = 32;
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/u;
+/** A control character that is not a line feed. */
+const FORBIDDEN_CONTROL = /[^\P{Cc}\n\x7f-\x9f]/u;
+/** A note has at most as many signatures as every verifier accepts. */
+const MAX_SIGNATURES = 16;
+
+/** A public key with its name. */
+export interface NoteVerifier {
+  readonly name: string;
+  readonly publicKey: KeyObject;
+}
+
+export interface NoteSigner extends NoteVerifier {
+  readonly privateKey: KeyObject;
+}
+
+function rawKey(publicKey: KeyObject): Buffer {
+  return publicKey.export({ type: 'spki', format: 'der' }).subarray(SPKI_PREFIX.length);
+}
+
+/** The first four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ public key). */
+function keyId({ name, publicKey }: NoteVerifier): Buffer {
+  const covered = Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([ED25519]), rawKey(publicKey)]);
+  return hash('sha256', covered, 'buffer').subarray(0, KEY_ID_BYTES);
+}
+
+/** The public key as verifiers take it: `name+key id in hexadecimal+base64(0x01 ‖ public key)`. */
+export function verifierKey(verifier: NoteVerifier): string {
+  const key = Buffer.concat([Buffer.from([ED25519]), rawKey(verifier.publicKey)]);
+  return `${verifier.name}+${keyId(verifier).toString('hex')}+${key.toString('base64')}`;
+}
+
+/** The inverse of `verifierKey`; null for any other text. */
+export function parseVerifierKey(text: string): NoteVerifier | null {
+  const [name, id, ...rest] = text.trim().split('+');
+  // Base64 may contain plus characters.
+  const key = decodeStrictBase64(rest.join('+'));
+  if (!name || /\s/u.test(name) || key === null) return null;
+  if (key.length !== 1 + PUBLIC_KEY_BYTES || key[0] !== ED25519) return null;
+  const der = Buffer.concat([SPKI_PREFIX, key.subarray(1)]);
+  const verifier = { name, publicKey: createPublicKey({ key: der, format: 'der', type: 'spki' }) };
+  return keyId(verifier).toString('hex') === id ? verifier : null;
+}
+
+/** The note with one signature. `text` ends with a line feed. */
+export function signNote(text: string, signer: NoteSigner): string {
+  const signature = Buffer.concat([keyId(signer), sign(null, Buffer.from(text), signer.privateKey)]);
+  return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`;
+}
+
+interface ParsedNote {
+  /** Ends with a line feed. */
+  readonly text: string;
+  readonly signatures: readonly { readonly name: string; readonly signature: Buffer }[];
+}
+
+/** Null for a text that is not a signed note. Checks no signature. */
+function parseNote(note: string): ParsedNote | null {
+  const end = note.lastIndexOf('\n\n');
+  if (end < 0 || !note.endsWith('\n') || FORBIDDEN_CONTROL.test(note)) return null;
+  const lines = note.slice(end + 2, -1).split('\n');
+  if (lines.length > MAX_SIGNATURES) return null;
+  const found = lines.map((line) => SIGNATURE_LINE.exec(line));
+  const signatures = found.flatMap((match) => {
+    // WHY strict: another spelling of the signature would be another note with the same meaning.
+    const signature = decodeStrictBase64(match?.[2] ?? '');
+    return match?.[1] === undefined || signature === null || signature.length <= KEY_ID_BYTES
+      ? []
+      : [{ name: match[1], signature: Buffer.from(signature) }];
+  });
+  return signatures.length === lines.length ? { text: note.slice(0, end + 1), signatures } : null;
+}
+
+/** The text of the note, if it has a valid signature of the key and no invalid one; otherwise null. */
+export function openNote(note: string, verifier: NoteVerifier): string | null {
+  const parsed = parseNote(note);
+  if (parsed === null) return null;
+  const id = keyId(verifier);
+  const own = parsed.signatures.filter(
+    ({ name, signature }) => name === verifier.name && signature.subarray(0, KEY_ID_BYTES).equals(id),
+  );
+  const message = Buffer.from(parsed.text);
+  const isValid = own.every(({ signature }) =>
+    verify(null, message, verifier.publicKey, signature.subarray(KEY_ID_BYTES)),
+  );
+  return own.length > 0 && isValid ? parsed.text : null;
+}
 
 /** `origin` names the log: a log that was cut, and accepted so, continues under another one. */
 export interface LogCheckpoint extends TreeHead {
@@ -48,4 +139,50 @@ export function parseCheckpoint(text: string): LogCheckpoint | null {
   const root = rootText === undefined ? null : decodeHash(rootText);
   if (!origin || size === undefined || !SIZE.test(size) || root === null) return null;
   return Number.isSafeInteger(Number(size)) ? { origin, size: Number(size), root } : null;
+}
+
+// Receipts: the proof that an entry is in the log, with the checkpoint that it leads to, as one text that a third party
+// verifies with the public key alone. The extra data is the leaf's data: the entry's MAC.
+// SOURCE: https://c2sp.org/tlog-proof; docs/formats.md, "Receipts".
+
+const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
+const INDEX_LINE = /^index (0|[1-9][0-9]{0,15})$/;
+const MAC_BYTES = 32;
+
+export interface ReceiptParts {
+  readonly seq: number;
+  /** Base64 of the entry's MAC. */
+  readonly hmac: string;
+  readonly proof: readonly TreeHash[];
+  /** The note of the checkpoint. */
+  readonly checkpoint: string;
+}
+
+export function formatReceipt({ seq, hmac, proof, checkpoint }: ReceiptParts): string {
+  return [FIRST_LINE, `extra ${hmac}`, `index ${seq - 1}`, ...proof.map(encodeHash), '', checkpoint].join('\n');
+}
+
+/** Null if the text is not a receipt. Checks no signature and no hash. */
+export function parseReceipt(text: string): ReceiptParts | null {
+  const end = text.indexOf('\n\n');
+  const [first, extra, index, ...hashes] = text.slice(0, end).split('\n');
+  const seq = Number(INDEX_LINE.exec(index ?? '')?.[1]) + 1;
+  const hmac = extra?.startsWith('extra ') === true ? extra.slice('extra '.length) : '';
+  const proof = hashes.map(decodeHash).filter((hash) => hash !== null);
+  const isReceipt = end > 0 && first === FIRST_LINE && decodeStrictBase64(hmac)?.length === MAC_BYTES;
+  if (!isReceipt || !Number.isSafeInteger(seq) || proof.length !== hashes.length) return null;
+  return { seq, hmac, proof, checkpoint: text.slice(end + 2) };
+}
+
+/** What a valid receipt proves; null if it is not a receipt, or proves nothing under this key. */
+export function openReceipt(
+  text: string,
+  verifier: NoteVerifier,
+): { readonly seq: number; readonly hmac: string; readonly size: number } | null {
+  const receipt = parseReceipt(text);
+  const checkpoint = receipt === null ? null : openCheckpoint(receipt.checkpoint, verifier);
+  if (receipt === null || checkpoint === null) return null;
+  const { seq, hmac, proof } = receipt;
+  const root = rootOfInclusion(hmac, seq - 1, checkpoint.size, proof);
+  return root === checkpoint.root ? { seq, hmac, size: checkpoint.size } : null;
 }

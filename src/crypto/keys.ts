@@ -15,12 +15,21 @@ import type {
   VaultId,
   WrappedKeySlot,
 } from '../core/keyset.ts';
-import { type AuditKey, type AuditKeys, auditKeyAt } from './audit-keys.ts';
-import { decodeStrictBase64, timingSafeEqualText } from './encoding.ts';
+import { type AuditKey, type AuditKeys, auditKeyAt } from './chain.ts';
 import { slotPrivateKey, wrapRoot } from './key-slots.ts';
-import { idNumber, type Keyring, openKeyring, type SigningKey, toKeyring } from './keyring.ts';
-import { editKeyset, isSuccessor, KEY_BYTES, newKeyset, sealKeyset, unsealKeyset } from './keyset.ts';
-import { newRootKey } from './random.ts';
+import {
+  editKeyset,
+  idNumber,
+  isSuccessor,
+  type Keyring,
+  newKeyset,
+  openKeyring,
+  type SigningKey,
+  sealKeyset,
+  toKeyring,
+  unsealKeyset,
+} from './keyset.ts';
+import { decodeStrictBase64, KEY_BYTES, newRootKey, timingSafeEqualText } from './primitives.ts';
 import { rowMac } from './row-mac.ts';
 
 export class VaultKeys implements AuditKeys {

@@ -2,9 +2,21 @@
  * The keyset: one JSON document with all keys of a vault, sealed with AES-256-GCM under a key derived from the root
  * key. Layout: nonce (12 bytes) | ciphertext | tag (16). SOURCE: NIST SP 800-38D; docs/formats.md, "Keys".
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import type { KeysetEdit, SealedKeyset, SlotId, VaultId } from '../core/keyset.ts';
-import { decodeStrictBase64, timingSafeEqualText } from './encoding.ts';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../core/keyset.ts';
+import type { AuditKey } from './chain.ts';
+import { slotPublicKey, unwrapRoot } from './key-slots.ts';
+import { decodeStrictBase64, KEY_BYTES, timingSafeEqualText } from './primitives.ts';
 
 /** All keys are base64 of 32 bytes. */
 export interface KeysetDocument {
@@ -24,7 +36,6 @@ export interface KeysetDocument {
   readonly slots: readonly SlotId[];
 }
 
-export const KEY_BYTES = 32;
 const FORMAT = 'leasehold-keyset-v1';
 const INFO = 'leasehold/v2/keyset';
 const NONCE_BYTES = 12;
@@ -179,4 +190,79 @@ function isCount(value: unknown): boolean {
 /** A list of at least one item, each of which is valid. */
 function isList(value: unknown, isValid: (item: Fields) => boolean): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((item) => isValid(toFields(item)));
+}
+
+// The keyset with its keys in the form in which they are used: parsed once, when the keyset is opened or changes.
+
+/** A key that signs checkpoints. */
+export interface SigningKey {
+  /** 1, 2, 3 …; a roll-back that the operator accepts starts the next one. */
+  readonly generation: number;
+  /** Ed25519. */
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+interface DataKey {
+  /** 4 bytes, in front of each value sealed under the key. */
+  readonly id: Uint8Array;
+  readonly key: KeyObject;
+}
+
+/** The keyset with its keys in the form in which they are used. */
+export interface Keyring {
+  readonly root: Uint8Array;
+  readonly rootVersion: number;
+  readonly version: number;
+  readonly document: KeysetDocument;
+  readonly newestDataKey: DataKey;
+  readonly dataKeys: ReadonlyMap<number, KeyObject>;
+  readonly audit: readonly AuditKey[];
+  readonly row: KeyObject;
+  readonly challenge: KeyObject;
+  readonly signing: readonly SigningKey[];
+}
+
+const toKey = (text: string): KeyObject => createSecretKey(text, 'base64');
+export const idNumber = (id: Uint8Array): number => Buffer.from(id.buffer, id.byteOffset, 4).readUInt32BE();
+/** DER of a PKCS#8 private key of Ed25519, before the seed. SOURCE: RFC 8410. */
+const SEED_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+function toSigningKey({ generation, seed }: KeysetDocument['signing'][number]): SigningKey {
+  const der = Buffer.concat([SEED_PREFIX, Buffer.from(seed, 'base64')]);
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  return { generation, privateKey, publicKey: createPublicKey(privateKey) };
+}
+
+export function toKeyring(root: Uint8Array, rootVersion: number, version: number, document: KeysetDocument): Keyring {
+  const data = document.data.map(({ id, key }) => ({ id: Buffer.from(id, 'hex'), key: toKey(key) }));
+  const newestDataKey = data.at(-1);
+  if (newestDataKey === undefined) throw new Error('the keyset has no data key');
+  return {
+    root,
+    rootVersion,
+    version,
+    document,
+    newestDataKey,
+    dataKeys: new Map(data.map(({ id, key }) => [idNumber(id), key])),
+    audit: document.audit.map(({ fromSeq, key }) => ({ fromSeq, key: toKey(key) })),
+    row: toKey(document.row),
+    challenge: toKey(document.challenge),
+    signing: document.signing.map(toSigningKey),
+  };
+}
+
+/** Opens the keyset with the slot of the private key; null if none does. */
+export function openKeyring({ vaultId, keyset, slots }: StoredKeys, privateKey: KeyObject): Keyring | null {
+  if (vaultId === null || keyset === null) return null;
+  const publicKey = slotPublicKey(privateKey);
+  for (const slot of slots) {
+    if (slot.publicKey !== publicKey || slot.rootVersion !== keyset.rootVersion) continue;
+    const root = unwrapRoot(slot, vaultId, privateKey);
+    const document = root === null ? null : unsealKeyset(root, vaultId, keyset);
+    // A row that was kept and inserted again after its slot was removed opens nothing.
+    if (root === null || document === null || !document.slots.includes(slot.id)) continue;
+    return toKeyring(root, keyset.rootVersion, keyset.version, document);
+  }
+  return null;
 }

@@ -3,10 +3,11 @@
  * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
  * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { AssociatedData, Sealed } from '../core/credential.ts';
 import { Secret } from '../core/secret.ts';
 import type { VaultKeys } from './keys.ts';
+import { KEY_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 5;
@@ -57,4 +58,32 @@ export function unseal(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): 
     return null;
   }
   return new Secret(plain.toString('utf8'));
+}
+
+// Seals what an operator is asked to approve. Each request has its own key, derived from the key of rows and its id, so
+// that no key seals twice. SOURCE: docs/formats.md, "Approvals"; RFC 5869; NIST SP 800-38D.
+
+const ALGORITHM = 'aes-256-gcm';
+/** One message per key, so that the nonce may be constant. */
+const NONCE = Buffer.alloc(12);
+
+export function sealApprovalRequest(rowKey: KeyObject, id: string, text: string): Uint8Array {
+  const cipher = createCipheriv(ALGORITHM, requestKey(rowKey, id), NONCE);
+  return Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Null if it does not authenticate. */
+export function unsealApprovalRequest(rowKey: KeyObject, id: string, sealed: Uint8Array): string | null {
+  if (sealed.length < TAG_BYTES) return null;
+  const decipher = createDecipheriv(ALGORITHM, requestKey(rowKey, id), NONCE, { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
+}
+
+function requestKey(rowKey: KeyObject, id: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', rowKey, '', `leasehold-approval-request-v1:${id}`, KEY_BYTES));
 }

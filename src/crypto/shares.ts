@@ -7,8 +7,7 @@ import { combine, split } from 'shamir-secret-sharing';
 import { invalidRequest } from '../core/errors.ts';
 import type { SlotParameters } from '../core/keyset.ts';
 import { Secret } from '../core/secret.ts';
-import { decodeStrictBase64 } from './encoding.ts';
-import { KEY_BYTES } from './keyset.ts';
+import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;
 const GROUP_BYTES = 4;

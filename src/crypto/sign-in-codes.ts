@@ -5,7 +5,7 @@
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { AgentId, ChallengeId, TokenHash } from '../core/names.ts';
-import { decodeChallengeId } from './challenges.ts';
+import { decodeChallengeId } from './tokens.ts';
 
 const MAC_BYTES = 16;
 const ID_BYTES = 16;

@@ -7,7 +7,7 @@ import { BatchState, LoadedRows, type VaultSettings } from '../core/batch-state.
 import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { newId } from '../crypto/random.ts';
+import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ControlChanges, StoredChange, StoreTransaction } from '../store/store.ts';

@@ -7,7 +7,7 @@
 import { ControlState } from '../core/control.ts';
 import { KEYSET_SUBJECT, SUBJECT } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { SetDigest } from '../crypto/set-digest.ts';
+import { SetDigest } from '../crypto/row-mac.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
 import { readAgents, readOperators, readPolicies } from '../store/vault-metadata.ts';

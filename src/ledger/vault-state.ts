@@ -7,7 +7,7 @@ import type { ControlState } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
 import { CHAIN_START, entryMac, headMac, isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { SetDigest } from '../crypto/set-digest.ts';
+import { SetDigest } from '../crypto/row-mac.ts';
 import type { CompactRange } from '../crypto/tree.ts';
 import { readEntries, readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';

@@ -4,8 +4,8 @@
  * three.
  */
 import { readFileSync, rmSync } from 'node:fs';
-import { timingSafeEqualText } from '../crypto/encoding.ts';
-import { isProofText, newProofText, serviceProof } from '../crypto/proof.ts';
+import { timingSafeEqualText } from '../crypto/primitives.ts';
+import { isProofText, newProofText, serviceProof } from '../crypto/tokens.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';

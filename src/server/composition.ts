@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
 import { isAttended } from '../core/keyset.ts';
-import { requestIds } from '../crypto/random.ts';
+import { requestIds } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { installedConsole } from '../http/console-files.ts';

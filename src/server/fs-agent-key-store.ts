@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Agent } from '../core/agent.ts';
 import { ruleBroken } from '../core/errors.ts';
 import { type AgentId, type AgentName, type PublicKey, parseAgentName, UUID } from '../core/names.ts';
-import { publicKeyOfPem } from '../crypto/ed25519.ts';
+import { publicKeyOfPem } from '../crypto/signatures.ts';
 import { childPath } from '../platform/child-path.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';

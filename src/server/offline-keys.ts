@@ -2,8 +2,8 @@
 import { parsePassphrase } from '../backup/keys.ts';
 import type { StoredKeys } from '../core/keyset.ts';
 import type { Secret } from '../core/secret.ts';
+import { passphraseSecret } from '../crypto/key-slots.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { passphraseSecret } from '../crypto/passphrase.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';

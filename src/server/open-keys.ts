@@ -9,10 +9,9 @@ import {
   type SlotName,
   type StoredKeys,
 } from '../core/keyset.ts';
-import { timingSafeEqualText } from '../crypto/encoding.ts';
 import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
 import { VaultKeys } from '../crypto/keys.ts';
-import { newId } from '../crypto/random.ts';
+import { newId, timingSafeEqualText } from '../crypto/primitives.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { SlotSecrets } from '../vault/slot-secrets.ts';
 import { type RootKeyFile, rootKeyMissing, wrongRootKey } from './root-key.ts';

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import type { StoredKeys } from '../core/keyset.ts';
-import { exportAuditKeys } from '../crypto/audit-keys.ts';
+import { exportAuditKeys } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';

@@ -1,7 +1,7 @@
 /** The options of `leasehold restore`: flag over environment. Never prints a URL, because it may contain a password. */
 import type { Opener } from '../backup/encryption.ts';
 import { parseIdentities } from '../backup/keys.ts';
-import { parseVerifierKey, verifierKey } from '../crypto/signed-note.ts';
+import { parseVerifierKey, verifierKey } from '../crypto/checkpoint.ts';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { configurationOf } from './configuration.ts';

@@ -5,8 +5,7 @@
 import { KEYSET_SUBJECT } from '../core/state.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { CompactRange } from '../crypto/tree.ts';
-import { isConsistent, type TreeHead } from '../crypto/tree-proof.ts';
+import { CompactRange, isConsistent, type TreeHead } from '../crypto/tree.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readEntries, readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';

@@ -1,7 +1,7 @@
 /** The root key file. Created only for a new vault; a wrong key of an existing vault prevents the start. */
 
 import { parseRootKey } from '../crypto/keys.ts';
-import { newRootKey } from '../crypto/random.ts';
+import { newRootKey } from '../crypto/primitives.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';

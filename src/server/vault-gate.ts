@@ -9,7 +9,7 @@ import type { Context } from '../core/operation.ts';
 import { acceptRollback } from '../core/operations/audit.ts';
 import { lockVault } from '../core/operations/keys.ts';
 import type { Secret } from '../core/secret.ts';
-import { decodeStrictBase64 } from '../crypto/encoding.ts';
+import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, parseShare } from '../crypto/shares.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';

@@ -3,7 +3,7 @@
  * ordinary response, because the operator named the URL. SOURCE: Standard Webhooks 1.0.0.
  */
 import { caFetch, safeFetch } from '../client/node-fetch.ts';
-import { parseWebhookSecret, webhookSignature } from '../crypto/webhook-signature.ts';
+import { parseWebhookSecret, webhookSignature } from '../crypto/signatures.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';

@@ -12,8 +12,8 @@ import {
   registerAgent as register,
   rotateAgentKey,
 } from '../core/operations/agents.ts';
-import { generateAgentKeys, parsePublicKey } from '../crypto/ed25519.ts';
-import { newId } from '../crypto/random.ts';
+import { newId } from '../crypto/primitives.ts';
+import { generateAgentKeys, parsePublicKey } from '../crypto/signatures.ts';
 import type { Vault } from './vault.ts';
 
 export interface Registration {

@@ -12,8 +12,8 @@ import {
 } from '../core/operations/approvals.ts';
 import type { ApprovalPlace } from '../core/operations/settle-approval.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { unsealApprovalRequest } from '../crypto/approval-request.ts';
-import { sha256Base64 } from '../crypto/digest.ts';
+import { sha256Base64 } from '../crypto/primitives.ts';
+import { unsealApprovalRequest } from '../crypto/sealing.ts';
 import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   countApprovals,

@@ -16,11 +16,10 @@ import {
 } from '../core/operations/approval-requests.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { UseRequest } from '../core/target.ts';
-import { sealApprovalRequest } from '../crypto/approval-request.ts';
-import { sha256Base64 } from '../crypto/digest.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { newId, newNonce } from '../crypto/random.ts';
+import { newId, newNonce, sha256Base64 } from '../crypto/primitives.ts';
 import { rowMac } from '../crypto/row-mac.ts';
+import { sealApprovalRequest } from '../crypto/sealing.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findAnswered } from '../store/approval-lists.ts';

@@ -4,7 +4,7 @@
  */
 
 import { settleApproval } from '../core/operations/settle-approval.ts';
-import { sha256Base64 } from '../crypto/digest.ts';
+import { sha256Base64 } from '../crypto/primitives.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findLiveApprovals, findTimedOut } from '../store/approval-lists.ts';

@@ -5,9 +5,14 @@
  */
 
 import { isHeadAuthentic } from '../crypto/chain.ts';
-import { checkpointSigner, type LogCheckpoint, openCheckpoint, signCheckpoint } from '../crypto/checkpoint.ts';
+import {
+  checkpointSigner,
+  type LogCheckpoint,
+  openCheckpoint,
+  signCheckpoint,
+  verifierKey,
+} from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { verifierKey } from '../crypto/signed-note.ts';
 import { CompactRange, encodeHash } from '../crypto/tree.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { SingleFlight } from '../ledger/single-flight.ts';

@@ -2,7 +2,7 @@
  * The entity tag of a resource: a digest of the `data` of its response, so that it is the same on every node and after
  * a restart. SOURCE: RFC 9110, section 8.8.3; docs/decisions.md, "Conditional requests".
  */
-import { sha256Base64 } from '../crypto/digest.ts';
+import { sha256Base64 } from '../crypto/primitives.ts';
 
 /** The form of every tag. */
 export const ENTITY_TAG = '"[A-Za-z0-9+/]{43}="';

@@ -3,9 +3,8 @@ import type { Context } from '../core/operation.ts';
 import { type CurrentSession, readHandoffSession } from '../core/operations/sessions.ts';
 import { HANDOFF_LIFE_MS, type Origin, signInByHandoff, signInFailed } from '../core/operations/sign-in.ts';
 import type { Secret } from '../core/secret.ts';
-import { encodeChallengeId } from '../crypto/challenges.ts';
 import { decodeHandoff, encodeHandoff } from '../crypto/sign-in-codes.ts';
-import { hashToken, newToken } from '../crypto/tokens.ts';
+import { encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
 /**

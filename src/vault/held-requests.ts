@@ -8,7 +8,7 @@ import type { Context } from '../core/operation.ts';
 import { nameVersion, type RetrieveRequest } from '../core/operations/retrieve.ts';
 import { type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { originOf, type UseRequest } from '../core/target.ts';
-import { Sha256, sha256Base64 } from '../crypto/digest.ts';
+import { Sha256, sha256Base64 } from '../crypto/primitives.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 
 /** A request with its body, as the caller sent it. */

@@ -10,9 +10,8 @@ import {
 } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
 import { addKeySlot, listKeySlots, testKeySlot } from '../core/operations/keys.ts';
-import { isSlotPublicKey, slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
-import { parsePassphraseParameters } from '../crypto/passphrase.ts';
-import { newId } from '../crypto/random.ts';
+import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
+import { newId } from '../crypto/primitives.ts';
 import { assertShareParameters } from '../crypto/shares.ts';
 import type { Vault } from './vault.ts';
 

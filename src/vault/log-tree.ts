@@ -4,15 +4,18 @@
  */
 
 import {
+  completeSubtrees,
+  consistencyRanges,
   decodeHash,
   foldRight,
+  inclusionRanges,
+  type LeafRange,
   leafHash,
   nodeHash,
   STORED_LEVELS,
   type TreeHash,
   type TreeNode,
 } from '../crypto/tree.ts';
-import { completeSubtrees, consistencyRanges, inclusionRanges, type LeafRange } from '../crypto/tree-proof.ts';
 import { readMacs, readTreeNodes } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 

@@ -2,9 +2,8 @@
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import { OIDC_STATE_LIFE_MS, type Origin, signInByIdentity, signInFailed } from '../core/operations/sign-in.ts';
 import type { Secret } from '../core/secret.ts';
-import { encodeChallengeId } from '../crypto/challenges.ts';
 import { decodeState, encodeState, stateSecrets } from '../crypto/sign-in-codes.ts';
-import { hashToken, newToken } from '../crypto/tokens.ts';
+import { encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Vault } from './vault.ts';
 

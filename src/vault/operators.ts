@@ -5,8 +5,8 @@ import type { AgentId, OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { addOperator as add, rotateOperatorKey as rotate } from '../core/operations/operators.ts';
 import type { Operator, Role } from '../core/operator.ts';
-import { parsePublicKey } from '../crypto/ed25519.ts';
-import { newId } from '../crypto/random.ts';
+import { newId } from '../crypto/primitives.ts';
+import { parsePublicKey } from '../crypto/signatures.ts';
 import type { Vault } from './vault.ts';
 
 export interface OperatorDraft {

@@ -16,7 +16,6 @@ import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey, signInFailed }
 import type { Operator } from '../core/operator.ts';
 import { MAX_PASSKEYS, type Passkey, parsePasskeyId } from '../core/passkey.ts';
 import type { Secret } from '../core/secret.ts';
-import { decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
 import {
   type AuthenticationResponseJSON,
   assertionOptions,
@@ -29,7 +28,7 @@ import {
   type WebOrigin,
 } from '../crypto/passkeys.ts';
 import { decodeEnrolment, encodeEnrolment } from '../crypto/sign-in-codes.ts';
-import { hashToken, newToken } from '../crypto/tokens.ts';
+import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
 export type { WebOrigin } from '../crypto/passkeys.ts';

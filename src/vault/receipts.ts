@@ -3,9 +3,8 @@
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readAuditCheckpoint, readAuditProof } from '../core/operations/audit.ts';
-import { formatReceipt } from '../crypto/receipt.ts';
-import { encodeHash } from '../crypto/tree.ts';
-import { isConsistent, rootOfInclusion } from '../crypto/tree-proof.ts';
+import { formatReceipt } from '../crypto/checkpoint.ts';
+import { encodeHash, isConsistent, rootOfInclusion } from '../crypto/tree.ts';
 import { readEntries } from '../store/audit-log.ts';
 import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
 import { IncompleteTreeError, LogTree } from './log-tree.ts';

@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
-import { timingSafeEqualText } from '../crypto/encoding.ts';
+import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 
 /**

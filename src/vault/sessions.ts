@@ -4,10 +4,16 @@ import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
-import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
-import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
-import { decodeStrictBase64 } from '../crypto/encoding.ts';
-import { hashToken, newToken } from '../crypto/tokens.ts';
+import { decodeStrictBase64 } from '../crypto/primitives.ts';
+import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/signatures.ts';
+import {
+  type DecodedChallenge,
+  decodeChallengeId,
+  deriveNonce,
+  encodeChallengeId,
+  hashToken,
+  newToken,
+} from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
 export interface IssuedChallenge {

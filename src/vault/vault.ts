@@ -3,8 +3,8 @@
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
-import { timingSafeEqualText } from '../crypto/encoding.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { verifyBackup } from '../../src/backup/file.ts';
-import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
+import { generateAgentKeys } from '../../src/crypto/signatures.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';

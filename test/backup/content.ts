@@ -11,7 +11,7 @@ import type { AuditEntry } from '../../src/core/audit.ts';
 import { SUBJECT } from '../../src/core/state.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import { SetDigest } from '../../src/crypto/set-digest.ts';
+import { SetDigest } from '../../src/crypto/row-mac.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { TABLES } from '../../src/store/schema.ts';

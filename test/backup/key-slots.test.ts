@@ -5,8 +5,12 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
-import { newPassphraseParameters, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import {
+  newPassphraseParameters,
+  passphraseSecret,
+  slotPrivateKey,
+  slotPublicKey,
+} from '../../src/crypto/key-slots.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
 import { startTestService } from '../kit/service.ts';

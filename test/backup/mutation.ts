@@ -2,7 +2,7 @@
 // the JSON itself. Every choice follows from a seed.
 
 import { BACKUP_FORMAT, type Cell } from '../../src/backup/records.ts';
-import { Sha256 } from '../../src/crypto/digest.ts';
+import { Sha256 } from '../../src/crypto/primitives.ts';
 import type { Content } from './content.ts';
 
 /** Numbers from 0 to 1 that follow from the seed. SOURCE: mulberry32. */

@@ -11,7 +11,7 @@ import { describeGenerator, findWrk } from '../../bench/generator.ts';
 import { runPaced, runRetrievals, runUses } from '../../bench/loads.ts';
 import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken, sampleRetrievals } from '../../bench/targets.ts';
 import { parseWrk } from '../../bench/wrk.ts';
-import { parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { parsePublicKey } from '../../src/crypto/signatures.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 test('the report names the generator', (t) => {

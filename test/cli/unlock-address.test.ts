@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { newPassphraseParameters } from '../../src/crypto/passphrase.ts';
+import { newPassphraseParameters } from '../../src/crypto/key-slots.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';

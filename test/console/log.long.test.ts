@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { newId } from '../../src/crypto/random.ts';
+import { newId } from '../../src/crypto/primitives.ts';
 import { rewriteLog } from '../e2e/rewrite-log.ts';
 import { signIn, startBrowser } from '../kit/browser.ts';
 import { ENTRY_COLUMNS, executeSql } from '../kit/direct-db.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval } from '../../src/core/approval.ts';
-import { sealApprovalRequest, unsealApprovalRequest } from '../../src/crypto/approval-request.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
+import { sealApprovalRequest, unsealApprovalRequest } from '../../src/crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 

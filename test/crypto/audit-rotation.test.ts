@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GENESIS_MAC } from '../../src/core/audit.ts';
-import { handOver } from '../../src/crypto/audit-hand-over.ts';
-import { entryMac } from '../../src/crypto/chain.ts';
+import { entryMac, handOver } from '../../src/crypto/chain.ts';
 import { headOf } from '../kit/head.ts';
 import { runVerifierOnMany, toExport } from './python-verifier.ts';
 import { keysFrom } from './vectors.ts';

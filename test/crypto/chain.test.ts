@@ -5,8 +5,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AuditEntry, canonicalEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import { canonicalHead } from '../../src/core/head-record.ts';
-import { auditKeyAt, exportAuditKey } from '../../src/crypto/audit-keys.ts';
-import { entryMac, headMac, isHeadAuthentic, isHeadInForce } from '../../src/crypto/chain.ts';
+import {
+  auditKeyAt,
+  entryMac,
+  exportAuditKey,
+  headMac,
+  isHeadAuthentic,
+  isHeadInForce,
+} from '../../src/crypto/chain.ts';
 import { headOf } from '../kit/head.ts';
 import { wellFormedText } from '../kit/property.ts';
 import {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ChallengeId, parseChallengeId } from '../../src/core/names.ts';
-import { decodeChallengeId, deriveNonce, encodeChallengeId } from '../../src/crypto/challenges.ts';
+import { decodeChallengeId, deriveNonce, encodeChallengeId } from '../../src/crypto/tokens.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
 const vectors = readVectors<{

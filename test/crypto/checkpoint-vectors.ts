@@ -1,8 +1,14 @@
 /** The frozen checkpoints, receipts and proofs, which Go's packages made: test/vectors/go. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import type { NoteSigner } from '../../src/crypto/signed-note.ts';
-import { foldRight, leafHash, nodeHash, type TreeHash } from '../../src/crypto/tree.ts';
-import { completeSubtrees, type LeafRange } from '../../src/crypto/tree-proof.ts';
+import type { NoteSigner } from '../../src/crypto/checkpoint.ts';
+import {
+  completeSubtrees,
+  foldRight,
+  type LeafRange,
+  leafHash,
+  nodeHash,
+  type TreeHash,
+} from '../../src/crypto/tree.ts';
 import { readVectors } from './vectors.ts';
 
 interface CheckpointVectors {
@@ -16,7 +22,7 @@ interface CheckpointVectors {
   readonly consistency: readonly { readonly from: number; readonly to: number; readonly proof: readonly string[] }[];
   /** Whether Go accepts each with the verifier key. */
   readonly notes: readonly { readonly name: string; readonly note: string; readonly accepted: boolean }[];
-  /** SHA-256 over all inclusion proofs and over all consistency proofs of a tree with the leaves SHA-256("leaf 0") … */
+  /** SHA-256 over all inclusion and all consistency proofs of a tree with the leaves SHA-256("leaf 0") … */
   readonly trees: readonly {
     readonly size: number;
     readonly root: string;

@@ -4,10 +4,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { openCheckpoint, parseCheckpoint, signCheckpoint } from '../../src/crypto/checkpoint.ts';
-import { signNote } from '../../src/crypto/signed-note.ts';
-import { CompactRange, decodeHash, encodeHash } from '../../src/crypto/tree.ts';
-import { consistencyRanges, inclusionRanges, isConsistent } from '../../src/crypto/tree-proof.ts';
+import { openCheckpoint, parseCheckpoint, signCheckpoint, signNote } from '../../src/crypto/checkpoint.ts';
+import {
+  CompactRange,
+  consistencyRanges,
+  decodeHash,
+  encodeHash,
+  inclusionRanges,
+  isConsistent,
+} from '../../src/crypto/tree.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { AUDIT } from './audit-vectors.ts';
 import { CHECKPOINTS, rangeRoots, SIGNER, signerFrom } from './checkpoint-vectors.ts';

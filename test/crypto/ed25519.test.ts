@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PublicKey } from '../../src/core/names.ts';
-import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/signatures.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';
 

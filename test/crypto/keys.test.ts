@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeStrictBase64, timingSafeEqualText } from '../../src/crypto/encoding.ts';
 import { parseRootKey } from '../../src/crypto/keys.ts';
+import { decodeStrictBase64, timingSafeEqualText } from '../../src/crypto/primitives.ts';
 import { hashToken, newToken } from '../../src/crypto/tokens.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 

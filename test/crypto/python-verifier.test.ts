@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
+import { exportAuditKey } from '../../src/crypto/chain.ts';
 import { runs } from '../kit/property.ts';
 import {
   AUDIT,

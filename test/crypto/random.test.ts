@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newRootKey, requestIds } from '../../src/crypto/random.ts';
+import { newRootKey, requestIds } from '../../src/crypto/primitives.ts';
 
 test('a request id is eight random characters of its process and a number in base 36', () => {
   const [one, other] = [requestIds(), requestIds()];

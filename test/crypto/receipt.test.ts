@@ -3,10 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { signCheckpoint } from '../../src/crypto/checkpoint.ts';
-import { formatReceipt, openReceipt, parseReceipt } from '../../src/crypto/receipt.ts';
-import { signNote } from '../../src/crypto/signed-note.ts';
-import { inclusionRanges } from '../../src/crypto/tree-proof.ts';
+import { formatReceipt, openReceipt, parseReceipt, signCheckpoint, signNote } from '../../src/crypto/checkpoint.ts';
+import { inclusionRanges } from '../../src/crypto/tree.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { AUDIT } from './audit-vectors.ts';
 import { CHECKPOINTS, rangeRoots, SIGNER, signerFrom } from './checkpoint-vectors.ts';

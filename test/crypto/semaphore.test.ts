@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Semaphore } from '../../src/crypto/semaphore.ts';
+import { Semaphore } from '../../src/crypto/signatures.ts';
 
 /** Claims that twenty pieces of work run three places at a time, in the order in which they came. */
 async function assertThreeAtOnce(gate: Semaphore): Promise<void> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHmac, createSecretKey } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SetDigest } from '../../src/crypto/set-digest.ts';
+import { SetDigest } from '../../src/crypto/row-mac.ts';
 import { runs } from '../kit/property.ts';
 
 const key = createSecretKey(Buffer.alloc(32, 7));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { newPassphraseParameters, PASSPHRASE_COST, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import { newPassphraseParameters, PASSPHRASE_COST, passphraseSecret } from '../../src/crypto/key-slots.ts';
 import { combineShares, newShares, parseShare } from '../../src/crypto/shares.ts';
 
 const parsed = (text: Secret | undefined) => parseShare(text?.reveal() ?? '') ?? assert.fail('not a share');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { openNote, parseVerifierKey, signNote, verifierKey } from '../../src/crypto/signed-note.ts';
+import { openNote, parseVerifierKey, signNote, verifierKey } from '../../src/crypto/checkpoint.ts';
 import { anyText, runs, wellFormedText } from '../kit/property.ts';
 import { CHECKPOINTS, SIGNER, signerFrom } from './checkpoint-vectors.ts';
 import { flipped } from './vectors.ts';

@@ -4,15 +4,19 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CompactRange, decodeHash, encodeHash, leafHash, type TreeNode } from '../../src/crypto/tree.ts';
 import {
+  CompactRange,
   completeSubtrees,
   consistencyRanges,
+  decodeHash,
+  encodeHash,
   inclusionRanges,
   isConsistent,
   type LeafRange,
+  leafHash,
   rootOfInclusion,
-} from '../../src/crypto/tree-proof.ts';
+  type TreeNode,
+} from '../../src/crypto/tree.ts';
 
 const MAX_LEAVES = 600;
 const macs = Array.from({ length: MAX_LEAVES }, (_, index) =>

@@ -1,7 +1,7 @@
 // Signatures of webhooks. SOURCE: Standard Webhooks 1.0.0, whose libraries all verify this example.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseWebhookSecret, webhookSignature } from '../../src/crypto/webhook-signature.ts';
+import { parseWebhookSecret, webhookSignature } from '../../src/crypto/signatures.ts';
 
 test('the example of the specification has its signature', () => {
   const key = parseWebhookSecret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw') ?? assert.fail();

@@ -5,7 +5,7 @@
  */
 
 import { join } from 'node:path';
-import { exportAuditKeys } from '../../src/crypto/audit-keys.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';

@@ -4,7 +4,7 @@
  * lost, no response was wrong, and nothing else has happened.
  */
 import { join } from 'node:path';
-import { exportAuditKeys } from '../../src/crypto/audit-keys.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { type Call, Journal } from '../e2e/client-journal.ts';
 import { Inspector, type Tally } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';

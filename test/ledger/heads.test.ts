@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
+import { exportAuditKey } from '../../src/crypto/chain.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { dumpDatabase, executeSql, selectRows } from '../kit/direct-db.ts';

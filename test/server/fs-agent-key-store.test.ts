@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Agent } from '../../src/core/agent.ts';
 import type { AgentId, AgentName } from '../../src/core/names.ts';
-import { generateAgentKeys } from '../../src/crypto/ed25519.ts';
+import { generateAgentKeys } from '../../src/crypto/signatures.ts';
 import { childPath } from '../../src/platform/child-path.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';

@@ -6,8 +6,12 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
-import { newPassphraseParameters, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import {
+  newPassphraseParameters,
+  passphraseSecret,
+  slotPrivateKey,
+  slotPublicKey,
+} from '../../src/crypto/key-slots.ts';
 import { formatShare, newShares, parseShare } from '../../src/crypto/shares.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';

@@ -6,8 +6,12 @@ import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
-import { newPassphraseParameters, passphraseSecret } from '../../src/crypto/passphrase.ts';
+import {
+  newPassphraseParameters,
+  passphraseSecret,
+  slotPrivateKey,
+  slotPublicKey,
+} from '../../src/crypto/key-slots.ts';
 import { newHome } from '../kit/command.ts';
 import { dumpDatabase, executeSql, selectRows } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exportAuditKey } from '../../src/crypto/audit-keys.ts';
+import { exportAuditKey } from '../../src/crypto/chain.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { until } from '../kit/log-receivers.ts';

@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Agent } from '../../src/core/agent.ts';
 import type { AgentName, PublicKey } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
-import { parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { parsePublicKey } from '../../src/crypto/signatures.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { registerAgent } from '../../src/vault/agents.ts';
 import { issueChallenge, login } from '../../src/vault/sessions.ts';

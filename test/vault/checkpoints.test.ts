@@ -3,10 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
-import { checkpointSigner, openCheckpoint, signCheckpoint } from '../../src/crypto/checkpoint.ts';
-import { openReceipt } from '../../src/crypto/receipt.ts';
-import { CompactRange, decodeHash } from '../../src/crypto/tree.ts';
-import { isConsistent } from '../../src/crypto/tree-proof.ts';
+import { checkpointSigner, openCheckpoint, openReceipt, signCheckpoint } from '../../src/crypto/checkpoint.ts';
+import { CompactRange, decodeHash, isConsistent } from '../../src/crypto/tree.ts';
 import { readVaultState } from '../../src/ledger/vault-state.ts';
 import { readHead, readNewestCheckpoint } from '../../src/store/audit-log.ts';
 import { CheckpointConflictError, Checkpoints } from '../../src/vault/checkpoints.ts';

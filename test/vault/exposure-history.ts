@@ -18,7 +18,7 @@ import type { CredentialPath } from '../../src/core/path.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
-import { newId } from '../../src/crypto/random.ts';
+import { newId } from '../../src/crypto/primitives.ts';
 import { retrieveCredential } from '../../src/vault/credentials.ts';
 import { type PanicResult, panic } from '../../src/vault/panic.ts';
 import { decided } from '../kit/decided.ts';

@@ -1,7 +1,6 @@
 /** The commands `key slot …` and `key rotate`. */
 import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../core/keyset.ts';
-import { slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
-import { newPassphraseParameters } from '../../crypto/passphrase.ts';
+import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares } from '../../crypto/shares.ts';
 import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
 import type { VaultId } from '../../core/keyset.ts';
-import { newRootKey } from '../../crypto/random.ts';
+import { newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 

@@ -5,8 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { VaultId } from '../../core/keyset.ts';
-import { hasCertificates } from '../../crypto/certificates.ts';
-import { newRootKey } from '../../crypto/random.ts';
+import { hasCertificates, newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { fetchFor, HttpError, type HttpPost, type HttpResponse, post } from '../webhook-client.ts';
 import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';

@@ -7,8 +7,8 @@ import type { AssociatedData } from '../../core/credential.ts';
 import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { Secret } from '../../core/secret.ts';
-import { decodeStrictBase64 } from '../../crypto/encoding.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
+import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { seal, unseal } from '../../crypto/sealing.ts';
 import type { AgentKey } from '../agent-key-store.ts';
 

@@ -1,8 +1,14 @@
 /** Verifies the chain, entry by entry. `scripts/verify_audit.py` does the same without the service. */
 import type { AuditEntry } from '../../core/audit.ts';
-import { endsAuditKey, isHandOverAuthentic } from '../../crypto/audit-hand-over.ts';
-import type { AuditKeys } from '../../crypto/audit-keys.ts';
-import { CHAIN_START, type ChainPoint, entryMac, isHeadAuthentic } from '../../crypto/chain.ts';
+import {
+  type AuditKeys,
+  CHAIN_START,
+  type ChainPoint,
+  endsAuditKey,
+  entryMac,
+  isHandOverAuthentic,
+  isHeadAuthentic,
+} from '../../crypto/chain.ts';
 import type { Head } from '../../store/store.ts';
 
 export interface ChainBreak {

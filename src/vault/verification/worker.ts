@@ -1,8 +1,7 @@
 /** A thread of the verification: checks the ranges that it is sent, one after the other, over a separate connection. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type AuditKeys, auditKeyAt, importAuditKeys } from '../../crypto/audit-keys.ts';
-import { CHAIN_START, type ChainPoint } from '../../crypto/chain.ts';
+import { type AuditKeys, auditKeyAt, CHAIN_START, type ChainPoint, importAuditKeys } from '../../crypto/chain.ts';
 import { storeErrorOf } from '../../store/errors.ts';
 import { openLogReader } from '../../store/readers.ts';
 import type { LogLocation } from '../../store/store.ts';

@@ -1,11 +1,13 @@
-/** Ed25519 keys and signatures. SOURCE: RFC 8032, RFC 8410. */
-import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
+/**
+ * Signatures: Ed25519 keys, their checks outside the event loop, and the signature of a webhook's body.
+ * SOURCE: RFC 8032, RFC 8410.
+ */
+import { createHmac, createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { invalidRequest } from '../core/errors.ts';
 import type { PublicKey } from '../core/names.ts';
-import { decodeStrictBase64 } from './encoding.ts';
-import { Semaphore } from './semaphore.ts';
+import { decodeStrictBase64 } from './primitives.ts';
 
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
@@ -103,6 +105,30 @@ export const DUMMY_PUBLIC_KEY = Buffer.from(
   'hex',
 ).toString('base64') as PublicKey;
 
+/** Limits how much work runs concurrently; further work waits in arrival order. */
+export class Semaphore {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(permits: number) {
+    this.#free = permits;
+  }
+
+  /** Resolves or rejects as the work does. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // Passes the permit on to the first waiter.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
 /**
  * Two checks per thread of libuv's pool. The pool also runs a batch's sync, which then waits for at most two checks per
  * thread and not for every pending login.
@@ -133,4 +159,21 @@ export function publicKeyOfPem(pem: string): PublicKey | null {
   } catch {
     return null;
   }
+}
+
+// Signatures of webhooks. SOURCE: Standard Webhooks 1.0.0, "Signature scheme".
+
+const PREFIX = 'whsec_';
+const [MIN_BYTES, MAX_BYTES] = [24, 64];
+
+/** The key in a secret of the form `whsec_<base64>`; null if it has another form, or a length other than 24 to 64. */
+export function parseWebhookSecret(text: string): Uint8Array | null {
+  const key = decodeStrictBase64(text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text);
+  return key !== null && key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : null;
+}
+
+/** The header `webhook-signature` of a message. */
+export function webhookSignature(key: Uint8Array, id: string, timestampSeconds: number, body: string): string {
+  const hmac = createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`);
+  return `v1,${hmac.digest('base64')}`;
 }

@@ -1,0 +1,69 @@
+/** Digests, strict base64, comparison in constant time, certificates, and random ids. */
+import { createHash, hash, randomBytes, randomUUIDv7, timingSafeEqual, X509Certificate } from 'node:crypto';
+
+/** The length of every symmetric key of a vault, of the root key, and of the secret of a slot. */
+export const KEY_BYTES = 32;
+
+/** Decodes strict base64. Null if the text does not re-encode to itself. */
+export function decodeStrictBase64(text: string): Uint8Array | null {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : null;
+}
+
+/** Whether two texts are equal, in constant time for texts of the same length. */
+export function timingSafeEqualText(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+export class Sha256 {
+  readonly #hash = createHash('sha256');
+
+  update(bytes: Uint8Array): void {
+    this.#hash.update(bytes);
+  }
+
+  /** In hexadecimal. Ends the digest. */
+  hex(): string {
+    return this.#hash.digest('hex');
+  }
+}
+
+export function sha256Base64(text: string): string {
+  return hash('sha256', text, 'base64');
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** Whether the text has one or more certificates, and each of them can be parsed. */
+export function hasCertificates(pem: string): boolean {
+  const blocks = pem.match(CERTIFICATE) ?? [];
+  try {
+    return blocks.map((block) => new X509Certificate(block)).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+// Random ids and keys. Row ids are ordered by time (UUIDv7), so that rows are appended to a table's end.
+// SOURCE: RFC 9562.
+
+export const newId = (): string => randomUUIDv7();
+
+/**
+ * Returns a generator of request ids: eight random characters per process, then a counter. They are never the caller's.
+ */
+export function requestIds(): () => string {
+  const prefix = randomBytes(5).toString('hex').slice(0, 8);
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
+}
+
+/** The root key of a new vault. */
+export function newRootKey(): Uint8Array {
+  return randomBytes(32);
+}
+
+/** 16 bytes as base64url. */
+export const newNonce = (): string => randomBytes(16).toString('base64url');
