@@ -35,8 +35,8 @@ export class ExposureCalls {
   }
 
   /**
-   * Ends every lease, session and running use of the agent, or all without one. A retry after a lost response counts
-   * only what was left.
+   * Ends every lease, session and brokered request of the agent; without an agent, of everyone. A retry after a lost
+   * response counts only what was left.
    */
   async panic(body: PanicRequest = {}, { signal }: CallOptions = {}): Promise<Panicked> {
     const spec = { method: 'POST', path: PANIC, body, retry: 'always', signal } as const;

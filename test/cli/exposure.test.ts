@@ -34,12 +34,15 @@ test('panic needs confirmation, changes nothing with --dry-run, and prints what 
   assert.equal(unconfirmed.code, 1);
   assert.match(unconfirmed.stderr, /--yes/);
   const dry = await home.leasehold(['panic', '--agent-name', 'bot', '--dry-run']);
-  assert.match(dry.stderr, /^3 active leases and every session and running use of bot will end\. Nothing was done\./);
+  assert.match(
+    dry.stderr,
+    /^3 active leases and every session and brokered request of bot will end\. Nothing was done\./,
+  );
   assert.equal((await agent.get('/api/v1/credentials/a/1')).status, 200);
   await home.leasehold(['put', 'a/2', '-'], { input: 'a new s3cret' });
   const ended = await home.leasehold(['panic', '--agent-name', 'bot', '--yes', '-o', 'json']);
   assert.equal(ended.code, 0, ended.stderr);
-  assert.match(ended.stderr, /^Ended 4 leases, 1 session, 0 running uses\.\n$/);
+  assert.match(ended.stderr, /^Revoked 4 leases, ended 1 session, aborted 0 requests\.\n$/);
   assert.deepEqual(JSON.parse(ended.stdout), [
     { path: 'a/1', version: 1, current: true, advice: 'rotate' },
     { path: 'a/2', version: 1, current: false, advice: 'replaced' },

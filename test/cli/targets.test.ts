@@ -163,7 +163,7 @@ test('target delete asks, and then the credential has no targets', async () => {
   const dry = await leasehold(['target', 'delete', 'shop/key', '--dry-run']);
   assert.deepEqual(
     [dry.code, dry.stderr],
-    [0, 'shop/key: 1 target will be deleted, and running uses cut. Nothing was done.\n'],
+    [0, 'shop/key: 1 target will be deleted, and requests in flight aborted. Nothing was done.\n'],
   );
   assert.equal((await leasehold(['target', 'delete', 'shop/key'])).code, 1, 'no terminal can confirm it');
   const done = await leasehold(['target', 'delete', 'shop/key', '--yes']);

@@ -105,13 +105,13 @@ test('a panic about one agent names what it ends, and then lists what to rotate'
   const dialog = page.getByRole('dialog', { name: 'End everything that “reader” holds?' });
   await dialog.getByText('2 active leases').waitFor();
   await dialog.getByText('1 session', { exact: true }).waitFor();
-  await dialog.getByText('0 running uses', { exact: true }).waitFor();
+  await dialog.getByText('0 requests in flight', { exact: true }).waitFor();
   await dialog.getByText('1 credential', { exact: true }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await dialog.getByRole('textbox').fill('reader');
   await dialog.getByRole('button', { name: 'Panic' }).click();
   const result = page.getByRole('region', { name: 'Result of the panic' });
-  await result.getByText(/^2 leases, 1 session and 0 running uses ended\. 1 current value was seen/).waitFor();
+  await result.getByText(/^2 leases revoked, 1 session ended, 0 requests aborted\. 1 current value was seen/).waitFor();
   await untilTrue(page, `document.activeElement.textContent === 'Everything that “reader” held has ended'`);
   assert.match((await result.getByRole('link', { name: 'prod/db' }).getAttribute('href')) ?? '', /path=prod%2Fdb$/);
   assert.deepEqual(await violationsOf(page), []);

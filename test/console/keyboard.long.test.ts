@@ -99,7 +99,7 @@ test('a panic ends what an agent holds', async (t) => {
   await tabTo(page, /^Type reader to confirm$/);
   await page.keyboard.type('reader');
   await page.keyboard.press('Enter');
-  await page.getByText(/^1 lease, 1 session and 0 running uses ended\./).waitFor();
+  await page.getByText(/^1 lease revoked, 1 session ended, 0 requests aborted\./).waitFor();
   await untilTrue(page, `${FOCUSED} === 'Everything that “reader” held has ended'`);
   assert.equal((await agent.get('/api/v1/credentials/prod/db')).status, 401);
   await tabTo(page, /^Values to rotate$/);

@@ -70,12 +70,12 @@ const panic = defineCommand({
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...body, status: 'active', limit: 1 }, { signal });
       const whose = agent === null ? 'all agents' : agent;
-      return `${pluralize(meta.total, 'active lease')} and every session and running use of ${whose} will end.`;
+      return `${pluralize(meta.total, 'active lease')} and every session and brokered request of ${whose} will end.`;
     };
     if (!(await confirmDestructive(invocation, confirmation, describe, 'End them?'))) return;
     const { leases, sessions, streams, rotate, used_only } = await vault.exposure.panic(body, { signal });
-    const ended = [pluralize(leases, 'lease'), pluralize(sessions, 'session'), pluralize(streams, 'running use')];
-    printNotice(terminal, `Ended ${ended.join(', ')}.`);
+    const [revoked, ended] = [pluralize(leases, 'lease'), pluralize(sessions, 'session')];
+    printNotice(terminal, `Revoked ${revoked}, ended ${ended}, aborted ${pluralize(streams, 'request')}.`);
     const rows = [
       ...rotate.map((each) => ({ ...each, advice: each.current ? 'rotate' : 'replaced' })),
       ...used_only.map((each) => ({ ...each, advice: 'keep' })),

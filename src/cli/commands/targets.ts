@@ -37,7 +37,7 @@ const put = defineCommand({
   name: 'target put',
   about: [
     'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
-    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and cuts running uses. Internal addresses are refused unless --allow-network contains them; plain http:// needs it too.',
+    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
@@ -173,7 +173,7 @@ const show = defineCommand({
 
 const remove = defineCommand({
   name: 'target delete',
-  about: ['Ends its use leases and cuts running uses. Its value and its other leases stay.'],
+  about: ['Ends its use leases and aborts its requests in flight. Its value and its other leases stay.'],
   arguments: [PATH],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
@@ -183,7 +183,7 @@ const remove = defineCommand({
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       const { targets } = await readTargets(invocation, path);
-      return `${path}: ${pluralize(targets.length, 'target')} will be deleted, and running uses cut.`;
+      return `${path}: ${pluralize(targets.length, 'target')} will be deleted, and requests in flight aborted.`;
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete?'))) return;
     await withDenialHint(invocation, { action: 'store', path }, vault.targets.delete(path, { signal }));

@@ -187,7 +187,7 @@ function RevokeDialog({ lease: { lease_id, agent_name, path, version, expires_at
     >
       <p>
         This ends the lease of <strong>{agent_name}</strong> for version {version} of <code>{path}</code>, which would
-        otherwise end at <Time at={expires_at} />. Its running uses are cut.
+        otherwise end at <Time at={expires_at} />. Its requests in flight are aborted.
       </p>
       <p>
         Other leases, sessions and policies stay, so {agent_name} can get a new lease. A value that it has seen stays

@@ -59,7 +59,8 @@ function WhatEnds({ agent }: { readonly agent: string | undefined }) {
           <strong>{countText(sessions, 'session')}</strong>
         </li>
         <li>
-          <strong>{countText(streams, 'running use')}</strong> on the node that responds, and those on other nodes
+          <strong>{countText(streams, 'request in flight', 'requests in flight')}</strong> on the node that responds,
+          and those on other nodes
         </li>
         <li>requests that wait for approvals, and approvals that were given</li>
       </ul>
@@ -117,7 +118,8 @@ export function PanicResult({ scope, result, onClose }: ResultProps) {
         Everything that {scope === 'everything' ? 'agents held' : `“${scope.agent}” held`} has ended
       </h2>
       <p>
-        {countText(leases, 'lease')}, {countText(sessions, 'session')} and {countText(streams, 'running use')} ended.{' '}
+        {countText(leases, 'lease')} revoked, {countText(sessions, 'session')} ended, {countText(streams, 'request')}{' '}
+        aborted.{' '}
         {rotate.length === 0
           ? 'No value was seen, so nothing has to be rotated.'
           : `${countText(current.length, 'current value was', 'current values were')} seen: rotate each at its service, then store the new value.`}{' '}
