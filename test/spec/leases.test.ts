@@ -256,3 +256,15 @@ test('renewing an expired or revoked lease is 409 LEASE_ENDED', async () => {
     assertRejected(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
   assertRejected(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
 });
+
+test('a revocation counts the retrieval leases that a change of targets left active', async () => {
+  const path = 'counted/key';
+  await admin.post('/api/v1/credentials', { path, value: 'x' });
+  const { body } = await admin.get(`/api/v1/credentials/${path}`);
+  await admin.get(`/api/v1/credentials/${path}`);
+  const targets = [{ origin: 'https://api.example.com' }];
+  assert.equal((await admin.put(`/api/v1/targets/${path}`, { targets, placement: { kind: 'bearer' } })).status, 200);
+  const lease = await admin.get(`/api/v1/leases/${body.data.lease_id}`);
+  assert.equal(lease.body.data.status, 'active');
+  assert.deepEqual((await admin.post('/api/v1/leases/revoke', { path })).body.data, { revoked: 2 });
+});

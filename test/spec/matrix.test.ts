@@ -340,13 +340,13 @@ for (const { method, path, who } of ROUTES) {
         const status: number | undefined = row.statuses.get(caller) ?? admitted;
         // It is rejected before anything of the request but its route and token is read.
         const isUnread = status === 401 || (status === 403 && who === 'admin');
-        // A call that is rejected leaves the object of its path for the next caller.
+        // A read and a call that is rejected leave the object of its path for the next caller.
         parameter ??= (await setup.parameter?.()) ?? '';
         const target = path.replace(/\{\w+\}(?:\/passkeys\/\{id\})?/, parameter) + query;
         const body = isUnread ? undefined : await setup.body?.();
         const answer = await (await clientOf(caller)).call(method, target, body);
         if (!isUnread) await setup.after?.();
-        if (answer.status < 300) parameter = null;
+        if (answer.status < 300 && method !== 'GET') parameter = null;
         if (endsSession) clients.delete(caller);
         assert.equal(answer.status, status, `${caller}: ${answer.text}`);
         if (status === 401) assertRejected(answer, 'UNAUTHENTICATED');

@@ -2,16 +2,13 @@
 // SOURCE: docs/api.md, "Operators" and "Logging in".
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createClient, type TestResponse } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { temporaryDirectory } from '../kit/directory.ts';
 import { addOperator } from '../kit/operators.ts';
-import { startProcess } from '../kit/process.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
-import { AUTH, addWithPasskey, openBrowser, sessionHeaders } from '../kit/sign-in.ts';
+import { AUTH, openBrowser, sessionHeaders } from '../kit/sign-in.ts';
 import { STORE } from '../kit/stores.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
@@ -77,10 +74,6 @@ const RENEWERS = {
   'the login of a key': async (service: TestService) => {
     const operator = await addOperator(service, 'ann', ['viewer']);
     return () => operator.post(RENEW);
-  },
-  'a passkey': async (service: TestService) => {
-    const authenticator = await addWithPasskey(service, 'pia', ['editor']);
-    return inBrowser(service, await openBrowser(service).signIn(authenticator));
   },
   'a code from the CLI': async (service: TestService) => {
     const operator = await addOperator(service, 'hal', ['admin']);
@@ -220,17 +213,4 @@ test('a use of the administrator’s token is recorded once in 15 minutes, only 
   assert.deepEqual([entry.agent_name, entry.resource, entry.result], ['admin', '*', 'allowed']);
   assert.deepEqual([entry.remote_addr, typeof entry.request_id], ['127.0.0.1', 'string']);
   assert.equal((await boss.get('/api/v1/audit/verify')).body.data.valid, true);
-});
-
-test('it leaves a warning in the service’s log, without the token', async (t) => {
-  const directory = join(temporaryDirectory(t), 'data');
-  const process = await startProcess(t, directory, ['--log-level', 'warn']);
-  const admin = createClient(process.address, process.adminToken);
-  await addOperator({ address: process.address, admin }, 'boss', ['admin']);
-  for (let n = 0; n < 3; n++) assert.equal((await admin.get('/api/v1/agents')).status, 200);
-  await process.end('SIGTERM');
-  const lines = process.output().split('\n');
-  const warnings = lines.filter((line) => line.includes('operator.break_glass'));
-  assert.equal(warnings.length, 1, process.output());
-  assert.equal(warnings[0]?.includes('lha_'), false);
 });

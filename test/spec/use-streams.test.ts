@@ -30,7 +30,7 @@ const upstream = await startUpstream({ after }, (request, response) => {
   const { pathname } = new URL(request.url ?? '', 'http://x');
   open.set(pathname, { request, response });
   if (pathname === '/echo') void pipeline(request, response).catch(() => undefined);
-  if (pathname === '/large') void pipeline(Readable.from(chunks(48 * MIB)), response).catch(() => undefined);
+  if (pathname === '/large') void pipeline(Readable.from(chunks(24 * MIB)), response).catch(() => undefined);
   if (pathname === '/events') response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
 });
 function* chunks(bytes: number): Generator<Buffer> {
@@ -127,14 +127,14 @@ test('a client that does not read stops the upstream, and then gets every byte',
   assert.equal(sent > 0 && sent < MAX_BUFFERED_BYTES, true, `${sent} bytes`);
   let length = 0;
   for await (const chunk of response) length += chunk.length;
-  assert.equal(length, 48 * MIB);
+  assert.equal(length, 24 * MIB);
 });
 
 test('an upstream that does not read stops the client', async () => {
   const request = send('/use/api/key/-/unread');
   let sent = 0;
   const writing = pipeline(
-    Readable.from(chunks(48 * MIB)).map((chunk) => {
+    Readable.from(chunks(24 * MIB)).map((chunk) => {
       sent += chunk.length;
       return chunk;
     }),
@@ -150,7 +150,7 @@ test('an upstream that does not read stops the client', async () => {
   const [response]: IncomingMessage[] = await once(request, 'response');
   response?.resume();
   await writing;
-  assert.equal(received, 48 * MIB);
+  assert.equal(received, 24 * MIB);
 });
 
 test('a client that disconnects cuts the use, before and after the head', async () => {
