@@ -57,8 +57,9 @@ test('a route has one spelling: dots, slashes and case are not normalised', () =
         '/API/v1/credentials': 'NOT_FOUND',
         '/api/V1/CREDENTIALS': 'NOT_FOUND',
         '/api/v1/credentials.json': 'NOT_FOUND',
-        '/api/v1/health/': 'NOT_FOUND',
-        '/api/v1/agents/insider/': 'NOT_FOUND',
+        // The error names the slash.
+        '/api/v1/health/': 'INVALID_REQUEST',
+        '/api/v1/agents/insider/': 'INVALID_REQUEST',
         '/api/v1/agents/insider/key': 'NOT_FOUND',
         '/api/v2/credentials': 'NOT_FOUND',
         '/': 'NOT_FOUND',
