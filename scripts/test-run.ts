@@ -10,7 +10,7 @@ import type { StoreName } from './test-matrix.ts';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GROUP = path.join(import.meta.dirname, 'test-group.ts');
 /** When a file, and when a process with all of its files, counts as hanging. Both are enough for any slow machine. */
-const USUAL_LIMITS = { fileMs: 5 * 60_000, processMs: 15 * 60_000 };
+const USUAL_LIMITS = { fileMs: 15 * 60_000, processMs: 30 * 60_000 };
 const LONG_LIMITS = { fileMs: 30 * 60_000, processMs: 45 * 60_000 };
 
 export interface FileResult {
