@@ -4,8 +4,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry, EntryWithoutMac } from '../src/core/audit.ts';
+import { Secret } from '../src/core/credential.ts';
 import { type AgentId, type CredentialId, DEFAULT_TYPE } from '../src/core/names.ts';
-import { Secret } from '../src/core/secret.ts';
 import { isControlSubject } from '../src/core/state.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
 import type { VaultKeys } from '../src/crypto/keys.ts';

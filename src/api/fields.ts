@@ -18,13 +18,11 @@ import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
 import { LEASE_STATUSES } from '../core/lease.ts';
 import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, PRINCIPAL_NAME, UUID } from '../core/names.ts';
 import { SIGN_IN_CODE } from '../core/operations/sign-in.ts';
-import { ROLES } from '../core/operator.ts';
-import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID } from '../core/passkey.ts';
+import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID, ROLES } from '../core/operator.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
-import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
-import { MAX_LIMIT } from '../core/policy-limits.ts';
+import { ACTIONS, MAX_LIMIT, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
 import { MAX_TARGETS, METHOD } from '../core/target.ts';
-import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/use-text.ts';
+import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/upstream-url.ts';
 
 /** An object that rejects unknown fields. */
 export const StrictObject = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>

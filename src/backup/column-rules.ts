@@ -12,7 +12,6 @@ import {
   parseApprovalRule,
 } from '../core/approval-rule.ts';
 import { ruleBroken } from '../core/errors.ts';
-import { parseEmail, parseSubject } from '../core/identity.ts';
 import { parseSlotName, SLOT_KINDS } from '../core/keyset.ts';
 import {
   ADMIN_ID,
@@ -24,10 +23,9 @@ import {
   parsePolicyName,
   UUID,
 } from '../core/names.ts';
-import { parseLabel, parsePasskeyId } from '../core/passkey.ts';
+import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../core/operator.ts';
 import { parsePath } from '../core/path.ts';
-import { ACTIONS, MAX_TTL_SECONDS } from '../core/policy.ts';
-import { MAX_LIMIT } from '../core/policy-limits.ts';
+import { ACTIONS, MAX_LIMIT, MAX_TTL_SECONDS } from '../core/policy.ts';
 import { originOf, type PlacementFields, parsePlacement, parseStoredTargets, type Target } from '../core/target.ts';
 import {
   anyText,

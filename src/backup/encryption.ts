@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import type { Identity, Recipient } from 'age-encryption';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/credential.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { BackupError, damaged } from './errors.ts';
 

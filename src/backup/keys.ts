@@ -1,5 +1,5 @@
 /** The files with which an operator locks and opens backups. Messages never repeat a line, which may be a secret. */
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const RECIPIENT = /^age1[a-z0-9]+$/;

@@ -4,7 +4,7 @@
  * `record-reader.ts` reads them.
  * SOURCE: docs/formats.md, "Backups".
  */
-import type { HeadFields } from '../core/head-record.ts';
+import type { HeadFields } from '../core/audit.ts';
 import { Sha256 } from '../crypto/primitives.ts';
 import type { StoredKeysJson } from './stored-keys.ts';
 

@@ -5,8 +5,14 @@
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { containsAddress, type IpAddress, type IpNetwork, parseIpAddress, parseIpNetwork } from '../core/ip-network.ts';
-import { METADATA_NETWORKS } from '../core/target-networks.ts';
+import {
+  containsAddress,
+  type IpAddress,
+  type IpNetwork,
+  METADATA_NETWORKS,
+  parseIpAddress,
+  parseIpNetwork,
+} from '../core/ip-network.ts';
 import type { Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 

@@ -1,7 +1,7 @@
 /** The services of the catalogue as flags of commands, and the targets that they name. */
 import { SERVICES, serviceTargets } from '../core/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../core/catalogue/definition.ts';
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/operator-text.ts';
 import type { TargetFields } from '../core/target.ts';
 import { parsed } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';

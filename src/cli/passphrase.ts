@@ -1,8 +1,8 @@
 /** Reads passphrases and other secrets from files and from prompts. */
 import { resolve } from 'node:path';
 import { assertStrong, parsePassphrase } from '../backup/keys.ts';
+import type { Secret } from '../core/credential.ts';
 import type { SlotParameters } from '../core/keyset.ts';
-import type { Secret } from '../core/secret.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import { UsageError } from '../platform/errors.ts';
 import { warnIfReadableByOthers } from '../platform/private-files.ts';

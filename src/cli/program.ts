@@ -3,7 +3,7 @@
  * errors. Errors never repeat an argument or the value of a flag, because it may be a secret.
  */
 import { Argument, type Command as Commander } from 'commander';
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/operator-text.ts';
 import { CLIENT_FLAGS, CONNECTION_FLAGS } from '../flags/client-flags.ts';
 import {
   addFlag,

@@ -2,7 +2,7 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../core/credential.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { CONFIRMATION_FLAGS } from './command.ts';

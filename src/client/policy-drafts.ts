@@ -1,6 +1,5 @@
 /** Policies of the interface as the core has them, and back. */
-import type { Policy, PolicyDraft } from '../core/policy.ts';
-import { fromLimitFields, toLimitFields } from '../core/policy-limits.ts';
+import { fromLimitFields, type Policy, type PolicyDraft, toLimitFields } from '../core/policy.ts';
 import type { PolicyReplacement, Policy as PolicyText } from './types.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** The types of the HTTP interface, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/credential.ts';
 import type { PlacementFields, TargetFields } from '../core/target.ts';
 
 export type {

@@ -2,8 +2,9 @@
  * Brokered requests: the server makes a request with a value that the caller does not see, and returns the response.
  * Targets say where, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets", "Brokered use".
  */
+
+import { Secret } from '../core/credential.ts';
 import { pathViolation } from '../core/path.ts';
-import { Secret } from '../core/secret.ts';
 import { MAX_TARGETS } from '../core/target.ts';
 import {
   type ApiClient,

@@ -4,9 +4,8 @@
  */
 import { ruleBroken } from './errors.ts';
 import type { PrincipalName } from './names.ts';
-import { nearestPattern } from './nearest-pattern.ts';
 import type { CredentialPath } from './path.ts';
-import { matches, type Pattern } from './pattern.ts';
+import { matches, nearestPattern, type Pattern } from './pattern.ts';
 import { type Action, type Policy, type PolicyDraft, parsePolicy, principalMatches, principalOf } from './policy.ts';
 import { type HostPattern, originOf, parseTargets } from './target.ts';
 import { parseUrl } from './upstream-url.ts';

@@ -4,10 +4,9 @@
 import type { Agent, Session } from './agent.ts';
 import type { Approval, ApprovalRequest } from './approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
-import type { Exposure } from './exposure.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
-import type { BulkRevocation, Lease } from './lease.ts';
+import type { BulkRevocation, Exposure, Lease } from './lease.ts';
 import type {
   AgentId,
   AgentName,

@@ -1,13 +1,70 @@
-/** The control state: agents, operators and policies, held in memory and compiled for deciding. */
+/** The control state: agents, operators and policies, as every decision sees them. */
 import type { Agent } from './agent.ts';
-import { AgentList } from './agent-list.ts';
 import type { Change } from './change.ts';
-import { type IdentityClaims, isBoundTo, isNamedBy } from './identity.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
-import { hasRole, type Operator } from './operator.ts';
-import type { PasskeyId } from './passkey.ts';
+import { hasRole, type IdentityClaims, isBoundTo, isNamedBy, type Operator, type PasskeyId } from './operator.ts';
 import { isOfOperators, type Policy, type Principal, principalMatches } from './policy.ts';
 import { PolicyIndex } from './policy-index.ts';
+
+/** More changes between two reads than this cost more than sorting all agents again. */
+const MAX_CHANGES = 100;
+
+/** The agents in the order of their names. A list that was read never changes: the next change copies it. */
+export class AgentList {
+  readonly #source: () => Iterable<Agent>;
+  /** Null until a read sorts them. */
+  #sorted: Agent[] | null = null;
+  #changes = 0;
+
+  /** `source` has the agents with every change, in any order. */
+  constructor(source: () => Iterable<Agent>) {
+    this.#source = source;
+  }
+
+  all(): readonly Agent[] {
+    this.#changes = 0;
+    this.#sorted ??= [...this.#source()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#sorted;
+  }
+
+  hasPrefix(prefix: string): boolean {
+    const agents = this.all();
+    return agents[indexOf(agents, prefix)]?.name.startsWith(prefix) ?? false;
+  }
+
+  /** Adds the agent, or replaces the one with its name. */
+  put(agent: Agent): void {
+    const agents = this.#change();
+    if (agents === null) return;
+    const at = indexOf(agents, agent.name);
+    agents.splice(at, agents[at]?.name === agent.name ? 1 : 0, agent);
+  }
+
+  remove(name: string): void {
+    const agents = this.#change();
+    if (agents === null) return;
+    const at = indexOf(agents, name);
+    if (agents[at]?.name === name) agents.splice(at, 1);
+  }
+
+  #change(): Agent[] | null {
+    this.#changes += 1;
+    if (this.#changes > MAX_CHANGES) this.#sorted = null;
+    else if (this.#changes === 1 && this.#sorted !== null) this.#sorted = [...this.#sorted];
+    return this.#sorted;
+  }
+}
+
+/** The index of the first name that is not before the text. */
+function indexOf(agents: readonly Agent[], text: string): number {
+  let [low, high] = [0, agents.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((agents[middle]?.name ?? '') < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 export class ControlState {
   readonly policies = new PolicyIndex();

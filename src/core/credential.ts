@@ -5,7 +5,6 @@
 import { invalidRequest } from './errors.ts';
 import type { CredentialId, CredentialType } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { Secret } from './secret.ts';
 
 export interface Credential {
   /**
@@ -83,4 +82,29 @@ export function parseValue(text: string): Secret {
   if (bytes < 1 || bytes > MAX_VALUE_BYTES)
     throw invalidRequest('value', `must be 1 to ${MAX_VALUE_BYTES} bytes of UTF-8`);
   return new Secret(text);
+}
+
+/** A value that must not leak by accident: printing, JSON and inspection show `[secret]`. Only `reveal` returns it. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[secret]';
+  }
 }

@@ -3,9 +3,10 @@
  * public key whose private half follows from the slot's secret. The root key seals the keyset, which holds all keys.
  * SOURCE: docs/formats.md, "Keys".
  */
+
+import type { Secret } from './credential.ts';
 import { invalidRequest } from './errors.ts';
 import type { Brand } from './names.ts';
-import type { Secret } from './secret.ts';
 
 /** A random id of the vault: 16 bytes as base64url. */
 export type VaultId = Brand<string, 'VaultId'>;

@@ -80,3 +80,23 @@ export function applyRevocation(lease: Lease, revocation: BulkRevocation): Lease
 export function isWithinRetention(lease: Lease, now: number): boolean {
   return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASE_RETENTION_MS;
 }
+
+// Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure".
+
+/** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
+type ExposureKind = LeaseKind | 'token';
+
+/** What one agent did with one version, in total. */
+export interface Exposure {
+  readonly path: CredentialPath;
+  /** Distinguishes credentials that had the same path. */
+  readonly credentialId: CredentialId;
+  readonly version: number;
+  readonly kind: ExposureKind;
+  /** WHY the name and not the id: agents that had the same name are one to the log and to operators. */
+  readonly agentName: ActorName;
+  /** Milliseconds since 1970. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly times: number;
+}

@@ -6,7 +6,7 @@ import { type Authentication, actorId, actorName, type Caller, identify, type Re
 import type { AuditResult, EntryDraft, EventType, UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import type { Change } from './change.ts';
-import type { AssociatedData, Sealed } from './credential.ts';
+import type { AssociatedData, Sealed, Secret } from './credential.ts';
 import { ApiError, type ApiErrorCode, type ErrorInfo } from './errors.ts';
 import {
   IDEMPOTENCY_TTL_MS,
@@ -17,7 +17,6 @@ import {
 } from './idempotency.ts';
 import type { AgentId, EntryId } from './names.ts';
 import { hasRole, roleFor } from './operator.ts';
-import type { Secret } from './secret.ts';
 
 /** The time, sequence number and ids of one decision. */
 interface DecisionPoint {

@@ -2,7 +2,6 @@
  * Resource patterns: an exact path, `prefix/*` (everything below `prefix/`, at any depth, not `prefix` itself), or `*`.
  * SOURCE: docs/decisions.md, "Policies".
  */
-
 import { invalidRequest } from './errors.ts';
 import type { Brand } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
@@ -104,3 +103,44 @@ export function rangeFrom(ranges: readonly PathRange[], path: string): number {
 }
 
 export const ALL_PATHS: readonly PathRange[] = [rangeOf('*' as Pattern)];
+
+/** The pattern with the longest common prefix with the path; among equals the first in code-point order. */
+export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
+  let nearest: Pattern | null = null;
+  let longest = -1;
+  for (const pattern of patterns) {
+    let common = 0;
+    while (common < pattern.length && pattern[common] === path[common]) common++;
+    const isFirst = common === longest && nearest !== null && pattern < nearest;
+    if (common > longest || isFirst) [nearest, longest] = [pattern, common];
+  }
+  return nearest;
+}
+
+/**
+ * As `nearestPattern`, of patterns in order: the longest common prefix is that of a neighbour of the path, and the
+ * first pattern with this prefix follows the prefix.
+ */
+export function nearestOf(patterns: readonly Pattern[], path: CredentialPath): Pattern | null {
+  const at = lowerBound(patterns, path);
+  const longest = Math.max(commonLength(patterns[at - 1], path), commonLength(patterns[at], path));
+  return patterns[lowerBound(patterns, path.slice(0, longest))] ?? null;
+}
+
+function commonLength(pattern: Pattern | undefined, path: CredentialPath): number {
+  if (pattern === undefined) return 0;
+  let common = 0;
+  while (common < pattern.length && pattern[common] === path[common]) common++;
+  return common;
+}
+
+/** The index of the first pattern that is not before the text. */
+function lowerBound(patterns: readonly Pattern[], text: string): number {
+  let [low, high] = [0, patterns.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((patterns[middle] ?? '') < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

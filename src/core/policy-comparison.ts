@@ -1,8 +1,7 @@
 /** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
 import { APPROVAL_EXTENTS, APPROVAL_FIELDS, type ApprovalRule } from './approval-rule.ts';
 import type { Pattern } from './pattern.ts';
-import type { PolicyDraft, Principal } from './policy.ts';
-import { LIMIT_FIELDS, type PolicyLimits, toLimitFields } from './policy-limits.ts';
+import { LIMIT_FIELDS, type PolicyDraft, type PolicyLimits, type Principal, toLimitFields } from './policy.ts';
 
 export interface FieldChange {
   readonly field: 'principal' | 'resources' | 'actions' | 'max_ttl' | 'limits' | 'approval';

@@ -1,15 +1,215 @@
 /**
- * The policies, indexed by principal, action and pattern. A decision looks up the principals that match the agent and
- * the patterns that match the path, so that its cost depends on the depth of the path and not on the number of
- * policies.
+ * Indexes of policies: by the prefixes of their patterns, by the principals that they name, and both together.
+ * A decision costs the depth of the path, and not the number of policies.
  */
 import type { PolicyName, PrincipalName } from './names.ts';
-import { nearestPattern } from './nearest-pattern.ts';
 import type { CredentialPath } from './path.ts';
-import { type PathRange, type Pattern, unionOf } from './pattern.ts';
-import { stricterOf } from './pattern-index.ts';
-import type { Action, Policy } from './policy.ts';
-import { PrincipalIndex } from './principal-index.ts';
+import {
+  matchingPatterns,
+  nearestOf,
+  nearestPattern,
+  type PathRange,
+  type Pattern,
+  toRanges,
+  unionOf,
+} from './pattern.ts';
+import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
+
+/** Counts strings by length, so that a lookup can skip lengths that no string has. */
+export class LengthMultiset {
+  readonly #counts = new Map<number, number>();
+
+  has(length: number): boolean {
+    return this.#counts.has(length);
+  }
+
+  lengths(): Iterable<number> {
+    return this.#counts.keys();
+  }
+
+  add(length: number): void {
+    this.#counts.set(length, (this.#counts.get(length) ?? 0) + 1);
+  }
+
+  remove(length: number): void {
+    const count = (this.#counts.get(length) ?? 0) - 1;
+    if (count > 0) this.#counts.set(length, count);
+    else this.#counts.delete(length);
+  }
+}
+
+/** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
+function compareRestriction(a: Policy, b: Policy): number {
+  return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+export function stricterOf(a: Policy | null, b: Policy | null): Policy | null {
+  if (a === null || b === null) return a ?? b;
+  return compareRestriction(a, b) <= 0 ? a : b;
+}
+
+export class PatternIndex {
+  /** Each pattern's policies, most restrictive first. */
+  readonly #byPattern = new Map<Pattern, Policy[]>();
+  readonly #lengths = new LengthMultiset();
+  /** In code-point order, without the patterns that were added since, and with those that were removed. */
+  #sorted: readonly Pattern[] = [];
+  readonly #added = new Set<Pattern>();
+  #isSorted = true;
+  /** The merged ranges of all patterns; null after a change. */
+  #ranges: readonly PathRange[] | null = null;
+
+  get isEmpty(): boolean {
+    return this.#byPattern.size === 0;
+  }
+
+  ranges(): readonly PathRange[] {
+    this.#ranges ??= toRanges(this.#patterns());
+    return this.#ranges;
+  }
+
+  /** As `nearestPattern` of all patterns. */
+  nearest(path: CredentialPath): Pattern | null {
+    return nearestOf(this.#patterns(), path);
+  }
+
+  /** In code-point order. */
+  #patterns(): readonly Pattern[] {
+    if (this.#isSorted) return this.#sorted;
+    const kept = this.#sorted.filter((pattern) => this.#byPattern.has(pattern) && !this.#added.has(pattern));
+    // Two runs in order are merged in linear time.
+    this.#sorted = kept.concat([...this.#added].sort()).sort();
+    this.#added.clear();
+    this.#isSorted = true;
+    return this.#sorted;
+  }
+
+  #changed(): void {
+    this.#isSorted = false;
+    this.#ranges = null;
+  }
+
+  put(pattern: Pattern, policy: Policy): void {
+    const policies = this.#byPattern.get(pattern) ?? [];
+    const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
+    policies.splice(next === -1 ? policies.length : next, 0, policy);
+    if (policies.length > 1) return;
+    this.#changed();
+    this.#added.add(pattern);
+    this.#byPattern.set(pattern, policies);
+    this.#lengths.add(pattern.length);
+  }
+
+  remove(pattern: Pattern, name: PolicyName): void {
+    const policies = this.#byPattern.get(pattern);
+    if (policies === undefined) return;
+    const rest = policies.filter((other) => other.name !== name);
+    if (rest.length > 0) {
+      this.#byPattern.set(pattern, rest);
+      return;
+    }
+    this.#changed();
+    this.#added.delete(pattern);
+    this.#byPattern.delete(pattern);
+    this.#lengths.remove(pattern.length);
+  }
+
+  /** The most restrictive policy that matches the path, or null. */
+  mostRestrictive(path: CredentialPath): Policy | null {
+    let found: Policy | null = null;
+    for (const pattern of matchingPatterns(path, this.#lengths)) {
+      found = stricterOf(found, this.#byPattern.get(pattern)?.[0] ?? null);
+    }
+    return found;
+  }
+
+  /** Every policy that matches the path; one with several matching patterns as often. */
+  matching(path: CredentialPath): Policy[] {
+    return matchingPatterns(path, this.#lengths).flatMap((pattern) => this.#byPattern.get(pattern) ?? []);
+  }
+}
+
+const MAX_CACHED_NAMES = 10_000;
+
+/** The policies of one principal. */
+type Grants = ReadonlyMap<Action, PatternIndex>;
+
+const NONE: readonly Grants[] = [];
+
+export class PrincipalIndex {
+  readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
+  /** The lengths of the principals with `*`, without it. */
+  readonly #prefixLengths = new LengthMultiset();
+  /** Caches `#find`. It is cleared when a principal is added or removed. */
+  readonly #byName = new Map<PrincipalName, readonly Grants[]>();
+
+  /** Adds the policy for the actions. It must not be there. */
+  put(policy: Policy, actions: readonly Action[]): void {
+    const ofPrincipal = this.#principal(policy.principal);
+    for (const action of actions) {
+      const grants = ofPrincipal.get(action) ?? new PatternIndex();
+      ofPrincipal.set(action, grants);
+      for (const pattern of policy.resources) grants.put(pattern, policy);
+    }
+  }
+
+  /** With the actions with which it was added. */
+  remove(policy: Policy, actions: readonly Action[]): void {
+    const ofPrincipal = this.#byPrincipal.get(policy.principal);
+    if (ofPrincipal === undefined) return;
+    for (const action of actions) {
+      const grants = ofPrincipal.get(action);
+      for (const pattern of policy.resources) grants?.remove(pattern, policy.name);
+      if (grants?.isEmpty) ofPrincipal.delete(action);
+    }
+    if (ofPrincipal.size === 0) this.#dropPrincipal(policy.principal);
+  }
+
+  /** The policies of every principal that matches the name. */
+  get(name: PrincipalName): readonly Grants[] {
+    if (this.#byPrincipal.size === 0) return NONE;
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const found = this.#find(name);
+    // A simulation may ask for any name, so the cache needs a limit.
+    if (this.#byName.size >= MAX_CACHED_NAMES) this.#byName.clear();
+    this.#byName.set(name, found);
+    return found;
+  }
+
+  #find(name: PrincipalName): Grants[] {
+    const found: Grants[] = [];
+    const principal = principalOf(name);
+    const exact = this.#byPrincipal.get(principal);
+    if (exact !== undefined) found.push(exact);
+    for (const length of this.#prefixLengths.lengths()) {
+      if (length > principal.length) continue;
+      const grants = this.#byPrincipal.get(`${principal.slice(0, length)}*` as Principal);
+      if (grants !== undefined) found.push(grants);
+    }
+    return found;
+  }
+
+  #principal(principal: Principal): Map<Action, PatternIndex> {
+    const known = this.#byPrincipal.get(principal);
+    if (known !== undefined) return known;
+    const actions = new Map<Action, PatternIndex>();
+    this.#byPrincipal.set(principal, actions);
+    this.#byName.clear();
+    if (principal.endsWith('*')) this.#prefixLengths.add(prefixLength(principal));
+    return actions;
+  }
+
+  #dropPrincipal(principal: Principal): void {
+    this.#byPrincipal.delete(principal);
+    this.#byName.clear();
+    if (principal.endsWith('*')) this.#prefixLengths.remove(prefixLength(principal));
+  }
+}
+
+function prefixLength(principal: Principal): number {
+  return principal.length - '*'.length;
+}
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();

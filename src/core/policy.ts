@@ -16,7 +16,6 @@ import {
   parsePolicyName,
 } from './names.ts';
 import { type Pattern, parsePattern } from './pattern.ts';
-import { type LimitFields, type PolicyLimits, parseLimits } from './policy-limits.ts';
 
 export const ACTIONS = ['retrieve', 'use', 'list', 'store', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -124,4 +123,56 @@ export function isOfOperators(principal: Principal): boolean {
 export function principalMatches(principal: Principal, name: PrincipalName): boolean {
   const exact = principalOf(name);
   return principal.endsWith('*') ? exact.startsWith(principal.slice(0, -1)) : principal === exact;
+}
+
+// Limits of a policy on the uses of each agent for which the policy decides. They are counted in each node's memory.
+// SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Brokered use".
+
+/** Null where the policy does not limit. The order of the properties is that of the stored text. */
+export interface PolicyLimits {
+  readonly usesPerHour: number | null;
+  /** Of the bodies of requests and responses together. */
+  readonly bytesPerHour: number | null;
+  readonly concurrent: number | null;
+}
+
+export interface LimitFields {
+  readonly uses_per_hour?: number | undefined;
+  readonly bytes_per_hour?: number | undefined;
+  readonly concurrent?: number | undefined;
+}
+
+export const LIMIT_FIELDS = ['uses_per_hour', 'bytes_per_hour', 'concurrent'] as const satisfies (keyof LimitFields)[];
+export const MAX_LIMIT = 1_000_000_000_000;
+
+/** @throws INVALID_REQUEST naming the field and the rule */
+export function parseLimits(fields: LimitFields): PolicyLimits {
+  if (LIMIT_FIELDS.every((field) => fields[field] === undefined)) {
+    throw invalidRequest('limits', `must have one or more of ${LIMIT_FIELDS.join(', ')}`);
+  }
+  for (const field of LIMIT_FIELDS) {
+    const value = fields[field] ?? 1;
+    if (!Number.isInteger(value) || value < 1 || value > MAX_LIMIT) {
+      throw invalidRequest(`limits.${field}`, `must be a whole number, 1 to ${MAX_LIMIT}`);
+    }
+  }
+  return fromLimitFields(fields);
+}
+
+/** Without validation. */
+export function fromLimitFields({ uses_per_hour, bytes_per_hour, concurrent }: LimitFields): PolicyLimits {
+  return {
+    usesPerHour: uses_per_hour ?? null,
+    bytesPerHour: bytes_per_hour ?? null,
+    concurrent: concurrent ?? null,
+  };
+}
+
+/** The fields that are given, as the interface names them. */
+export function toLimitFields({ usesPerHour, bytesPerHour, concurrent }: PolicyLimits) {
+  return {
+    ...(usesPerHour === null ? {} : { uses_per_hour: usesPerHour }),
+    ...(bytesPerHour === null ? {} : { bytes_per_hour: bytesPerHour }),
+    ...(concurrent === null ? {} : { concurrent }),
+  };
 }

@@ -3,10 +3,9 @@
  * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 import { invalidRequest } from './errors.ts';
-import { parseIpNetwork } from './ip-network.ts';
+import { parseIpNetwork, unreachableNetwork } from './ip-network.ts';
 import type { Brand, CredentialId } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
-import { unreachableNetwork } from './target-networks.ts';
 import { type Host, parseAuthority, parseHost, type Scheme, type UpstreamUrl, type UrlPath } from './upstream-url.ts';
 
 /** A DNS name, an address, or `*.` and a DNS name for exactly one more label. */

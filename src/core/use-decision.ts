@@ -5,7 +5,7 @@
  */
 import { findService } from './catalogue/catalogue.ts';
 import { mintsSecret } from './catalogue/minting.ts';
-import type { Secret } from './secret.ts';
+import type { Secret } from './credential.ts';
 import {
   findTarget,
   nearestTarget,

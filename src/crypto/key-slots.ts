@@ -16,9 +16,9 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { promisify } from 'node:util';
+import type { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { KeySlot, SlotId, SlotParameters, VaultId, WrappedKeySlot } from '../core/keyset.ts';
-import type { Secret } from '../core/secret.ts';
 import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
 
 const FORMAT = 'leasehold-slot-v1';

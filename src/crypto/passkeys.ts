@@ -3,7 +3,7 @@
  * certificates take time and memory. SOURCE: WebAuthn, level 3, sections 7.1 and 7.2.
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import type { Passkey, PasskeyId } from '../core/passkey.ts';
+import type { Passkey, PasskeyId } from '../core/operator.ts';
 
 export type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 

@@ -4,8 +4,7 @@
  * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
-import type { AssociatedData, Sealed } from '../core/credential.ts';
-import { Secret } from '../core/secret.ts';
+import { type AssociatedData, type Sealed, Secret } from '../core/credential.ts';
 import type { VaultKeys } from './keys.ts';
 import { KEY_BYTES } from './primitives.ts';
 

@@ -4,9 +4,9 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
+import { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { SlotParameters } from '../core/keyset.ts';
-import { Secret } from '../core/secret.ts';
 import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;

@@ -3,7 +3,7 @@
  * be a secret; commander's own messages do.
  */
 import { Command as Commander, CommanderError, Option } from 'commander';
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/operator-text.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Environment, Flag, Flags, FlagValues } from './flag.ts';
 

@@ -1,5 +1,5 @@
 /** One declaration for each flag: parsing, environment variable, default, help and documentation follow from it. */
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/operator-text.ts';
 import { parseTimestamp } from '../core/timestamp.ts';
 import { UsageError } from '../platform/errors.ts';
 

@@ -1,5 +1,5 @@
 /** The environment variables of the server and the CLI. A misspelt one is an error, because it would be ignored. */
-import { nearest } from '../core/nearest.ts';
+import { nearest } from '../core/operator-text.ts';
 import { UsageError } from '../platform/errors.ts';
 import { CLIENT_FLAGS } from './client-flags.ts';
 import type { Environment, Flag, Flags } from './flag.ts';

@@ -5,10 +5,10 @@
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { changesControlState } from '../core/change.ts';
+import { Secret } from '../core/credential.ts';
 import { ApiError, type ErrorInfo } from '../core/errors.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
-import { Secret } from '../core/secret.ts';
 import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState } from '../core/state.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';

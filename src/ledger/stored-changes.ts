@@ -1,7 +1,7 @@
 /** Turns the changes of an outcome into what is stored, and into what the log records about the changed rows. */
 import type { Change } from '../core/change.ts';
+import { Secret } from '../core/credential.ts';
 import { ApiError } from '../core/errors.ts';
-import { Secret } from '../core/secret.ts';
 import { REMOVED, type RecordedState, SUBJECT } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { seal, unseal } from '../crypto/sealing.ts';

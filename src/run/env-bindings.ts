@@ -1,6 +1,6 @@
 /** Parses which credentials a program's variables get: `--env NAME=path`, mappings, and .env files with references. */
 
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readEnvFile } from './env-file.ts';
 import type { EnvBinding } from './leases.ts';

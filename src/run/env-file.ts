@@ -4,7 +4,7 @@
  */
 
 import { createReadStream } from 'node:fs';
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;

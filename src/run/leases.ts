@@ -1,7 +1,7 @@
 /** Acquires the leases of a program, all or none, and releases them when it has ended. */
 import { isEndedLease, LeaseholdError } from '../client/errors.ts';
+import type { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Secret } from '../core/secret.ts';
 import { inParallel } from '../platform/parallel.ts';
 
 const MAX_CONCURRENT = 8;

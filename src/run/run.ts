@@ -4,7 +4,7 @@
  */
 
 import { ReadStream, WriteStream } from 'node:tty';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/credential.ts';
 import { createMasking, type Masking } from '../masking/masking.ts';
 import { UsageError } from '../platform/errors.ts';
 import { type ParsedBindings, withoutNames } from './env-bindings.ts';

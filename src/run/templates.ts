@@ -3,7 +3,7 @@
  * because a path may contain `@`, `:` and `/`, so its end in a URL would be ambiguous.
  */
 
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { EnvBinding } from './leases.ts';
 import { parseReference } from './references.ts';

@@ -3,8 +3,8 @@
  * worth nothing elsewhere, and the values of the credentials never come here.
  */
 import { LeaseholdError } from '../client/errors.ts';
+import { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { Secret } from '../core/secret.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
 import { UsageError } from '../platform/errors.ts';
 import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';

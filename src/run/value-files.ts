@@ -6,7 +6,7 @@
 import { lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/credential.ts';
 import { childPath } from '../platform/child-path.ts';
 import { UsageError } from '../platform/errors.ts';
 import { isSafeParent, privacyViolation } from '../platform/ownership.ts';

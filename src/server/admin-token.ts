@@ -1,7 +1,7 @@
 /** The administrator's token: a new one at each start, or one that the operator supplies. */
 
 import { rmSync, statSync } from 'node:fs';
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../core/credential.ts';
 import { newToken } from '../crypto/tokens.ts';
 import { StartupError } from '../platform/errors.ts';
 import {

@@ -1,7 +1,7 @@
 /** Opens a vault for a command that needs its keys and runs without the service. */
 import { parsePassphrase } from '../backup/keys.ts';
+import type { Secret } from '../core/credential.ts';
 import type { StoredKeys } from '../core/keyset.ts';
-import type { Secret } from '../core/secret.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { errnoSuffix } from '../platform/errno.ts';

@@ -4,9 +4,9 @@
  */
 import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
+import { Secret } from '../core/credential.ts';
 import { ApiError } from '../core/errors.ts';
-import type { IdentityClaims } from '../core/identity.ts';
-import { Secret } from '../core/secret.ts';
+import type { IdentityClaims } from '../core/operator.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
 import type { OidcClient, ProviderRequest } from '../vault/oidc-client.ts';

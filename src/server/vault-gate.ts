@@ -3,12 +3,12 @@
  * keys and no store; what a request reads of it is rejected with VAULT_LOCKED.
  */
 
+import type { Secret } from '../core/credential.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
-import { acceptRollback } from '../core/operations/audit.ts';
+import { acceptRollback } from '../core/operations/admin-read.ts';
 import { lockVault } from '../core/operations/keys.ts';
-import type { Secret } from '../core/secret.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, parseShare } from '../crypto/shares.ts';
 import { StartupError } from '../platform/errors.ts';

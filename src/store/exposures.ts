@@ -3,8 +3,7 @@
  * folded into the stored exposures. WHY not with each retrieval: that would write another row, at a random position.
  * INVARIANT: an exposure is the stored one plus the leases after `through_seq`, without those that have a token.
  */
-import type { Exposure } from '../core/exposure.ts';
-import { ENDED_LEASE_RETENTION_MS } from '../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Exposure } from '../core/lease.ts';
 import type { ActorName } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { type Dialect, numberIn } from './dialect.ts';

@@ -1,11 +1,10 @@
 /** The data that crosses the storage port. */
 import type { Agent, Session } from '../core/agent.ts';
 import type { Approval } from '../core/approval.ts';
-import type { AuditEntry } from '../core/audit.ts';
+import type { AuditEntry, HeadFields } from '../core/audit.ts';
 import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
-import type { HeadFields } from '../core/head-record.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';

@@ -5,12 +5,12 @@ import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
   type Answer,
+  type ApprovalPlace,
   answerApproval,
   listApprovals as list,
   readApproval as read,
   withdrawApproval,
 } from '../core/operations/approvals.ts';
-import type { ApprovalPlace } from '../core/operations/settle-approval.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { sha256Base64 } from '../crypto/primitives.ts';
 import { unsealApprovalRequest } from '../crypto/sealing.ts';

@@ -1,7 +1,7 @@
 /** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
 import { type ActorName, actorResource } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/overview.ts';
+import { readOverview } from '../core/operations/admin-read.ts';
 import {
   countDenials,
   type DeniedAccess,

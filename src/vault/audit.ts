@@ -5,7 +5,7 @@
 
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { exportAudit, listAudit } from '../core/operations/audit.ts';
+import { exportAudit, listAudit } from '../core/operations/admin-read.ts';
 import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';

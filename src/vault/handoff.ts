@@ -1,8 +1,9 @@
 /** Hands an operator's session over to a browser: a one-time code opens another session there. */
+
+import type { Secret } from '../core/credential.ts';
 import type { Context } from '../core/operation.ts';
 import { type CurrentSession, readHandoffSession } from '../core/operations/sessions.ts';
 import { HANDOFF_LIFE_MS, type Origin, signInByHandoff, signInFailed } from '../core/operations/sign-in.ts';
-import type { Secret } from '../core/secret.ts';
 import { decodeHandoff, encodeHandoff } from '../crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';

@@ -1,9 +1,9 @@
 /** Rotates the data, root and audit keys on request, and the signing key after a loss of entries. */
 
 import type { Change } from '../core/change.ts';
+import { Secret } from '../core/credential.ts';
 import type { Context } from '../core/operation.ts';
 import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../core/operations/keys.ts';
-import { Secret } from '../core/secret.ts';
 import { newKey } from '../crypto/keyset.ts';
 import type { Vault } from './vault.ts';
 

@@ -3,7 +3,7 @@
 import { decide, explain, explainBriefly } from '../core/decision.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { readMatrix as authorize } from '../core/operations/overview.ts';
+import { readMatrix as authorize } from '../core/operations/admin-read.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { ACTIONS } from '../core/policy.ts';

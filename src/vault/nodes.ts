@@ -4,7 +4,7 @@
  */
 import type { MinuteCounts } from '../core/measures.ts';
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/overview.ts';
+import { readOverview } from '../core/operations/admin-read.ts';
 import { readConnectedPrograms } from '../store/credential-levels.ts';
 import type { Vault, VaultNode } from './vault.ts';
 

@@ -1,5 +1,5 @@
 /** The interface to a provider of OpenID Connect. */
-import type { IdentityClaims } from '../core/identity.ts';
+import type { IdentityClaims } from '../core/operator.ts';
 
 /** What a sign-in at the provider is bound to. */
 export interface ProviderRequest {

@@ -1,7 +1,8 @@
 /** Signs operators in with an identity at a provider of OpenID Connect. SOURCE: docs/operators.md, "Signing in". */
+
+import type { Secret } from '../core/credential.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import { OIDC_STATE_LIFE_MS, type Origin, signInByIdentity, signInFailed } from '../core/operations/sign-in.ts';
-import type { Secret } from '../core/secret.ts';
 import { decodeState, encodeState, stateSecrets } from '../crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
 import type { OidcClient } from './oidc-client.ts';

@@ -1,10 +1,9 @@
 /** Adds operators and rotates their keys, which the service never makes. SOURCE: docs/api.md, "Operators". */
 import { invalidRequest } from '../core/errors.ts';
-import { type ProviderIdentity, parseEmail, parseSubject } from '../core/identity.ts';
 import type { AgentId, OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { addOperator as add, rotateOperatorKey as rotate } from '../core/operations/operators.ts';
-import type { Operator, Role } from '../core/operator.ts';
+import { type Operator, type ProviderIdentity, parseEmail, parseSubject, type Role } from '../core/operator.ts';
 import { newId } from '../crypto/primitives.ts';
 import { parsePublicKey } from '../crypto/signatures.ts';
 import type { Vault } from './vault.ts';

@@ -1,4 +1,6 @@
 /** Registers passkeys, and signs operators in with them. SOURCE: docs/operators.md, "Signing in". */
+
+import type { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import { type ChallengeId, OPERATOR_PREFIX, type OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -13,9 +15,7 @@ import {
 } from '../core/operations/passkeys.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey, signInFailed } from '../core/operations/sign-in.ts';
-import type { Operator } from '../core/operator.ts';
-import { MAX_PASSKEYS, type Passkey, parsePasskeyId } from '../core/passkey.ts';
-import type { Secret } from '../core/secret.ts';
+import { MAX_PASSKEYS, type Operator, type Passkey, parsePasskeyId } from '../core/operator.ts';
 import {
   type AuthenticationResponseJSON,
   assertionOptions,

@@ -2,7 +2,7 @@
 
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
-import { readAuditCheckpoint, readAuditProof } from '../core/operations/audit.ts';
+import { readAuditCheckpoint, readAuditProof } from '../core/operations/admin-read.ts';
 import { formatReceipt } from '../crypto/checkpoint.ts';
 import { encodeHash, isConsistent, rootOfInclusion } from '../crypto/tree.ts';
 import { readEntries } from '../store/audit-log.ts';

@@ -5,9 +5,9 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Secret } from '../core/credential.ts';
 import type { Operation } from '../core/operation.ts';
 import { replaceUsedDataKey, retireDataKey } from '../core/operations/keys.ts';
-import { Secret } from '../core/secret.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newKey } from '../crypto/keyset.ts';
 import type { Ledger } from '../ledger/ledger.ts';

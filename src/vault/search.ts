@@ -1,7 +1,7 @@
 /** Searches the names of credentials, agents, policies and operators. */
 
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/overview.ts';
+import { readOverview } from '../core/operations/admin-read.ts';
 import { listCredentials, searchCredentials as searchStoredPaths } from '../store/credential-lists.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';

@@ -1,9 +1,10 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
+
+import type { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
-import type { Secret } from '../core/secret.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/signatures.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
-import { readTree as authorize } from '../core/operations/overview.ts';
+import { readTree as authorize } from '../core/operations/admin-read.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
 import type { LevelStep } from '../store/credential-levels.ts';
 import { readLevel } from '../store/credential-levels.ts';

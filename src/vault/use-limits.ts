@@ -7,9 +7,9 @@ import { ApiError } from '../core/errors.ts';
 import { Tally } from '../core/measures.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { recordRejectedUses } from '../core/operations/use-limits.ts';
+import { recordRejectedUses } from '../core/operations/misuse.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { PolicyLimits } from '../core/policy-limits.ts';
+import type { PolicyLimits } from '../core/policy.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { Opener } from '../../src/backup/encryption.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { describeFailure } from '../../src/server/operator-errors.ts';
 import { restore } from '../../src/server/restore.ts';
 import { type RestoreFlags, toRestoreRequest } from '../../src/server/restore-options.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RemoteError } from '../../src/cli/errors.ts';
 import { Kv2, parseVaultAddress, readKv2 } from '../../src/cli/import/kv2.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import type { Scope } from '../kit/directory.ts';
 import { type Kv2Server, type Stored, startKv2Server } from './fake-kv2.ts';

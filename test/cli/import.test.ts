@@ -19,7 +19,7 @@ import { RewriteError, rewrite } from '../../src/cli/import/env-rewrite.ts';
 import type { ImportPlan } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { inParallel } from '../../src/platform/parallel.ts';
 import { newHome, type RunOptions } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

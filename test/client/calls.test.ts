@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';

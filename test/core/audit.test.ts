@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { actionOf, canonicalEntry, type EntryWithoutMac, EVENT_TYPES, USE_FIELDS } from '../../src/core/audit.ts';
-import { canonicalHead } from '../../src/core/head-record.ts';
+import {
+  actionOf,
+  canonicalEntry,
+  canonicalHead,
+  type EntryWithoutMac,
+  EVENT_TYPES,
+  USE_FIELDS,
+} from '../../src/core/audit.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [

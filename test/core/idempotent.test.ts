@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
-import type { Credential } from '../../src/core/credential.ts';
+import { type Credential, Secret } from '../../src/core/credential.ts';
 import {
   IDEMPOTENCY_TTL_MS,
   type Idempotency,
@@ -19,7 +19,6 @@ import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { refusal, shown } from './refusals.ts';
 
 const NOW = Date.UTC(2026, 0, 1);

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nearestOf, nearestPattern } from '../../src/core/nearest-pattern.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import type { Pattern } from '../../src/core/pattern.ts';
+import { nearestOf, nearestPattern, type Pattern } from '../../src/core/pattern.ts';
 import { runs } from '../kit/property.ts';
 
 const segment = fc.constantFrom('a', 'b', 'ab', 'a-b', 'a.b', 'B', '~');

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BatchState } from '../../src/core/batch-state.ts';
+import { Secret } from '../../src/core/credential.ts';
 import type { AgentId, ChallengeId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../src/core/operations/sessions.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parseTtl } from '../../src/core/policy.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { decided } from '../kit/decided.ts';
 import { runs } from '../kit/property.ts';
 import type { Command } from './history/commands.ts';

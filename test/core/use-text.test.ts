@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
-import { parseHeaders, parsePurpose } from '../../src/core/use-text.ts';
+import { parseHeaders, parsePurpose } from '../../src/core/upstream-url.ts';
 
 function rejects(field: string, act: () => unknown): void {
   assert.throws(act, (error: unknown) => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Agent, Authentication } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
-import type { Credential } from '../../src/core/credential.ts';
+import { type Credential, Secret } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import type {
   AgentId,
@@ -26,7 +26,6 @@ import { type StartedUse, startUse } from '../../src/core/operations/use.ts';
 import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
 import { decided } from '../kit/decided.ts';

@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import { format, inspect } from 'node:util';
 import fc from 'fast-check';
 import { parseDescription } from '../../src/core/agent.ts';
-import { type Credential, isKept, parseValue } from '../../src/core/credential.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { type Credential, isKept, parseValue, Secret } from '../../src/core/credential.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { refusal, shown } from './refusals.ts';
 

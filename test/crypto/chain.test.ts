@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AuditEntry, canonicalEntry, GENESIS_MAC } from '../../src/core/audit.ts';
-import { canonicalHead } from '../../src/core/head-record.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
 import {
   auditKeyAt,
   entryMac,

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Secret } from '../../src/core/credential.ts';
 import type { KeySlot, SlotId, SlotName, StoredKeys, VaultId } from '../../src/core/keyset.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { isSlotPublicKey, slotPrivateKey, slotPublicKey, unwrapRoot, wrapRoot } from '../../src/crypto/key-slots.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
 import { type KeysetDocument, newKey, newKeyset, sealKeyset, unsealKeyset } from '../../src/crypto/keyset.ts';

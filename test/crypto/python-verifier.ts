@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { headWords } from '../../src/core/head-record.ts';
+import { headWords } from '../../src/core/audit.ts';
 import type { Head } from '../../src/store/store.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 

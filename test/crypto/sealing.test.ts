@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AssociatedData } from '../../src/core/credential.ts';
+import { type AssociatedData, Secret } from '../../src/core/credential.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { seal, unseal } from '../../src/crypto/sealing.ts';
 import { wellFormedText } from '../kit/property.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { newPassphraseParameters, PASSPHRASE_COST, passphraseSecret } from '../../src/crypto/key-slots.ts';
 import { combineShares, newShares, parseShare } from '../../src/crypto/shares.ts';
 

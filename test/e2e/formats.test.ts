@@ -4,9 +4,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Approval } from '../../src/core/approval.ts';
-import { type AuditEntry, canonicalEntry, GENESIS_MAC, USE_FIELDS } from '../../src/core/audit.ts';
+import {
+  type AuditEntry,
+  canonicalEntry,
+  canonicalHead,
+  GENESIS_MAC,
+  headWords,
+  USE_FIELDS,
+} from '../../src/core/audit.ts';
 import type { AssociatedData } from '../../src/core/credential.ts';
-import { canonicalHead, headWords } from '../../src/core/head-record.ts';
 import { parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';

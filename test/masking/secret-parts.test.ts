@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { secretParts } from '../../src/masking/secret-parts.ts';
 import { findSecrets } from '../../src/masking/secret-patterns.ts';

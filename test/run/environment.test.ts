@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { inheritEnvironment, proxyExceptions } from '../../src/run/environment.ts';
 import { makePrivateFiles } from '../../src/run/value-files.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/errors.ts';
+import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { Secret } from '../../src/core/secret.ts';
 import {
   acquireLeases,
   type EnvBinding,

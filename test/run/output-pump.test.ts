@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { MaskingStream, pumpOutput } from '../../src/run/output-pump.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawn } from '@lydell/node-pty';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { MaskingStream } from '../../src/run/output-pump.ts';
 import { PtyOutput } from '../../src/run/pty.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { fillTemplates, parseTemplate } from '../../src/run/templates.ts';
 

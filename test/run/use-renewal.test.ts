@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { parseBindings } from '../../src/run/env-bindings.ts';
 import { run } from '../../src/run/run.ts';
 import { parseUses } from '../../src/run/use-bindings.ts';

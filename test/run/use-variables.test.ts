@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SERVICES } from '../../src/core/catalogue/catalogue.ts';
 import { sdkEnvironment, tokenPrefix } from '../../src/core/catalogue/sdk-environment.ts';
+import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { parseUses, type UseBinding } from '../../src/run/use-bindings.ts';
 import { useVariables } from '../../src/run/use-leases.ts';
 

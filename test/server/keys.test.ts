@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { readGivenToken } from '../../src/server/admin-token.ts';

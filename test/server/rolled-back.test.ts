@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/credential.ts';
 import {
   newPassphraseParameters,
   passphraseSecret,

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { Secret } from '../../src/core/credential.ts';
 import { ApiError } from '../../src/core/errors.ts';
 import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { Secret } from '../../src/core/secret.ts';
 import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';

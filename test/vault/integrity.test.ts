@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Secret } from '../../src/core/credential.ts';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { createPolicy, readPolicy } from '../../src/core/operations/policies.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
 import { countLeases } from '../../src/store/lease-lists.ts';

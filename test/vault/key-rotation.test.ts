@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Secret } from '../../src/core/credential.ts';
 import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/core/operations/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/chain.ts';
 import { newKey } from '../../src/crypto/keyset.ts';
 import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/sealed-values.ts';

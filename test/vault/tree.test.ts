@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
 import { readTree } from '../../src/vault/tree.ts';
 import { admin, openVault } from './fixture.ts';

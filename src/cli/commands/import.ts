@@ -1,6 +1,6 @@
 /** `leasehold import`: the command and the terminal ports that an import uses. */
 import { basename, resolve } from 'node:path';
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/credential.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';

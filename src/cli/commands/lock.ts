@@ -1,6 +1,6 @@
 /** The commands `lock` and `unlock`. */
 import { isLoopback } from '../../client/address.ts';
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/credential.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';
 import { text } from '../../flags/flag.ts';

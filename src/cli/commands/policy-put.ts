@@ -1,8 +1,7 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 import { toPolicy, toReplacement } from '../../client/policy-drafts.ts';
 import { APPROVAL_FIELDS } from '../../core/approval-rule.ts';
-import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
-import { LIMIT_FIELDS } from '../../core/policy-limits.ts';
+import { ACTIONS, LIMIT_FIELDS, type PolicyDraft } from '../../core/policy.ts';
 import { type FlagValues, list, parseDuration, text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';

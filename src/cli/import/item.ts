@@ -1,5 +1,5 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/credential.ts';
 
 /** The values of --from. */
 export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;

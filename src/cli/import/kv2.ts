@@ -9,7 +9,7 @@ import { parseAddress } from '../../client/address.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import { safeFetch } from '../../client/node-fetch.ts';
 import { readText } from '../../client/responses.ts';
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../core/credential.ts';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/parallel.ts';

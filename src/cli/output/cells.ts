@@ -1,5 +1,5 @@
 /** Output formats, and the fields of a record on one line. */
-import { escapeInvisible } from '../../core/invisible-text.ts';
+import { escapeInvisible } from '../../core/operator-text.ts';
 import type { FORMATS } from '../../flags/client-flags.ts';
 
 export type Format = (typeof FORMATS)[number];

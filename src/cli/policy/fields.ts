@@ -3,10 +3,18 @@
 import type { PolicyReplacement } from '../../client/types.ts';
 import { APPROVAL_FIELDS, type ApprovalFields, parseApprovalRule } from '../../core/approval-rule.ts';
 import { ruleBroken } from '../../core/errors.ts';
-import { nearest } from '../../core/nearest.ts';
+import { nearest } from '../../core/operator-text.ts';
 import { parsePattern } from '../../core/pattern.ts';
-import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import { LIMIT_FIELDS, type LimitFields, parseLimits } from '../../core/policy-limits.ts';
+import {
+  ACTIONS,
+  LIMIT_FIELDS,
+  type LimitFields,
+  type PolicyDraft,
+  parseLimits,
+  parsePolicy,
+  parsePrincipal,
+  parseTtl,
+} from '../../core/policy.ts';
 import { parseDuration } from '../../flags/flag.ts';
 
 const SHOWN_NAME = /^[\w.-]{1,40}$/;

@@ -7,7 +7,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
 import { ruleBroken } from '../../core/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
-import { nearest } from '../../core/nearest.ts';
+import { nearest } from '../../core/operator-text.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';

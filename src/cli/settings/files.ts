@@ -4,7 +4,7 @@
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/credential.ts';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { childPath } from '../../platform/child-path.ts';
 import { dataDirPaths } from '../../platform/data-dir-paths.ts';

@@ -6,8 +6,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
+import { Secret } from '../../core/credential.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
-import { Secret } from '../../core/secret.ts';
 import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';

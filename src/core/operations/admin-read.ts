@@ -40,3 +40,20 @@ export function adminRead<R>(
 export function requireAdmin(context: Context, event: EventType, resource: string): Operation<null> {
   return adminRead({ context, event, requiredRole: 'admin' }, resource, () => null);
 }
+
+export const listAudit = adminOperation('audit.list', (spec) => adminRead(spec, '*', () => null));
+export const verifyAudit = adminOperation('audit.verify', (spec) => adminRead(spec, '*', () => null));
+export const readAuditCheckpoint = adminOperation('audit.checkpoint', (spec) => adminRead(spec, '*', () => null));
+export const readAuditProof = adminOperation('audit.proof', (spec) => adminRead(spec, '*', () => null));
+export const exportAudit = adminOperation('audit.export', (spec) => adminRead(spec, '*', () => null));
+
+/** `loss` is what the log has lost, in one sentence. */
+export function acceptRollback(context: Context, loss: string): Operation<null> {
+  const spec = { context, event: 'audit.accept_rollback', resource: '*', requiredRole: 'admin' } as const;
+  return operation<null>(spec, ({ entry }) => succeeded(null, entry('allowed', { reason: loss })));
+}
+
+/** Attention, activity, nodes and search. */
+export const readOverview = adminOperation('service.read', (spec) => adminRead(spec, '*', () => null));
+export const readMatrix = adminOperation('policy.simulate', (spec) => adminRead(spec, '*', () => null));
+export const readTree = adminOperation('credential.list', (spec) => adminRead(spec, '*', () => null));

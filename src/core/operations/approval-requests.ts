@@ -8,17 +8,19 @@ import {
   type ApprovalId,
   type ApprovalKey,
   type ApprovalRequest,
+  type ApprovalStatus,
   approvalStatus,
   basisText,
   countApprovers,
+  describeTimeout,
   ENDED_NOTICE_MS,
   isGrant,
 } from '../approval.ts';
-import { type ApprovalError, approvalError } from '../approval-error.ts';
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../approval-rule.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { ReadSet } from '../batch-state.ts';
 import type { Change } from '../change.ts';
+import type { ErrorInfo } from '../errors.ts';
 import type { AgentId, CredentialId, PolicyName, TokenHash } from '../names.ts';
 import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -224,4 +226,37 @@ function askForApproval(
     { kind: 'putApproval', approval },
     { kind: 'addApprovalRequest', request: sealed },
   ]);
+}
+
+export type ApprovalError = ErrorInfo & { readonly reason: string };
+
+/** Null if it ended so long ago that the request asks again. */
+export function approvalError(approval: Approval, status: ApprovalStatus, now: number): ApprovalError | null {
+  const { answerBy, endedAt, endedBy, reason, approvers, terms } = approval;
+  const why = reason === null ? '' : `: ${reason}`;
+  if (status === 'denied' && now < answerBy) {
+    return {
+      code: 'APPROVAL_DENIED',
+      reason: `denied by ${endedBy}`,
+      message: `The approval was denied by ${endedBy}${why}. Do not send the request again.`,
+    };
+  }
+  if (status === 'timed_out' && now < answerBy + ENDED_NOTICE_MS) {
+    return {
+      code: 'APPROVAL_TIMED_OUT',
+      reason: describeTimeout(approval),
+      message:
+        approvers.length === 0
+          ? 'The approval timed out: no operator answered in the time that the policy gives. This is not a refusal; ask again later.'
+          : `The approval timed out: ${approvers.length} of the ${terms.quorum} operators that it needs approved in the time that the policy gives. This is not a refusal; ask again later.`,
+    };
+  }
+  if (status === 'withdrawn' && now < (endedAt ?? 0) + ENDED_NOTICE_MS) {
+    return {
+      code: 'APPROVAL_WITHDRAWN',
+      reason: `withdrawn by ${endedBy}`,
+      message: `The request for approval was withdrawn by ${endedBy}${why}. This is not a refusal; a later request asks again.`,
+    };
+  }
+  return null;
 }

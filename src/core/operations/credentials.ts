@@ -4,12 +4,18 @@
  */
 
 import type { VersionInfo } from '../batch-state.ts';
-import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
+import {
+  type Credential,
+  type CredentialVersion,
+  isKept,
+  isTooLargeToUse,
+  type Secret,
+  TOO_LARGE_TO_USE,
+} from '../credential.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import { ALL_PATHS, type PathRange } from '../pattern.ts';
-import type { Secret } from '../secret.ts';
 import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
 export interface NewValue {

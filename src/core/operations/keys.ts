@@ -4,11 +4,11 @@
 import type { EntryDraft, EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
+import type { Secret } from '../credential.ts';
 import { invalidRequest } from '../errors.ts';
 import type { KeySlot, KeysetEdit, SlotId, SlotName } from '../keyset.ts';
 import { SERVICE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
-import type { Secret } from '../secret.ts';
 
 const resourceOf = (name: SlotName): string => `key:slot:${name}`;
 const READS = { keySlots: true } as const;

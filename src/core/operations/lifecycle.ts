@@ -1,8 +1,12 @@
-/** Operations of the service itself. SOURCE: docs/decisions.md, "The process" and "The audit log". */
+/**
+ * Entries about the service itself: its startup and shutdown, a restore, and a backup.
+ * SOURCE: docs/decisions.md, "The process" and "The audit log"; docs/backup.md.
+ */
 import type { EntryDraft } from '../audit.ts';
 import type { Change } from '../change.ts';
-import { SERVICE } from '../names.ts';
-import { type Operation, succeeded } from '../operation.ts';
+import { type ActorName, type EntryId, SERVICE } from '../names.ts';
+import { type Context, type Operation, operation, succeeded } from '../operation.ts';
+import { adminOperation } from './admin-read.ts';
 
 type ServiceEvent = 'service.start' | 'service.stop' | 'service.unlock' | 'service.restore';
 
@@ -45,4 +49,44 @@ const MAX_REASON_LENGTH = 2000;
 /** For the entry of a start; null without warnings. */
 export function warningsAsReason(warnings: readonly string[]): string | null {
   return warnings.length === 0 ? null : warnings.join(' ').slice(0, MAX_REASON_LENGTH);
+}
+
+/** A backup whose start is recorded. */
+export interface StartedBackup {
+  readonly entryId: EntryId;
+  readonly agentName: ActorName;
+}
+
+/** Only the administrator may take a backup. */
+export const startBackup = adminOperation<[], StartedBackup>('service.backup', (spec) =>
+  operation({ ...spec, resource: '*' }, ({ entry, moment }) => {
+    const recorded = entry('allowed');
+    return succeeded({ entryId: moment.entryId, agentName: recorded.agentName }, recorded);
+  }),
+);
+
+/** `reason` says through which entry the backup goes and how long it is, or why it was cut. */
+export function endBackup(
+  { entryId, agentName }: StartedBackup,
+  { requestId, remoteAddr }: Pick<Context, 'requestId' | 'remoteAddr'>,
+  isComplete: boolean,
+  reason: string,
+): Operation<null> {
+  return {
+    reads: {},
+    requester: { kind: 'service' },
+    decide: () =>
+      succeeded(null, {
+        eventType: 'service.backup_result',
+        agentName,
+        resource: '*',
+        result: isComplete ? 'allowed' : 'error',
+        policyName: null,
+        leaseId: null,
+        reason,
+        requestId,
+        remoteAddr,
+        completes: entryId,
+      }),
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * Records that the token of a use lease was presented where it does not belong. The token is worth nothing there; the
- * entry tells that it has left the program that it was made for.
+ * Records requests that were rejected outside a decision: the token of a use lease where it does not belong, which
+ * tells that it has left the program that it was made for, and uses over a policy's limits.
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { Authentication } from '../agent.ts';
@@ -8,7 +8,7 @@ import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts
 import type { BatchState } from '../batch-state.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { Lease } from '../lease.ts';
-import type { ActorName } from '../names.ts';
+import type { ActorName, AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { UseRequest } from '../target.ts';
@@ -92,3 +92,33 @@ export function misuseError({ kind }: ForwardedPlace): ErrorInfo {
 }
 
 const PART = { path: 'the path', query: 'the query', header: 'a header' } as const satisfies Record<TokenPlace, string>;
+
+export interface RejectedUses {
+  readonly agentName: AgentName;
+  readonly policyName: PolicyName;
+  /** Such as `100 uses per hour`. */
+  readonly limit: string;
+  /** The request of a single rejection; null for a summary. */
+  readonly single: { readonly path: CredentialPath; readonly context: Context } | null;
+  readonly count: number;
+}
+
+export function recordRejectedUses({ agentName, policyName, limit, single, count }: RejectedUses): Operation<null> {
+  const over = `over the policy's limit of ${limit}`;
+  return {
+    reads: {},
+    requester: { kind: 'service' },
+    decide: () =>
+      succeeded(null, {
+        eventType: 'credential.use',
+        agentName,
+        resource: single?.path ?? '*',
+        result: 'denied',
+        policyName,
+        leaseId: null,
+        reason: single === null ? `${count} more ${count === 1 ? 'use was' : 'uses were'} rejected: ${over}` : over,
+        requestId: single?.context.requestId ?? null,
+        remoteAddr: single?.context.remoteAddr ?? null,
+      }),
+  };
+}

@@ -2,11 +2,10 @@
 import type { BatchState } from '../batch-state.ts';
 import type { ControlState } from '../control.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import { isSameEmail, type ProviderIdentity } from '../identity.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
 import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
-import { canSignIn, hasRole, type Operator, type Role } from '../operator.ts';
+import { canSignIn, hasRole, isSameEmail, type Operator, type ProviderIdentity, type Role } from '../operator.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
 
 export interface NewOperator {

@@ -10,8 +10,7 @@ import {
   rejected,
   succeeded,
 } from '../operation.ts';
-import { hasRole, type Operator } from '../operator.ts';
-import { MAX_PASSKEYS, type Passkey, type PasskeyId } from '../passkey.ts';
+import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from '../operator.ts';
 import { adminOperation } from './admin-read.ts';
 import { rejectLastSignIn } from './operators.ts';
 import { type Origin, signInFailed } from './sign-in.ts';

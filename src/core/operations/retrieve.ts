@@ -3,7 +3,7 @@
  * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
 import { actorId, actorName } from '../agent.ts';
-import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { type Credential, type CredentialVersion, isKept, type Secret } from '../credential.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import {
@@ -17,7 +17,6 @@ import {
 } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
-import type { Secret } from '../secret.ts';
 import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 

@@ -6,11 +6,9 @@ import { identifySession } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { BatchState, ReadSet } from '../batch-state.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import type { IdentityClaims } from '../identity.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
 import { type Context, type Operation, type Outcome, rejected, succeeded } from '../operation.ts';
-import type { Operator } from '../operator.ts';
-import type { PasskeyId } from '../passkey.ts';
+import type { IdentityClaims, Operator, PasskeyId } from '../operator.ts';
 import { type CurrentSession, newSession, toCurrent } from './sessions.ts';
 
 /** For a person who has to find a phone or a security key. */

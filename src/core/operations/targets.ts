@@ -6,10 +6,10 @@
 import type { BatchState } from '../batch-state.ts';
 import type { CompleteUsage } from '../catalogue/catalogue.ts';
 import { isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
+import { networkViolation, operatorField } from '../ip-network.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Usage } from '../target.ts';
-import { networkViolation, operatorField } from '../target-networks.ts';
 import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
 export interface UsageDraft extends CompleteUsage {

@@ -6,7 +6,7 @@ import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.
 import { Approval, ListedApproval } from '../../api/responses.ts';
 import { type ApprovalId, parseApprovalId, parseNonce } from '../../core/approval.ts';
 import { parseActorName } from '../../core/names.ts';
-import { parsePurpose } from '../../core/use-text.ts';
+import { parsePurpose } from '../../core/upstream-url.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approval-answers.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';

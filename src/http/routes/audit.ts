@@ -14,9 +14,9 @@ import {
 } from '../../api/audit.ts';
 import { PositiveInteger } from '../../api/fields.ts';
 import { Health, Rollback } from '../../api/responses.ts';
+import { headWords } from '../../core/audit.ts';
 import { invalidRequest } from '../../core/errors.ts';
-import { headWords } from '../../core/head-record.ts';
-import { verifyAudit } from '../../core/operations/audit.ts';
+import { verifyAudit } from '../../core/operations/admin-read.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';

@@ -10,7 +10,7 @@ import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { readLease, renewLease, revokeLease } from '../../core/operations/leases.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
-import { parsePurpose } from '../../core/use-text.ts';
+import { parsePurpose } from '../../core/upstream-url.ts';
 import { listLeases, revokeLeases } from '../../vault/leases.ts';
 import { newUseLease } from '../../vault/use-leases.ts';
 import { streamList, toOptionalPage } from '../lists.ts';

@@ -17,8 +17,7 @@ import {
   simulate,
 } from '../../core/operations/policies.ts';
 import { parsePath } from '../../core/path.ts';
-import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
-import type { LimitFields } from '../../core/policy-limits.ts';
+import { type LimitFields, type PolicyDraft, parsePolicy } from '../../core/policy.ts';
 import { parseMethod, type UseRequest } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { sliceListing } from '../../vault/paging.ts';

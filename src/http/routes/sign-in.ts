@@ -15,12 +15,12 @@ import {
   SignInMethods,
 } from '../../api/sign-in.ts';
 import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
+import type { Secret } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
 import { ADMIN, parseChallengeId } from '../../core/names.ts';
 import { type CurrentSession, readBrowserSession } from '../../core/operations/sessions.ts';
 import { parseSignInCode } from '../../core/operations/sign-in.ts';
-import { parseLabel } from '../../core/passkey.ts';
-import type { Secret } from '../../core/secret.ts';
+import { parseLabel } from '../../core/operator.ts';
 import { issueHandoff, redeemHandoff } from '../../vault/handoff.ts';
 import { requestIdentity, signInWithIdentity } from '../../vault/oidc.ts';
 import type { OidcClient } from '../../vault/oidc-client.ts';

@@ -12,7 +12,7 @@ import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
 import { findTokens } from '../../core/token-form.ts';
-import { parseHeaders, parsePurpose } from '../../core/use-text.ts';
+import { parseHeaders, parsePurpose } from '../../core/upstream-url.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/held-requests.ts';
 import { checkForwarded } from '../../vault/misuse.ts';

@@ -3,10 +3,9 @@
  * backup without the root key must not be able to log in as an agent.
  */
 import type { SealedAgentKey } from '../../backup/records.ts';
-import type { AssociatedData } from '../../core/credential.ts';
+import { type AssociatedData, Secret } from '../../core/credential.ts';
 import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { Secret } from '../../core/secret.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { seal, unseal } from '../../crypto/sealing.ts';

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { decodeStoredKeys } from '../../backup/stored-keys.ts';
 import { ApiError } from '../../core/errors.ts';
 import type { Context } from '../../core/operation.ts';
-import { endBackup, startBackup } from '../../core/operations/backup.ts';
+import { endBackup, startBackup } from '../../core/operations/lifecycle.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';

@@ -3,7 +3,7 @@
  * "The audit log".
  */
 import type { Context } from '../../core/operation.ts';
-import { verifyAudit } from '../../core/operations/audit.ts';
+import { verifyAudit } from '../../core/operations/admin-read.ts';
 import type { Vault } from '../vault.ts';
 import type { VerificationResult, VerificationStatus } from './verifier.ts';
 

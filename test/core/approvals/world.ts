@@ -4,18 +4,16 @@ import { type Approval, type ApprovalId, type ApprovalKey, coveredParts } from '
 import type { ApprovalFields } from '../../../src/core/approval-rule.ts';
 import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
 import { ControlState } from '../../../src/core/control.ts';
-import type { Credential } from '../../../src/core/credential.ts';
+import { type Credential, Secret } from '../../../src/core/credential.ts';
 import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
 import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/core/operations/approval-requests.ts';
-import { answerApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
-import { settleApproval } from '../../../src/core/operations/settle-approval.ts';
+import { answerApproval, settleApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
 import { putTargets } from '../../../src/core/operations/targets.ts';
 import { type StartedUse, startUse } from '../../../src/core/operations/use.ts';
 import type { Operator, Role } from '../../../src/core/operator.ts';
 import { parsePath } from '../../../src/core/path.ts';
 import { parsePolicy } from '../../../src/core/policy.ts';
-import { Secret } from '../../../src/core/secret.ts';
 import { parseMethod, parseTargets } from '../../../src/core/target.ts';
 import { parseUrl } from '../../../src/core/upstream-url.ts';
 

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
-import type { Credential } from '../../../src/core/credential.ts';
+import { type Credential, Secret } from '../../../src/core/credential.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { Simulated } from '../../../src/core/operations/policies.ts';
 import type { RetrievalResult } from '../../../src/core/operations/retrieve.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
-import { Secret } from '../../../src/core/secret.ts';
 import type { Shelf } from './shelf.ts';
 import type { Ask, World } from './world.ts';
 

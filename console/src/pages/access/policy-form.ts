@@ -7,8 +7,17 @@ import { type ApprovalFields, parseApprovalRule } from '../../../../src/core/app
 import { ruleBroken } from '../../../../src/core/errors.ts';
 import { parsePolicyName } from '../../../../src/core/names.ts';
 import { parsePattern } from '../../../../src/core/pattern.ts';
-import { ACTIONS, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../../../src/core/policy.ts';
-import { LIMIT_FIELDS, type LimitFields, parseLimits, toLimitFields } from '../../../../src/core/policy-limits.ts';
+import {
+  ACTIONS,
+  LIMIT_FIELDS,
+  type LimitFields,
+  type PolicyDraft,
+  parseLimits,
+  parsePolicy,
+  parsePrincipal,
+  parseTtl,
+  toLimitFields,
+} from '../../../../src/core/policy.ts';
 
 export interface FormFields {
   readonly name: string;

@@ -1,7 +1,6 @@
 /** What a policy grants, as a sentence. */
 import type { ApprovalTerms } from '../../../../src/core/approval-rule.ts';
-import type { PolicyDraft } from '../../../../src/core/policy.ts';
-import type { PolicyLimits } from '../../../../src/core/policy-limits.ts';
+import type { PolicyDraft, PolicyLimits } from '../../../../src/core/policy.ts';
 
 const UNITS = [
   [86_400, 'day'],

@@ -1,6 +1,6 @@
 /** The request as it would be sent. INVARIANT: what the agent wrote is text, never markup. */
 import type { Approval } from '../../../../src/client/types.ts';
-import { escapeInvisible } from '../../../../src/core/invisible-text.ts';
+import { escapeInvisible } from '../../../../src/core/operator-text.ts';
 import { Copyable } from '../../components/copyable.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { indentJson } from './indent-json.ts';
