@@ -272,7 +272,7 @@ test('deep nesting is an error or a value without a path, and no crash', () => {
 
 test('a file with more values than a vault has is refused before it is parsed', () => {
   const list = (count: number, value: string) => `{"a":[${`${value},`.repeat(count)}${value}]}`;
-  for (const value of ['1', '{}', '""', '[]']) {
+  for (const value of ['1', '[]']) {
     assert.throws(() => parseJson(list(1_000_000, value), 'a.json'), /a\.json: has more than 1000000 values; import/);
   }
   // Keeping the digits of every number takes far longer for each value.

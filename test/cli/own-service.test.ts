@@ -14,6 +14,7 @@ import { challengeService } from '../../src/server/announcement.ts';
 import { lockDataDir } from '../../src/server/data-dir.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
+import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
@@ -56,7 +57,8 @@ const relayOf =
   };
 
 const started = async (scope: Scope, flags: readonly string[] = []) => {
-  const service = await startTestService(scope, flags);
+  // Some tests take the port after the server, or listen on it at another address.
+  const service = await startTestService(scope, ['--listen', `127.0.0.1:${await findPort()}`, ...flags]);
   return { service, dataDir: service.dataDir, home: newHome(scope, { LEASEHOLD_DATA_DIR: service.dataDir }) };
 };
 /** For the tests that stop nothing. */

@@ -153,14 +153,3 @@ test('a deletion shows what the policy grants, and its dry run changes nothing',
   assert.equal((await home.leasehold(['policy', 'delete', 'ci', '-y'])).code, 0);
   assert.equal((await policies()).length, 1);
 });
-
-test('a lease outlives the policy that granted it, as the deletion says', async (t) => {
-  const { home } = await scene(t);
-  const bot = await service.agent('holder', { 'x/*': ['retrieve'] });
-  await service.admin.post('/api/v1/credentials', { path: 'x/a', value: 's3cret' });
-  const { lease_id } = (await bot.get('/api/v1/credentials/x/a')).body.data;
-  assert.equal((await home.leasehold(['policy', 'delete', 'holder-0', '--yes'])).code, 0);
-  assert.equal((await bot.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'active');
-  assert.equal((await bot.post(`/api/v1/leases/${lease_id}/renew`, {})).status, 403);
-  assert.equal((await bot.get('/api/v1/credentials/x/a')).status, 403);
-});

@@ -1,7 +1,7 @@
 // Files of expectations: their rows, errors about invalid rows, and results.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as settled } from 'node:timers/promises';
 import fc from 'fast-check';
 import { localSimulator } from '../../src/cli/policy/access-query.ts';
 import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
@@ -124,7 +124,7 @@ test('expectations are evaluated concurrently, reported in the order of the file
   const held = await holdExpectations(readExpectations(text, 'f'), async (question) => {
     asked++;
     most = Math.max(most, ++open);
-    await delay(Math.random() * 5);
+    await delay((asked * 7) % 5);
     open--;
     return slowly(question);
   });
@@ -134,14 +134,17 @@ test('expectations are evaluated concurrently, reported in the order of the file
     Array.from({ length: 40 }, (_, at) => at + 1),
   );
   asked = 0;
+  let answered = 0;
   await assert.rejects(
     holdExpectations(readExpectations(text, 'f'), async (question) => {
       if (asked++ === 0) throw new Error('away');
       await delay(5);
+      answered++;
       return slowly(question);
     }),
     /away/,
   );
-  await delay(50);
+  while (answered < 7) await delay(1);
+  await settled();
   assert.equal(asked, 8);
 });
