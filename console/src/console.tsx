@@ -2,6 +2,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { Redirect, Route, Router, Switch } from 'wouter';
+import { EmptyState } from './components/empty-state.tsx';
 import { ErrorPanel } from './components/error-panel.tsx';
 import { LiveRegion } from './components/live-region.tsx';
 import { Loading } from './components/loading.tsx';
@@ -11,7 +12,6 @@ import { retrySession, session } from './session/console-client.ts';
 import { queries } from './session/queries.ts';
 import { useSession } from './session/use-session.ts';
 import { Layout } from './shell/layout.tsx';
-import { NotFoundPage } from './shell/not-found-page.tsx';
 import { PageBoundary } from './shell/page-boundary.tsx';
 import { StatusNotice } from './shell/status-notice.tsx';
 
@@ -72,5 +72,14 @@ function SignedInPages() {
         </Suspense>
       </PageBoundary>
     </Layout>
+  );
+}
+
+function NotFoundPage() {
+  return (
+    <>
+      <PageHeading title="No such page" />
+      <EmptyState title="Nothing is at this address">Choose a page in the navigation, or press / to search.</EmptyState>
+    </>
   );
 }

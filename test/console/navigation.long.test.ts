@@ -1,11 +1,9 @@
-// Moving through the console: the palette and its commands, Back, where the focus goes, and results that are in sight.
+// Moving through the console: the palette, Back, where the focus goes, and results that are in sight.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { isSeen, signIn, startBrowser, untilSeen, untilTrue } from '../kit/browser.ts';
-import { addOperator } from '../kit/operators.ts';
 import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 import { violationsOf } from './accessibility.ts';
@@ -61,7 +59,7 @@ test('the palette keeps the chosen option in sight, acts on the main button alon
   const isReported = opened.expectReport(/ERR_FAILED/);
   await page.route('**/api/v1/search?*', (route) => route.abort());
   await search(page, 'unfindable');
-  const dialog = page.getByRole('dialog', { name: 'Search and commands' });
+  const dialog = page.getByRole('dialog', { name: 'Search', exact: true });
   await dialog.getByRole('alert').getByText('UNREACHABLE').waitFor();
   // Nothing was answered, so no request has an id.
   assert.equal(await dialog.getByText('Request', { exact: true }).count(), 0);
@@ -92,45 +90,6 @@ test('a search that is not answered yet does not say that nothing has the name',
   await page.getByRole('option', { name: /^many-07/ }).waitFor();
   await page.getByText('1 found').waitFor();
   assert.deepEqual(await violationsOf(page), []);
-});
-
-test('the palette has the commands of pages, by role', async (t) => {
-  const viewer = await addOperator(service, 'vera', ['viewer']);
-  const opened = await browser.open(t, at('/now'));
-  const { page } = opened;
-  await signIn(opened, service.adminToken);
-  for (const [command, heading] of [
-    ['Store a credential', 'Store a credential'],
-    ['Register an agent', 'Register an agent'],
-    ['New policy', 'New policy'],
-    ['Panic', /^End everything|^Panic/],
-    ['Verify the log', /^Verif/],
-  ] as const) {
-    await search(page, command);
-    await page.keyboard.press('Enter');
-    const dialog = page.getByRole('dialog', { name: heading });
-    await dialog.waitFor();
-    assert.deepEqual(await violationsOf(page), [], command);
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'hidden' });
-  }
-  // All entries, also from a log that is filtered.
-  await page.goto(at('/log?event_type=service.start'));
-  await page.getByText('1 entry', { exact: true }).first().waitFor();
-  await search(page, 'Export the log');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
-  assert.equal(download.suggestedFilename(), 'leasehold-audit.ndjson');
-  const lines = readFileSync(await download.path(), 'utf8')
-    .trim()
-    .split('\n');
-  assert.equal(lines.length > 1 && JSON.parse(lines[0] ?? '').seq, 1);
-  const other = await browser.open(t, at('/now'));
-  await signIn(other, viewer.token);
-  await search(other.page, 'log');
-  await other.page.getByRole('option', { name: /^Verify the log/ }).waitFor();
-  await search(other.page, 'a credential');
-  await other.page.getByText('Nothing has this name.').waitFor();
-  assert.equal(await other.page.getByRole('listbox', { name: 'Results' }).getByRole('option').count(), 0);
 });
 
 test('Back returns to the view before, and not through what was typed', async (t) => {

@@ -1,7 +1,6 @@
 /** The heading of a page. It takes the focus when the page opens, so that a screen reader announces the new page. */
 import { type ReactNode, useEffect, useRef } from 'react';
 import { setPageTitle } from '../shell/page-title.ts';
-import { PageActions } from './page-actions.tsx';
 
 interface Props {
   readonly title: string;
@@ -20,7 +19,7 @@ export function PageHeading({ title, children }: Props) {
       <h1 ref={heading} tabIndex={-1}>
         {title}
       </h1>
-      {children !== undefined && <PageActions>{children}</PageActions>}
+      {children !== undefined && <div className="page-actions">{children}</div>}
     </div>
   );
 }

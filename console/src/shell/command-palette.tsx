@@ -1,14 +1,11 @@
-/** The command palette: pages, preferences and what the service finds, by typing; arrows choose, Enter opens. */
+/** The palette: pages and what the server finds, by typing; arrows choose, Enter opens. */
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import type { SearchResults } from '../../../src/client/types.ts';
 import { ErrorPanel } from '../components/error-panel.tsx';
 import { PAGES } from '../pages.ts';
-import { signOut } from '../session/console-client.ts';
-import { useRole } from '../session/use-session.ts';
-import { PAGE_COMMANDS, pressOnPage } from './page-commands.ts';
-import { setPreference } from './preferences.ts';
-import { search } from './search.ts';
+import { client } from '../session/console-client.ts';
 
 interface Command {
   readonly key: string;
@@ -31,7 +28,7 @@ export function CommandPalette({ isOpen, onClose }: Props) {
     else dialog.current?.close();
   }, [isOpen]);
   return (
-    <dialog ref={dialog} className="palette" aria-label="Search and commands" onClose={onClose}>
+    <dialog ref={dialog} className="palette" aria-label="Search" onClose={onClose}>
       {/* Closing returns the focus, so it comes before the command, whose page moves the focus to its heading. */}
       {isOpen && <PaletteContent onClose={() => dialog.current?.close()} />}
     </dialog>
@@ -118,7 +115,6 @@ interface Found {
 
 function useCommands(query: string): Found {
   const [, navigate] = useLocation();
-  const [isEditor, isAdmin] = [useRole('editor'), useRole('admin')];
   const {
     data: found = [],
     error,
@@ -135,21 +131,8 @@ function useCommands(query: string): Found {
     description,
     run: () => navigate(path),
   }));
-  const ofPages = PAGE_COMMANDS.filter(
-    ({ role }) => role === null || (role === 'editor' && isEditor) || (role === 'admin' && isAdmin),
-  ).map(({ button, title, description, href }) => ({
-    key: `press:${button}`,
-    title,
-    description,
-    run: () => {
-      navigate(href);
-      pressOnPage(button);
-    },
-  }));
   const wanted = query.toLowerCase();
-  const matching = [...pages, ...ofPages, ...PREFERENCES].filter(({ title, description }) =>
-    `${title} ${description}`.toLowerCase().includes(wanted),
-  );
+  const matching = pages.filter(({ title, description }) => `${title} ${description}`.toLowerCase().includes(wanted));
   const results = found.map(({ kind, name, description, href }) => ({
     key: `${kind}:${name}`,
     title: name,
@@ -159,18 +142,18 @@ function useCommands(query: string): Found {
   return { commands: [...matching, ...results], isSearching: isFetching, error, retry: () => void refetch() };
 }
 
-const theme = (name: 'light' | 'dark' | 'system', title: string): Command => ({
-  key: name,
-  title,
-  description: 'Appearance',
-  run: () => setPreference('theme', name),
-});
+type SearchResult = SearchResults['results'][number];
 
-const PREFERENCES: readonly Command[] = [
-  theme('light', 'Light theme'),
-  theme('dark', 'Dark theme'),
-  theme('system', 'Theme of the system'),
-  { key: 'utc', title: 'Times in UTC', description: 'Time zone', run: () => setPreference('zone', 'UTC') },
-  { key: 'local', title: 'Local times', description: 'Time zone', run: () => setPreference('zone', 'local') },
-  { key: 'out', title: 'Sign out', description: 'Session', run: () => void signOut().catch(() => undefined) },
-];
+const LIMIT = 20;
+/** The page of each kind, and the parameter that selects the row. */
+const PAGE_OF: Readonly<Record<SearchResult['kind'], string>> = {
+  credential: '/credentials?path=',
+  agent: '/agents?agent=',
+  policy: '/access?policy=',
+  operator: '/settings?operator=',
+};
+
+async function search(q: string, signal: AbortSignal): Promise<readonly (SearchResult & { readonly href: string })[]> {
+  const { results } = await client.overview.search({ q, limit: LIMIT }, { signal });
+  return results.map((found) => ({ ...found, href: PAGE_OF[found.kind] + encodeURIComponent(found.name) }));
+}

@@ -6,7 +6,6 @@ import { type NearEnd, useActivity } from '../session/activity.ts';
 import { renewSession } from '../session/console-client.ts';
 import type { Person } from '../session/session-store.ts';
 import { CommandPalette } from './command-palette.tsx';
-import { useShortcuts } from './shortcuts.ts';
 import { StatusNotice } from './status-notice.tsx';
 import { TopBar } from './top-bar.tsx';
 
@@ -82,4 +81,21 @@ function EndNotice({ leftMs, isExtensible }: NearEnd) {
       </button>
     </div>
   );
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+function useShortcuts(openPalette: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isCommand = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k';
+      const isSlash = event.key === '/' && !event.ctrlKey && !event.metaKey && !isTyping(event.target);
+      if (!isCommand && !isSlash) return;
+      event.preventDefault();
+      openPalette();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, [openPalette]);
 }

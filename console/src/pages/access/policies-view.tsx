@@ -15,7 +15,6 @@ import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
-import { PageActions } from '../../components/page-actions.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
@@ -47,26 +46,23 @@ export function PoliciesView() {
   const open = parameters.get('policy');
   const { q } = useFilters(FIELDS);
   const { rows, isCut } = usePolicyRows(q);
-  const creation = (
-    <button
-      type="button"
-      className="primary"
-      disabled={!isEditor}
-      title={isEditor ? undefined : NOT_AN_EDITOR}
-      onClick={() => setCreating(true)}
-    >
-      New policy
-    </button>
-  );
   return (
     <>
       <FilterBar fields={FIELDS} label="Find policies" />
-      <PageActions>
-        {creation}
+      <div className="page-actions">
+        <button
+          type="button"
+          className="primary"
+          disabled={!isEditor}
+          title={isEditor ? undefined : NOT_AN_EDITOR}
+          onClick={() => setCreating(true)}
+        >
+          New policy
+        </button>
         {!rows.isPending && rows.error === null && (
           <span className="count">{countText(rows.total, 'policy', 'policies')}</span>
         )}
-      </PageActions>
+      </div>
       {isCut && (
         <p className="hint">
           The first {MAX_FILTERED.toLocaleString('en')} policies were read. The search (/) finds others by name.

@@ -1,4 +1,4 @@
-/** The credentials as a table: all of them, one level of the tree, or those that a search found. */
+/** The credentials as a table: all of them, one directory, or those that a search found. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
 import { countText } from '../../components/count-text.ts';
@@ -12,12 +12,14 @@ import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
+  /** The directory whose level is shown, `/` for the first one; null for all credentials. */
   readonly prefix: string | null;
   readonly open: string | null;
   readonly onDirectory: (path: string | null) => void;
   readonly onCredential: (path: string) => void;
 }
 
+const ROOT = '/';
 const LEVEL_ROWS = 1000;
 const SEARCH_ROWS = 50;
 const MAX_SEARCH_LENGTH = 128;
@@ -76,7 +78,7 @@ export function CredentialList(props: Props) {
 
 const rest = ({ open, onDirectory, onCredential }: Props) => ({ open, onDirectory, onCredential });
 
-function FullList({ open, onCredential }: Omit<Props, 'prefix'>) {
+function FullList({ open, onDirectory, onCredential }: Omit<Props, 'prefix'>) {
   const { type } = useFilters([TYPE]);
   const filter = type === undefined ? {} : { type };
   const rows = usePagedRows<ListedCredential>({
@@ -86,7 +88,12 @@ function FullList({ open, onCredential }: Omit<Props, 'prefix'>) {
   return (
     <>
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
-      <p className="count">{rows.isPending ? 'Reading …' : countText(rows.total, 'credential')}</p>
+      <div className="page-actions">
+        <button type="button" className="small" onClick={() => onDirectory(ROOT)}>
+          Browse by directory
+        </button>
+        <span className="count">{rows.isPending ? 'Reading …' : countText(rows.total, 'credential')}</span>
+      </div>
       <div className="split">
         <DataTable
           label="Credentials by path"
@@ -115,13 +122,17 @@ function LevelList({ prefix, open, onDirectory, onCredential }: Props & { readon
     queryKey: ['tree', 'list', prefix],
     initialPageParam: '',
     queryFn: ({ signal, pageParam: after }) =>
-      client.overview.tree({ prefix, limit: LEVEL_ROWS, ...(after === '' ? {} : { after }) }, { signal }),
+      client.overview.tree(
+        { limit: LEVEL_ROWS, ...(prefix === ROOT ? {} : { prefix }), ...(after === '' ? {} : { after }) },
+        { signal },
+      ),
     getNextPageParam: ({ next }) => next,
   });
   if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (isPending) return <Loading what={prefix} />;
   const entries = data.pages.flatMap((page) => page.entries);
-  const up = prefix.includes('/') ? prefix.slice(0, prefix.lastIndexOf('/')) : null;
+  const up = prefix === ROOT ? null : prefix.slice(0, Math.max(0, prefix.lastIndexOf('/'))) || ROOT;
+  const place = prefix === ROOT ? ROOT : `${prefix}/`;
   return (
     <>
       <div className="page-actions">
@@ -129,7 +140,7 @@ function LevelList({ prefix, open, onDirectory, onCredential }: Props & { readon
           {up === null ? 'Show all credentials' : 'Up one level'}
         </button>
         <span className="count">
-          <bdi>{`${prefix}/`}</bdi>
+          <bdi>{place}</bdi>
           {`: ${entries.length.toLocaleString('en')}${hasNextPage ? ' of more' : ''} names`}
         </span>
         {hasNextPage && (
@@ -140,7 +151,7 @@ function LevelList({ prefix, open, onDirectory, onCredential }: Props & { readon
       </div>
       <div className="split">
         <DataTable
-          label={`One level of the tree, below ${prefix}`}
+          label={`Names below ${place}`}
           columns={LEVEL_COLUMNS}
           rows={toRows(entries)}
           keyOf={({ kind, path }) => `${kind}:${path}`}

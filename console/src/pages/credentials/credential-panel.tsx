@@ -1,6 +1,7 @@
 /** One credential: metadata and versions, its value on purpose, where it may be used, who has seen it, who may do what. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import type { CredentialMetadata } from '../../../../src/client/types.ts';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -12,7 +13,6 @@ import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { forgetDeleted } from './credential-queries.ts';
 import { ExposureSection } from './exposure-section.tsx';
-import { PathAccess } from './path-access.tsx';
 import { Reveal } from './reveal.tsx';
 import { StoreDialog } from './store-dialog.tsx';
 import { TargetsSection } from './targets-section.tsx';
@@ -39,7 +39,7 @@ export function CredentialPanel({ path, onClose }: Props) {
           <Reveal path={path} isEditor={isEditor} />
           <TargetsSection path={path} isEditor={isEditor} />
           <ExposureSection path={path} newest={newest} />
-          <PathAccess path={path} />
+          <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show who may do what</Link>
           <Changes credential={data} isEditor={isEditor} onDeleted={onClose} />
         </>
       )}

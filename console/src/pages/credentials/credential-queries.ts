@@ -2,7 +2,7 @@
  * What several pages read of credentials, and how it is forgotten after a change or a retrieval. Values are never among
  * it.
  */
-import type { Query } from '@tanstack/react-query';
+import { type Query, useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
@@ -10,16 +10,7 @@ import { type Conflict, findConflict } from '../../components/edit-conflict.tsx'
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
-const READ_OF_CREDENTIALS = [
-  'credential',
-  'credentials',
-  'tree',
-  'search',
-  'exposure',
-  'targets',
-  'matrix',
-  'path-access',
-];
+const READ_OF_CREDENTIALS = ['credential', 'credentials', 'tree', 'search', 'exposure', 'targets', 'matrix'];
 
 const isOfCredentials = ({ queryKey }: Query): boolean => READ_OF_CREDENTIALS.includes(String(queryKey[0]));
 
@@ -50,3 +41,16 @@ export function findTargetsConflict(failure: unknown, path: string): Promise<Con
     events: ['target.put', 'target.delete'],
   });
 }
+
+export function useCatalogue() {
+  const { data = [] } = useQuery({
+    queryKey: ['services'],
+    queryFn: ({ signal }) => client.services({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return data;
+}
+
+/** Those that need nothing but their name. */
+export const useServices = () =>
+  useCatalogue().filter(({ unsupported, needs_host }) => unsupported === null && !needs_host);

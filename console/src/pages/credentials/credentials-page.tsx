@@ -1,4 +1,4 @@
-/** Every credential, as a tree and as a list, with its details. Directory, search and selection are in the URL. */
+/** Every credential, in one list or by directory, with its details. Directory, search and selection are in the URL. */
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useSetParameters } from '../../components/filter-bar.tsx';
@@ -6,7 +6,6 @@ import { PageHeading } from '../../components/page-heading.tsx';
 import { useRole } from '../../session/use-session.ts';
 import { CredentialList } from './credential-list.tsx';
 import { CredentialPanel } from './credential-panel.tsx';
-import { CredentialTree } from './credential-tree.tsx';
 import { StoreDialog } from './store-dialog.tsx';
 
 const NOT_AN_EDITOR = 'Your role does not include changes of credentials; an editor can make them.';
@@ -32,21 +31,13 @@ export function CredentialsPage() {
         </button>
       </PageHeading>
       <div className="split">
-        <div className="browse">
-          <CredentialTree
+        <div className="list-column">
+          <CredentialList
             prefix={prefix}
             open={open}
             onDirectory={(path) => setParameters({ prefix: path, q: null })}
             onCredential={(path) => setParameters({ path })}
           />
-          <div className="list-column">
-            <CredentialList
-              prefix={prefix}
-              open={open}
-              onDirectory={(path) => setParameters({ prefix: path, q: null })}
-              onCredential={(path) => setParameters({ path })}
-            />
-          </div>
         </div>
         {open !== null && <CredentialPanel key={open} path={open} onClose={() => setParameters({ path: null })} />}
       </div>

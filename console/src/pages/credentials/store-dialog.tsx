@@ -11,8 +11,7 @@ import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
 import { client } from '../../session/console-client.ts';
-import { forgetCredentials } from './credential-queries.ts';
-import { useServices } from './use-catalogue.ts';
+import { forgetCredentials, useServices } from './credential-queries.ts';
 
 interface Props {
   /** Of the credential that gets a new version; null for a path that is typed. */

@@ -6,7 +6,7 @@ import { type Conflict, ConflictNotice } from '../../components/edit-conflict.ts
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
-import { findTargetsConflict, forgetCredentials } from './credential-queries.ts';
+import { findTargetsConflict, forgetCredentials, useCatalogue } from './credential-queries.ts';
 import {
   checkTargets,
   NEW_TARGETS,
@@ -16,7 +16,6 @@ import {
   type TargetText,
   toText,
 } from './targets-form.ts';
-import { useCatalogue } from './use-catalogue.ts';
 
 const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
 
