@@ -1,7 +1,7 @@
 /** The whole console: data, routing, and the choice between signing in and the pages. */
 import { QueryClientProvider } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
-import { Redirect, Route, Router, Switch } from 'wouter';
+import { Component, lazy, type ReactNode, Suspense } from 'react';
+import { Redirect, Route, Router, Switch, useLocation } from 'wouter';
 import { EmptyState } from './components/empty-state.tsx';
 import { ErrorPanel } from './components/error-panel.tsx';
 import { LiveRegion } from './components/live-region.tsx';
@@ -12,7 +12,6 @@ import { retrySession, session } from './session/console-client.ts';
 import { queries } from './session/queries.ts';
 import { useSession } from './session/use-session.ts';
 import { Layout } from './shell/layout.tsx';
-import { PageBoundary } from './shell/page-boundary.tsx';
 import { StatusNotice } from './shell/status-notice.tsx';
 
 const SignInPage = lazy(async () => ({ default: (await import('./sign-in/sign-in-page.tsx')).SignInPage }));
@@ -82,4 +81,27 @@ function NotFoundPage() {
       <EmptyState title="Nothing is at this address">Choose a page in the navigation, or press / to search.</EmptyState>
     </>
   );
+}
+
+interface State {
+  readonly error: unknown;
+}
+
+class Boundary extends Component<{ readonly children: ReactNode }, State> {
+  override state: State = { error: null };
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    if (error === null) return this.props.children;
+    return <ErrorPanel error={error} onRetry={() => location.reload()} />;
+  }
+}
+
+function PageBoundary({ children }: { readonly children: ReactNode }) {
+  const [location] = useLocation();
+  return <Boundary key={location.split('/')[1]}>{children}</Boundary>;
 }

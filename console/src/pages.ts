@@ -11,7 +11,7 @@ export interface PageRow {
   /** What the page answers, for the palette. */
   readonly description: string;
   readonly Page: ComponentType | LazyExoticComponent<ComponentType>;
-  /** Next to the title in the navigation. */
+  /** Stands next to the title in the navigation. */
   readonly Mark?: ComponentType;
 }
 

@@ -17,7 +17,7 @@ const NEWLINE = 10;
 interface ExportFiles {
   /** Null for standard output. */
   readonly out: string | null;
-  /** For the head record. */
+  /** The file for the head record; null for none. */
   readonly head: string | null;
 }
 

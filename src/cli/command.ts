@@ -8,7 +8,7 @@ import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Argument {
-  /** In capitals, as shown in help. */
+  /** Capitals, as shown in help. */
   readonly name: string;
   readonly help: string;
   readonly count: 'one' | 'optional' | 'many';
@@ -91,7 +91,7 @@ export interface Invocation {
   readonly signal: AbortSignal;
 }
 
-/** For commands that ask for confirmation. */
+/** The flags of commands that ask for confirmation. */
 export const CONFIRMATION_FLAGS = {
   yes: toggle('do not ask for confirmation', { short: 'y' }),
   'dry-run': toggle('show what would change, and change nothing'),

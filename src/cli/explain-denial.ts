@@ -28,7 +28,6 @@ export class ErrorWithHint extends LeaseholdError {
 interface Attempt {
   readonly action: string;
   readonly path: string;
-  /** Of a use. */
   readonly request?: { readonly method: string; readonly url: string } | null;
 }
 
@@ -66,7 +65,7 @@ export function leaseClientFor(invocation: Invocation): LeaseClient {
   };
 }
 
-/** As `leaseClientFor`, also for use leases, which the administrator cannot have. */
+/** Adds use leases, which the administrator cannot have. */
 export function useClientFor(invocation: Invocation): UseLeaseClient {
   const vault = (): Leasehold => invocation.connect();
   const { identity } = invocation.settings;

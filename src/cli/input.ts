@@ -47,7 +47,6 @@ export async function readTextInput(question: Question, from: string): Promise<s
   return decodeUtf8(await readInput(question, from), inputName(from));
 }
 
-/** As messages call it. */
 export function inputName(from: string): string {
   return from === '-' ? 'standard input' : from;
 }
@@ -83,7 +82,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<B
   return await readHandle(handle, maxBytes);
 }
 
-/** As `readRegularFile`, from the beginning of an open file. */
+/** Does the same from the beginning of an open file. */
 export async function readHandle(handle: FileHandle, maxBytes: number): Promise<Buffer | 'large' | 'other'> {
   const status = await handle.stat();
   if (!status.isFile()) return 'other';

@@ -10,7 +10,7 @@ import { inputName, readTextInput } from './input.ts';
 import { askHidden, type Question } from './prompt.ts';
 import { printNotice } from './terminal.ts';
 
-/** From the file, or from the prompt without one. @throws UsageError, Cancelled */
+/** Reads the file, or asks without one. @throws UsageError, Cancelled */
 export async function readPassphrase(question: Question, file: string | null, prompt: string): Promise<Secret> {
   if (file === null) return askHidden(question, prompt);
   return parsePassphrase(await readSecretFile(question, file), inputName(file));

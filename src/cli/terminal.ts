@@ -40,7 +40,7 @@ function exitOnWriteError({ code = '' }: NodeJS.ErrnoException): void {
   process.exit(EXIT.ERROR);
 }
 
-/** For a command that must clean up and therefore handles errors of standard output itself. */
+/** Called by a command that must clean up and therefore handles errors of standard output itself. */
 export function ignoreBrokenPipe({ stdout }: Terminal): void {
   stdout.on('error', () => undefined).off('error', exitOnWriteError);
 }

@@ -28,7 +28,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 const UNKNOWN = 'Reload the page; a new version may have been installed. If it happens again, report the cause.';
 
-/** Of an error that neither the service nor its client made. */
+/** The cause of an error that neither the server nor its client made. */
 const causeOf = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 

@@ -1,7 +1,8 @@
 /** A bar of filters whose state is in the URL, so that a link shows the same rows. */
 import { useId, useState } from 'react';
 import { useSearchParams } from 'wouter';
-import { TimeFilter } from './time-filter.tsx';
+import { usePreferences, type Zone } from '../shell/preferences.ts';
+import { formatTime } from './time.tsx';
 
 export interface FilterField {
   /** The name of the parameter in the URL. */
@@ -27,7 +28,7 @@ export function useFilters(fields: readonly FilterField[]): Readonly<Record<stri
 }
 
 interface SetOptions {
-  /** For what is typed: Back leads to the page before, and not through each text. */
+  /** Whether it was typed: Back then leads to the page before, and not through each text. */
   readonly isTyped?: boolean;
 }
 
@@ -121,6 +122,53 @@ function Filter({ field: { label, placeholder, options, suggestions, isTime }, v
           ))}
         </datalist>
       )}
+    </label>
+  );
+}
+
+interface Props {
+  readonly label: string;
+  /** ISO 8601; empty if it is not set. */
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** The text of the field, such as `2026-01-31T14:05:09`. Empty for what is not a time. */
+function toField(value: string, zone: Zone): string {
+  // As the service reads it: without an offset it is UTC.
+  const date = new Date(/T(?!.*(?:Z|[+-]\d{2}:?\d{2})$)/i.test(value) ? `${value}Z` : value);
+  return Number.isNaN(date.getTime()) ? '' : formatTime(date, zone, date.getMilliseconds() !== 0).replace(' ', 'T');
+}
+
+function toIso(text: string, zone: Zone): string {
+  const date = new Date(zone === 'UTC' ? `${text}Z` : text);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString().replace('.000Z', 'Z');
+}
+
+function TimeFilter({ label, value, onChange }: Props) {
+  const { zone } = usePreferences();
+  const field = toField(value, zone);
+  const [text, setText] = useState(field);
+  const [shownField, setShownField] = useState(field);
+  // Another value, or the same in another zone.
+  if (shownField !== field) {
+    setShownField(field);
+    setText(field);
+  }
+  const change = (isIncomplete: boolean): void => {
+    if (!isIncomplete && text !== field) onChange(toIso(text, zone));
+  };
+  return (
+    <label className="field time-field">
+      <span>{`${label} (${zone === 'UTC' ? 'UTC' : 'local time'})`}</span>
+      <input
+        type="datetime-local"
+        step={1}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={({ target }) => change(target.validity.badInput)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && change(currentTarget.validity.badInput)}
+      />
     </label>
   );
 }

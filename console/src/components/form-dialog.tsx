@@ -1,31 +1,57 @@
-/** A form in a dialog. It shows the error of a rejected submission and stays open. */
-import { type FormEvent, type ReactNode, useState } from 'react';
+/** Dialogs: a form, and a confirmation. Each shows the error of a rejected submission and stays open. */
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { ErrorPanel } from './error-panel.tsx';
-import { ModalDialog } from './modal-dialog.tsx';
 
-interface Props {
+interface ModalProps {
   readonly isOpen: boolean;
   readonly title: string;
+  readonly className?: string | undefined;
+  /** Called by the browser too, when Escape closes it. */
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** Its children exist only while it is open, so that each time begins without input. */
+export function ModalDialog({ isOpen, title, className, onClose, children }: ModalProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} className={className} aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>{title}</h2>
+      {isOpen && children}
+    </dialog>
+  );
+}
+
+interface FormProps extends ModalProps {
   /** The verb on the button, such as `Register`. */
   readonly verb: string;
-  readonly children: ReactNode;
   readonly onSubmit: (values: FormData) => Promise<unknown>;
   /** Returns whether the caller shows the failure; the dialog shows any other one itself. */
   readonly onFailure?: (failure: unknown) => Promise<boolean>;
   /** Whether the form cannot be submitted now. */
   readonly isHeld?: boolean;
-  readonly onClose: () => void;
 }
 
-export function FormDialog({ isOpen, title, onClose, ...content }: Props) {
+export function FormDialog({ isOpen, title, className, onClose, ...content }: FormProps) {
   return (
-    <ModalDialog isOpen={isOpen} title={title} onClose={onClose}>
-      <Form onClose={onClose} {...content} />
+    <ModalDialog isOpen={isOpen} title={title} className={className} onClose={onClose}>
+      <Form kind="form" tone="primary" onClose={onClose} {...content} />
     </ModalDialog>
   );
 }
 
-function Form({ verb, children, onSubmit, onFailure, isHeld = false, onClose }: Omit<Props, 'isOpen' | 'title'>) {
+interface FormContent extends Omit<FormProps, 'isOpen' | 'title' | 'className'> {
+  /** The class that lays it out. */
+  readonly kind?: string;
+  readonly tone: 'primary' | 'danger';
+}
+
+function Form({ kind, tone, verb, children, onSubmit, onFailure, isHeld = false, onClose }: FormContent) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
@@ -33,29 +59,68 @@ function Form({ verb, children, onSubmit, onFailure, isHeld = false, onClose }: 
     if (isBusy || isHeld) return;
     setBusy(true);
     setError(null);
-    const values = new FormData(event.currentTarget);
     try {
-      await onSubmit(values);
+      await onSubmit(new FormData(event.currentTarget));
       onClose();
     } catch (failure) {
       const isShown = onFailure !== undefined && (await onFailure(failure).catch(() => false));
       if (!isShown) setError(failure);
+    } finally {
       setBusy(false);
     }
   };
   return (
-    <form className="form" onSubmit={(event) => void submit(event)}>
+    <form className={kind} onSubmit={(event) => void submit(event)}>
       {children}
       {error !== null && <ErrorPanel error={error} />}
       <div className="buttons">
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" className="primary" disabled={isBusy || isHeld}>
+        <button type="submit" className={tone} disabled={isBusy || isHeld}>
           {verb}
         </button>
       </div>
     </form>
+  );
+}
+
+interface ConfirmProps extends Omit<ModalProps, 'className'> {
+  readonly verb: string;
+  /** Must be typed to confirm; usually the name of what is destroyed. */
+  readonly typed?: string;
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before something is destroyed: the children name what ends and what stays. */
+export function ConfirmDialog({ isOpen, title, onClose, ...content }: ConfirmProps) {
+  return (
+    <ModalDialog isOpen={isOpen} title={title} className="confirm" onClose={onClose}>
+      <Confirmation onClose={onClose} {...content} />
+    </ModalDialog>
+  );
+}
+
+function Confirmation({ verb, typed, children, onConfirm, onClose }: Omit<ConfirmProps, 'isOpen' | 'title'>) {
+  const [text, setText] = useState('');
+  return (
+    <Form
+      tone="danger"
+      verb={verb}
+      isHeld={typed !== undefined && text !== typed}
+      onSubmit={onConfirm}
+      onClose={onClose}
+    >
+      <div className="confirm-text">{children}</div>
+      {typed !== undefined && (
+        <label className="field">
+          <span>
+            Type <code>{typed}</code> to confirm
+          </span>
+          <input autoComplete="off" spellCheck={false} value={text} onChange={({ target }) => setText(target.value)} />
+        </label>
+      )}
+    </Form>
   );
 }
 

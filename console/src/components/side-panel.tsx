@@ -52,7 +52,7 @@ export function SidePanel({ title, onClose, children }: Props) {
 
 const isInPanel = (element: Element | null): boolean => element?.closest('.panel') != null;
 
-/** Of a closed panel. What has the focus by then keeps it; an opener that was removed is replaced by its list. */
+/** Returns the focus of a closed panel. What has the focus by then keeps it; an opener that was removed is replaced by its list. */
 function returnFocus(opener: Element | null): void {
   const { activeElement, body } = document;
   if (activeElement !== null && activeElement !== body) return;

@@ -10,7 +10,7 @@ interface Props {
 
 const padded = (number: number, digits = 2): string => String(number).padStart(digits, '0');
 
-/** As `2026-01-31 14:05:09.123`. */
+/** Such as `2026-01-31 14:05:09.123`. */
 export function formatTime(date: Date, zone: Zone, isPrecise: boolean): string {
   if (zone === 'UTC') {
     return date

@@ -6,13 +6,13 @@ function takeFragment(): string {
   return fragment;
 }
 
-/** Of `#handoff=CODE`, with which `leasehold console` opens the page. */
+/** The code of `#handoff=CODE`, with which `leasehold console` opens the page. */
 export function takeHandoffCode(): string | null {
   if (!location.hash.startsWith('#handoff=')) return null;
   return takeFragment().slice('handoff='.length);
 }
 
-/** Of `/console/enrol#CODE`. */
+/** The code of `/console/enrol#CODE`. */
 export function takeEnrolmentCode(): string | null {
   const code = takeFragment();
   return code === '' ? null : code;

@@ -41,8 +41,7 @@ async function register(calls: SignIn, label: string, code: { readonly code?: st
   return calls.registerPasskey({ challenge_id, response, label, ...code });
 }
 
-/** With the one-time code of an enrolment. */
 export const enrolPasskey = (code: string, label: string): Promise<Passkey> => register(signInCalls, label, { code });
 
-/** For the operator that is signed in. */
+/** Adds one for the operator that is signed in. */
 export const addPasskey = (label: string): Promise<Passkey> => register(client.signIn, label, {});

@@ -7,9 +7,9 @@ import type { Approval } from '../../client/types.ts';
 import { escapeControls, pluralize } from '../output/cells.ts';
 
 export interface CardOptions {
-  /** Of the terminal. */
+  /** The width of the terminal. */
   readonly columns: number;
-  /** By the service's clock, in ms since 1970. */
+  /** The server's clock, in ms since 1970. */
   readonly now: number;
 }
 
@@ -127,7 +127,7 @@ function wrap(text: string, columns: number, indent = ''): string[] {
   return [...lines, line];
 }
 
-/** As `wrap`, after a label, and at blanks where there are any. */
+/** Wraps after a label, and at blanks where there are any. */
 function wrapWords(label: string, text: string, columns: number): string[] {
   const indent = ' '.repeat(label.length);
   const lines: string[] = [];

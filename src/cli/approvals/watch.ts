@@ -29,7 +29,7 @@ export class ApprovalWatch {
   readonly #keys: KeyPresses;
   /** Answered or skipped here. */
   readonly #done = new Set<string>();
-  /** By how much the service's clock is ahead. */
+  /** How far the server's clock is ahead. */
   #aheadMs = 0;
   #self = '';
   #isReachable = true;

@@ -121,7 +121,7 @@ async function askValue(question: Question): Promise<Secret> {
   return value;
 }
 
-/** Above the limit of the service, which reports values that are too long. */
+/** More than the limit of the server, which reports values that are too long. */
 const MAX_VALUE_MIB = 1;
 
 /** Byte for byte, from `-` or `@FILE`. Messages do not repeat the name, because it may be a value. */

@@ -124,7 +124,6 @@ function requireRoles(given: readonly string[]): readonly string[] {
   throw new UsageError('--role is missing', `The roles are ${ROLES.join(', ')}.`);
 }
 
-/** In words. */
 function waysIn({ public_key, passkeys, identity }: Pick<Operator, 'public_key' | 'passkeys' | 'identity'>): string {
   const ways = [
     ...(public_key === null ? [] : ['key']),

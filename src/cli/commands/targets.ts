@@ -204,7 +204,7 @@ export async function readTargets(invocation: Invocation, path: string): Promise
   }
 }
 
-/** For people a table of the targets follows the fields of the credential. */
+/** A table of the targets follows the fields of the credential, unless a program reads the output. */
 export async function printTargets(output: Output, usage: CredentialTargets): Promise<void> {
   if (!output.isForPeople) return output.record(usage);
   const { path, service, placement, updated_at, targets } = usage;

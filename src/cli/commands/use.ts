@@ -67,7 +67,7 @@ export const use = defineCommand({
 
 const HEADER = /^([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([^\r\n\0]*)$/;
 
-/** By lower-case name. @throws UsageError */
+/** The headers by lower-case name. @throws UsageError */
 function toHeaders(given: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of given) {
@@ -116,7 +116,7 @@ async function send(invocation: Invocation, request: UseRequest): Promise<UseRes
   }
 }
 
-/** By the class of the failure that the service names. */
+/** Advice by the class of the failure that the server names. */
 const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host has no address. Check its name.'],

@@ -12,9 +12,7 @@ import { type ImportRow, toPath } from './plan.ts';
 
 /** A .env file as it was read. */
 export interface EnvFile {
-  /** In the file system. */
   readonly path: string;
-  /** As messages call it. */
   readonly name: string;
   readonly bytes: Buffer;
 }

@@ -184,7 +184,7 @@ function resourcesOf(rows: readonly ImportRow[]): string {
   return quoteWord([...paths, ...(rows.length > MAX_SHOWN ? ['…'] : [])].join(','));
 }
 
-/** For values that are not references in a file. */
+/** The line that runs a program with values that are no references in a file. */
 function runStep(used: readonly ImportRow[], retrieved: readonly ImportRow[]): readonly string[] {
   const words = [
     ...used.map((row) => [
@@ -208,7 +208,7 @@ function readsVariables({ service }: ImportRow): boolean {
   return has('base-url') && has('key');
 }
 
-/** For a key that no SDK reads from its variable together with the base URL. */
+/** A notice for a key that no SDK reads from its variable together with the base URL. */
 function clientStep(row: ImportRow): readonly string[] {
   const variable = variableOf(row);
   if (readsVariables(row) && row.service?.variables.some(({ name }) => name === variable)) return [];

@@ -31,7 +31,7 @@ export interface ImportRow {
 }
 
 export interface ImportPlan {
-  /** In the order of the source. */
+  /** The order is that of the source. */
   readonly rows: readonly ImportRow[];
   readonly skipped: readonly SkippedItem[];
 }

@@ -13,7 +13,7 @@ export function toText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** For tables: an array as words, and null as a dash. */
+/** The cell of a table: an array as words, and null as a dash. */
 export function toCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   const isWords = Array.isArray(value) && value.every((item) => typeof item !== 'object');

@@ -13,7 +13,7 @@ import { DURATION_RULE } from './fields.ts';
 import { type Problem, problemsError } from './file-format.ts';
 
 export interface Expectation {
-  /** From 1. */
+  /** The first is 1. */
   readonly line: number;
   readonly allows: boolean;
   readonly question: AccessQuery;

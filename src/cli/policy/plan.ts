@@ -23,10 +23,10 @@ export interface Step {
 }
 
 export interface Plan {
-  /** In the order of execution. */
+  /** The order is that of execution. */
   readonly steps: readonly Step[];
   readonly unchanged: readonly PolicyName[];
-  /** In the vault but in no file, and not changed. */
+  /** Policies of the vault that no file has; they are not changed. */
   readonly kept: readonly PolicyName[];
 }
 

@@ -30,7 +30,7 @@ interface Search {
   readonly layers: readonly Layer[];
   readonly address: Setting<string>;
   readonly dataDir: string;
-  /** From the address file of the data directory. */
+  /** The content of the data directory's address file. */
   readonly serviceAddress: string | null;
   /** Prints a warning. */
   readonly warn: (line: string) => void;

@@ -11,7 +11,7 @@ export type Precedence = 'flag' | 'environment' | 'project file' | 'user file' |
 
 export interface Setting<T> {
   readonly value: T;
-  /** For messages: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
+  /** Named in messages: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
   readonly source: string;
   readonly level: Precedence;
 }
@@ -49,7 +49,7 @@ export function mayBeAdministrator(identity: Identity): boolean {
 /** The service of a data directory. */
 export interface OwnService {
   readonly dataDir: string;
-  /** From the address file of the directory. */
+  /** The content of the directory's address file. */
   readonly address: string;
   readonly challengeService: ChallengeService;
 }
@@ -66,7 +66,6 @@ export interface Settings {
   /** PEM file of the trusted certificate authorities; null for those of the system. */
   readonly caFile: Setting<string> | null;
   readonly format: Setting<Format>;
-  /** For each request. */
   readonly timeoutSeconds: Setting<number>;
   readonly allowsInsecureHttp: boolean;
   /** A project file that was not read, or null. */

@@ -87,7 +87,7 @@ export async function askService(question: AccessQuery, signal: AbortSignal): Pr
   return { question, explanation, policies, approval, targets, finding, isRegistered };
 }
 
-/** By lists, because a browser reports each response without success on its console. */
+/** Reads lists, because a browser reports each response without success on its console. */
 async function isKnown(name: PrincipalName, signal: AbortSignal): Promise<boolean> {
   if (isOperatorName(name)) {
     const { data, meta } = await client.operators.list({ limit: MAX_OPERATORS_READ }, { signal });

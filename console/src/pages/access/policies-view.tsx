@@ -3,24 +3,24 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { toPolicy } from '../../../../src/client/policy-drafts.ts';
-import type { Policy as PolicyText } from '../../../../src/client/types.ts';
+import type { Policy, Policy as PolicyText } from '../../../../src/client/types.ts';
 import type { PolicyDraft } from '../../../../src/core/policy.ts';
 import { approvalTexts, limitTexts } from '../../../../src/core/policy-comparison.ts';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { isConflict } from '../../components/edit-conflict.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
+import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
+import { type PagedRows, toRows, usePagedRows } from '../../components/paged-rows.ts';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 import { PolicyEditor } from './policy-editor.tsx';
-import { MAX_FILTERED, usePolicyRows } from './policy-rows.ts';
 import { durationText, sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions } from './save-policy.ts';
 
@@ -202,4 +202,49 @@ function List({ texts }: { readonly texts: readonly string[] }) {
       ))}
     </ul>
   );
+}
+
+const PAGE_ROWS = 1000;
+/** The service does not filter policies, so a filter reads them. */
+const MAX_FILTERED = 10_000;
+
+interface Filtered {
+  readonly policies: readonly Policy[];
+  /** Whether more exist than were read. */
+  readonly isCut: boolean;
+}
+
+async function readAll(signal: AbortSignal): Promise<Filtered> {
+  const policies: Policy[] = [];
+  for (;;) {
+    const { data } = await client.policies.list({ offset: policies.length, limit: PAGE_ROWS }, { signal });
+    policies.push(...data);
+    if (data.length < PAGE_ROWS) return { policies, isCut: false };
+    if (policies.length >= MAX_FILTERED) return { policies, isCut: true };
+  }
+}
+
+interface PolicyRows {
+  readonly rows: PagedRows<Policy>;
+  readonly isCut: boolean;
+}
+
+/** `text`: undefined for all. */
+function usePolicyRows(text: string | undefined): PolicyRows {
+  const all = usePagedRows<Policy>({
+    queryKey: ['policies', 'pages'],
+    read: (page, signal) => client.policies.list(page, { signal }),
+  });
+  const { data, isPending, error, refetch } = useQuery({
+    queryKey: ['policies', 'all'],
+    queryFn: ({ signal }) => readAll(signal),
+    enabled: text !== undefined,
+  });
+  if (text === undefined) return { rows: all, isCut: false };
+  const wanted = text.toLowerCase();
+  const found = data?.policies.filter(({ name, principal, resources }) =>
+    [name, principal, ...resources].some((each) => each.toLowerCase().includes(wanted)),
+  );
+  const rows = { ...toRows(found ?? []), isPending, error, refetch: () => void refetch() };
+  return { rows, isCut: data?.isCut === true };
 }

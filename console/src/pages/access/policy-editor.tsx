@@ -1,5 +1,5 @@
 /** Writes a policy: each field is checked while it is typed, and the difference is shown before it is saved. */
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type FocusEvent, type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import { toPolicy } from '../../../../src/client/policy-drafts.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
@@ -7,12 +7,12 @@ import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../../../../src/core/approva
 import { ACTIONS, LIMIT_FIELDS } from '../../../../src/core/policy.ts';
 import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { PolicyDiff } from './policy-diff.tsx';
-import { check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
+import { type Checked, check, type FormFields, type FormPart, NEW_POLICY, toFields } from './policy-form.ts';
 import { sentenceOf } from './policy-sentence.ts';
 import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
-import { useTouched } from './use-touched.ts';
 
 interface Props {
   /** Null for a new policy. */
@@ -28,8 +28,6 @@ const LIMIT_LABELS = {
 } as const;
 
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   // WHY not the property: the page may read a newer state, which the operator has not seen.
   const [base, setBase] = useState(policy);
   const before = base === null ? null : toPolicy(base.data);
@@ -37,17 +35,16 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const { draft, problems: found } = check(fields);
   const { problems, touch, leave, touchAll } = useTouched(found);
   const set = (part: FormPart, changes: Partial<FormFields>): void => {
     setFields({ ...fields, ...changes });
     touch(part);
   };
-  const save = async (event: FormEvent): Promise<void> => {
+  const save = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     if (draft === null) {
-      touchAll(dialog.current);
+      touchAll(event.currentTarget);
       return;
     }
     if (isSaving) return;
@@ -92,8 +89,12 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   );
   const hasApproval = fields.approval_for !== '';
   return (
-    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{before === null ? 'New policy' : `Edit the policy ${before.name}`}</h2>
+    <ModalDialog
+      isOpen
+      title={before === null ? 'New policy' : `Edit the policy ${before.name}`}
+      className="wide"
+      onClose={onClose}
+    >
       <form onSubmit={(event) => void save(event)}>
         <div className="form">
           {text('name', 'Name', 'name', before !== null)}
@@ -187,7 +188,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
           </button>
         </div>
       </form>
-    </dialog>
+    </ModalDialog>
   );
 }
 
@@ -221,4 +222,39 @@ function Field({ label, problem, children }: FieldProps) {
 
 function Problem({ text }: { readonly text: string | undefined }) {
   return text === undefined ? null : <p className="field-problem wide-field">{text}</p>;
+}
+
+interface Touched {
+  /** Those to show. */
+  readonly problems: Checked['problems'];
+  readonly touch: (part: FormPart) => void;
+  /** Handles that the focus leaves a field. */
+  readonly leave: (part: FormPart) => (event: FocusEvent) => void;
+  /** Shows every problem, and moves the focus to the first invalid field within `form`. */
+  readonly touchAll: (form: Element | null) => void;
+}
+
+function useTouched(found: Checked['problems']): Touched {
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [submissions, setSubmissions] = useState(0);
+  const form = useRef<Element | null>(null);
+  useEffect(() => {
+    if (submissions > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [submissions]);
+  const touch = (part: FormPart): void =>
+    setTouched((before) => (before.has(part) ? before : new Set([...before, part])));
+  return {
+    problems: submissions > 0 ? found : Object.fromEntries(Object.entries(found).filter(([part]) => touched.has(part))),
+    touch,
+    leave:
+      (part) =>
+      ({ relatedTarget }) => {
+        // A problem that appears would move the button away from the pointer.
+        if (!(relatedTarget instanceof HTMLButtonElement)) touch(part);
+      },
+    touchAll: (element) => {
+      form.current = element;
+      setSubmissions((before) => before + 1);
+    },
+  };
 }

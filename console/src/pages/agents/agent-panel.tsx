@@ -2,11 +2,10 @@
 import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { Copyable } from '../../components/copyable.tsx';
 import { countText } from '../../components/count-text.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
-import { FormDialog } from '../../components/form-dialog.tsx';
+import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';

@@ -14,7 +14,6 @@ import { useHeld } from './use-held.ts';
 
 const ROWS = 20;
 const MAX_ROWS = 1000;
-/** While the panel is open, it shows what the agent holds now. */
 const LEASES_INTERVAL_MS = 2000;
 const EXPOSURE_INTERVAL_MS = 5000;
 

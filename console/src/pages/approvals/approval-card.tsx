@@ -1,24 +1,26 @@
 /** Requests that one answer is for: what each would send, who asks, and what an approval allows, before the answer. */
-import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 'react';
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { isReadable } from '../../../../src/client/approval-groups.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
+import { client } from '../../session/console-client.ts';
+import { serverNow } from '../../session/server-clock.ts';
 import { useRole, useSession } from '../../session/use-session.ts';
-import { Countdown } from './countdown.tsx';
 import { ExactRequest, showInvisible } from './exact-request.tsx';
 import { nameOf, titleOf } from './outcomes.ts';
-import { useAnswer } from './use-answer.ts';
 import type { CardRequests } from './use-cards.ts';
-import { useDeliberation } from './use-deliberation.ts';
-import { useStillness } from './use-stillness.ts';
+import { useDeliberation, useStillness } from './use-deliberation.ts';
 
 interface Props {
   readonly requests: CardRequests;
-  /** With the element of the card. */
+  /** Receives the element of the card. */
   readonly onAnswered: (card: HTMLElement | null) => void;
 }
 
@@ -135,7 +137,7 @@ interface Ignored {
   readonly times: number;
 }
 
-/** Below the buttons, which must not move. The region is there before its text, so that screen readers announce it. */
+/** Stands below the buttons, which must not move. The region is there before its text, so that screen readers announce it. */
 function IgnoredAnswer({ ignored }: { readonly ignored: Ignored | null }) {
   return (
     <div role="status" className="ignored-answer">
@@ -212,4 +214,60 @@ function Shown({ approval: { request, action } }: { readonly approval: Approval 
   if (request !== null) return <ExactRequest request={request} />;
   if (action === 'retrieve') return <p>The agent would see the value itself. That cannot be taken back.</p>;
   return <p className="notice warning">{UNREADABLE}</p>;
+}
+
+const TICK_MS = 1000;
+
+function toWords(leftMs: number): string {
+  const seconds = Math.max(0, Math.ceil(leftMs / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const padded = (number: number): string => String(number).padStart(2, '0');
+  return `${hours > 0 ? `${hours}:${padded(minutes)}` : minutes}:${padded(seconds % 60)}`;
+}
+
+function Countdown({ to }: { readonly to: string }) {
+  const [leftMs, setLeftMs] = useState(() => Date.parse(to) - serverNow());
+  useEffect(() => {
+    const tick = (): void => setLeftMs(Date.parse(to) - serverNow());
+    tick();
+    const timer = setInterval(tick, TICK_MS);
+    return () => clearInterval(timer);
+  }, [to]);
+  return (
+    <span className="countdown" role="timer" aria-live="off">
+      {leftMs > 0 ? `${toWords(leftMs)} left` : 'no time left'}
+    </span>
+  );
+}
+
+interface GivenAnswer {
+  readonly isApproved: boolean;
+  readonly reason: string;
+}
+
+function useAnswer(shown: readonly Approval[], onAnswered: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ isApproved, reason }: GivenAnswer) => {
+      const given = reason.trim() === '' ? {} : { reason: reason.trim() };
+      const results = await Promise.allSettled(
+        shown.map(({ approval_id, nonce }) =>
+          isApproved
+            ? client.approvals.approve(approval_id, nonce)
+            : client.approvals.deny(approval_id, { nonce, ...given }),
+        ),
+      );
+      const failed = results.find((result) => result.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+      return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    },
+    onSuccess: (answered, { isApproved }) => {
+      const isWaiting = answered.some(({ status }) => status === 'pending');
+      const what = answered.length === 1 ? 'The request' : `${answered.length} requests`;
+      const verb = isApproved ? 'approved' : 'denied';
+      announce(isWaiting ? `${what}: your approval counts; more are needed.` : `${what}: ${verb}.`);
+      onAnswered();
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['approvals'] }),
+  });
 }

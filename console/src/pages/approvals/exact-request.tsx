@@ -26,7 +26,7 @@ function toShownBody({ body, body_encoding, content_type, truncated }: Request):
  */
 const showCharacter = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`;
 
-/** Except ends of lines and tabs, which only a body shows as they are. */
+/** Marks all but ends of lines and tabs, which only a body shows as they are. */
 export const showInvisible = (text: string): string =>
   escapeInvisible(text, (character) =>
     character === '\n' || character === '\t' ? character : showCharacter(character),

@@ -4,7 +4,7 @@
  * former elements of a component; no query, no state and no closure that lives longer than the call has it.
  */
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { forgetCredentials } from './credential-queries.ts';

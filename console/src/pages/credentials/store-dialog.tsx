@@ -3,18 +3,19 @@
  * read from the field or the file when it is sent, is masked unless its writer shows it, and is in no state.
  */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { type FormEvent, useId, useRef, useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { ruleBroken } from '../../../../src/core/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
 import { client } from '../../session/console-client.ts';
 import { forgetCredentials, useServices } from './credential-queries.ts';
 
 interface Props {
-  /** Of the credential that gets a new version; null for a path that is typed. */
+  /** The credential that gets a new version; null for a path that is typed. */
   readonly path: string | null;
   readonly onStored: (path: string) => void;
   readonly onClose: () => void;
@@ -39,10 +40,9 @@ async function readFile(file: File): Promise<string> {
 }
 
 export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const value = useRef<SecretInput>(null);
   const file = useRef<HTMLInputElement>(null);
-  const [titleId, problemId] = [useId(), useId()];
+  const problemId = useId();
   const [path, setPath] = useState(fixed ?? '');
   const [type, setType] = useState('');
   const [description, setDescription] = useState('');
@@ -51,7 +51,6 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
   const [isStored, setStored] = useState(false);
   const [isStoring, setStoring] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const problem = path === '' ? null : ruleBroken(() => parsePath(path));
   const isPath = path !== '' && problem === null;
   const { data: newest } = useQuery({
@@ -90,8 +89,12 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
     }
   };
   return (
-    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{fixed === null ? 'Store a credential' : `New version of ${fixed}`}</h2>
+    <ModalDialog
+      isOpen
+      title={fixed === null ? 'Store a credential' : `New version of ${fixed}`}
+      className="wide"
+      onClose={onClose}
+    >
       <form autoComplete="off" onSubmit={(event) => void submit(event)}>
         <div className="form">
           <div className="field wide-field">
@@ -181,6 +184,6 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
           </button>
         </div>
       </form>
-    </dialog>
+    </ModalDialog>
   );
 }

@@ -1,9 +1,9 @@
 /** Sets where a credential may be used: by a service of the catalogue, or by own origins. */
-import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { findTargetsConflict, forgetCredentials, useCatalogue } from './credential-queries.ts';
@@ -30,15 +30,10 @@ const textOf = (targets: CredentialTargets | undefined): TargetsText =>
   targets === undefined ? NEW_TARGETS : toText(targets, targets.service ?? '');
 
 export function TargetsDialog({ path, targets, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   // WHY not the property: the page may read a newer state, which the operator has not seen.
   const [base, setBase] = useState(targets);
   const [text, setText] = useState(() => textOf(targets?.data));
   const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
-  const [isSaving, setSaving] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const services = useCatalogue();
   const { body, problem } = checkTargets(text);
   const set = (changes: Partial<TargetsText>): void => setText({ ...text, ...changes });
@@ -47,23 +42,16 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
     setText(service === undefined ? { ...text, service: '' } : toText(service, name));
   };
   const service = services.find(({ name }) => name === text.service);
-  const save = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    if (body === null || isSaving) return;
-    setSaving(true);
-    setError(null);
-    try {
-      await client.targets.put(path, body, base === null ? { onlyIfNew: true } : { ifMatch: base.tag });
-      announce(`The targets of ${path} are saved.`);
-      await forgetCredentials();
-      onClose();
-    } catch (failure) {
-      const found = await findTargetsConflict(failure, path).catch(() => null);
-      setConflict(found);
-      if (found === null) setError(failure);
-    } finally {
-      setSaving(false);
-    }
+  const save = async (): Promise<void> => {
+    if (body === null) return;
+    await client.targets.put(path, body, base === null ? { onlyIfNew: true } : { ifMatch: base.tag });
+    announce(`The targets of ${path} are saved.`);
+    await forgetCredentials();
+  };
+  const explain = async (failure: unknown): Promise<boolean> => {
+    const found = await findTargetsConflict(failure, path);
+    setConflict(found);
+    return found !== null;
   };
   const reload = (): void => {
     setConflict(null);
@@ -76,69 +64,66 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
     setText(textOf(conflict.current.data));
   };
   return (
-    <dialog ref={dialog} className="wide" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>Targets of {path}</h2>
-      <form onSubmit={(event) => void save(event)}>
-        <div className="form">
-          <label className="field wide-field">
-            <span>Service</span>
-            <select value={text.service} onChange={({ target }) => choose(target.value)}>
-              <option value="">Own origins</option>
-              {services.map(({ name, title, unsupported }) => (
-                <option key={name} value={name} disabled={unsupported !== null}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          </label>
-          {service?.needs_host === true && (
-            <p className="hint wide-field">Replace * in the origin by the host of your account.</p>
-          )}
-          {text.targets.map((target, index) => (
-            <TargetFieldset
-              key={target.id}
-              target={target}
-              number={index + 1}
-              onChange={(changes) =>
-                set({ targets: text.targets.map((each) => (each.id === target.id ? { ...each, ...changes } : each)) })
-              }
-              onRemove={
-                text.targets.length === 1
-                  ? null
-                  : () => set({ targets: text.targets.filter(({ id }) => id !== target.id) })
-              }
-            />
-          ))}
-          <div className="buttons wide-field">
-            <button
-              type="button"
-              onClick={() =>
-                set({ targets: [...text.targets, newTarget(1 + Math.max(...text.targets.map(({ id }) => id)))] })
-              }
-            >
-              Add an origin
-            </button>
-          </div>
-          <Placement text={text} set={set} />
-        </div>
-        {problem !== null && (
-          <p className="field-problem" role="status">
-            {problem}
-          </p>
+    <FormDialog
+      isOpen
+      title={`Targets of ${path}`}
+      className="wide"
+      verb="Save the targets"
+      isHeld={body === null || conflict !== null}
+      onSubmit={save}
+      onFailure={explain}
+      onClose={onClose}
+    >
+      <div className="form wide-field">
+        <label className="field wide-field">
+          <span>Service</span>
+          <select value={text.service} onChange={({ target }) => choose(target.value)}>
+            <option value="">Own origins</option>
+            {services.map(({ name, title, unsupported }) => (
+              <option key={name} value={name} disabled={unsupported !== null}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        {service?.needs_host === true && (
+          <p className="hint wide-field">Replace * in the origin by the host of your account.</p>
         )}
-        <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
-        {error !== null && <ErrorPanel error={error} />}
-        {conflict !== null && <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} />}
-        <div className="buttons">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={body === null || isSaving || conflict !== null}>
-            Save the targets
+        {text.targets.map((target, index) => (
+          <TargetFieldset
+            key={target.id}
+            target={target}
+            number={index + 1}
+            onChange={(changes) =>
+              set({ targets: text.targets.map((each) => (each.id === target.id ? { ...each, ...changes } : each)) })
+            }
+            onRemove={
+              text.targets.length === 1
+                ? null
+                : () => set({ targets: text.targets.filter(({ id }) => id !== target.id) })
+            }
+          />
+        ))}
+        <div className="buttons wide-field">
+          <button
+            type="button"
+            onClick={() =>
+              set({ targets: [...text.targets, newTarget(1 + Math.max(...text.targets.map(({ id }) => id)))] })
+            }
+          >
+            Add an origin
           </button>
         </div>
-      </form>
-    </dialog>
+        <Placement text={text} set={set} />
+      </div>
+      {problem !== null && (
+        <p className="field-problem" role="status">
+          {problem}
+        </p>
+      )}
+      <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
+      {conflict !== null && <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} />}
+    </FormDialog>
   );
 }
 

@@ -2,9 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { isConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
+import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';

@@ -8,7 +8,7 @@ import { client } from '../../session/console-client.ts';
 
 export class CursorPages {
   readonly #filter: AuditFilter;
-  /** By row index, the number of the entry before it. */
+  /** The number of the entry before a row, by the index of the row. */
   readonly #before = new Map<number, number>();
   #total: number | null = null;
   #newest: number | null = null;

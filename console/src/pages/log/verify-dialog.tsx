@@ -3,7 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { Verification as Verified } from '../../../../src/client/types.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
-import { ModalDialog } from '../../components/modal-dialog.tsx';
+import { ModalDialog } from '../../components/form-dialog.tsx';
 import { api, client } from '../../session/console-client.ts';
 import { BreakNeighbours } from './break-neighbours.tsx';
 

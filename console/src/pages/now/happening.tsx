@@ -5,7 +5,6 @@ import type { AuditEntry, Lease } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
-import { ACTIVE_LEASES_ADDRESS } from '../agents/leases-address.ts';
 import { simulatorAddress } from './addresses.ts';
 import { useLiveEntries } from './live-entries.ts';
 import { liveInterval } from './live-interval.ts';
@@ -99,7 +98,7 @@ export function ActiveLeases() {
       count={total}
       query={leases}
       empty={{ isEmpty: total === 0, text: 'No agent holds a credential.' }}
-      more={{ href: ACTIVE_LEASES_ADDRESS, text: 'All active leases' }}
+      more={{ href: '/agents?view=leases&status=active', text: 'All active leases' }}
     >
       <ul className="now-list">
         {leases.data?.data.map((lease) => (

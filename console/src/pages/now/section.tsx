@@ -9,10 +9,10 @@ import { Loading } from '../../components/loading.tsx';
 interface Props {
   readonly title: string;
   readonly count?: number | undefined;
-  /** In place of the content if the read succeeded and found nothing. */
+  /** Replaces the content if the read succeeded and found nothing. */
   readonly empty?: { readonly isEmpty: boolean; readonly text: string };
   readonly more?: { readonly href: string; readonly text: string };
-  /** Of the read that fills the part. */
+  /** The read that fills the part. */
   readonly query: {
     readonly isPending: boolean;
     readonly error: unknown;

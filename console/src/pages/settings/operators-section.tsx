@@ -1,8 +1,9 @@
 /** Operators: who they are, what they may do, and how they sign in. */
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
+import { Copyable } from '../../components/copyable.tsx';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
@@ -13,9 +14,8 @@ import { usePagedRows } from '../../components/paged-rows.ts';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
-import { Invitation } from './invitation.tsx';
 import { OperatorPanel } from './operator-panel.tsx';
-import { RoleFields, rolesOf } from './role-fields.tsx';
+import { RoleFields, rolesOf } from './roles-dialog.tsx';
 
 function waysOf({ public_key, passkeys, identity }: Operator): string {
   const ways = [
@@ -135,5 +135,36 @@ function AddDialog({ isOpen, onInvited, onClose }: AddProps) {
       {way === 'key' && <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />}
       {way === 'identity' && <TextField label="Subject or e-mail address" name="subject" isRequired />}
     </FormDialog>
+  );
+}
+
+interface Props {
+  readonly name: string;
+  readonly code: OneTimeCode;
+  readonly onClose: () => void;
+}
+
+/** Passkeys do not work at an IP address, but at the name of this machine. */
+function originForPasskeys(): string {
+  return location.origin.replace(/^http:\/\/(?:127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
+}
+
+function Invitation({ name, code: { code, expires_at }, onClose }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <section className="invitation" aria-label={`Invitation of ${name}`}>
+      <h2 ref={heading} tabIndex={-1}>
+        Send this link to {name}
+      </h2>
+      <p>
+        It registers one passkey, once, until <Time at={expires_at} />. Send it to that person alone. It is not shown
+        again.
+      </p>
+      <Copyable text={`${originForPasskeys()}/console/enrol#${code}`} what="the link" />
+      <button type="button" onClick={onClose}>
+        Hide the link
+      </button>
+    </section>
   );
 }

@@ -1,14 +1,13 @@
 /** The passkeys of an operator. */
 import { useState } from 'react';
 import type { Operator, Passkey } from '../../../../src/client/types.ts';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
   readonly operator: Operator;
-  /** Below the heading of the page, or of a panel. */
   readonly heading: 'h2' | 'h3';
   readonly mayRemove: boolean;
   readonly onRemoved: () => unknown;

@@ -2,11 +2,11 @@
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
+import { ROLES, type Role } from '../../../../src/core/operator.ts';
 import { type Conflict, ConflictNotice, findConflict } from '../../components/edit-conflict.tsx';
 import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
-import { RoleFields, rolesOf } from './role-fields.tsx';
 
 interface Props {
   /** Null while the dialog is closed. */
@@ -75,5 +75,32 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
       <p className="hint">The change takes effect with the operator’s next request.</p>
       {conflict !== null && <ConflictNotice what={`The operator ${name}`} conflict={conflict} onReload={reload} />}
     </FormDialog>
+  );
+}
+
+const MEANING: Readonly<Record<Role, string>> = {
+  viewer: 'sees everything but values',
+  approver: 'answers requests that wait for a person',
+  editor: 'changes what policies grant it',
+  admin: 'everything',
+};
+
+export function rolesOf(values: FormData): Role[] {
+  return ROLES.filter((role) => values.getAll('role').includes(role));
+}
+
+export function RoleFields({ chosen }: { readonly chosen: readonly string[] }) {
+  return (
+    <fieldset>
+      <legend>Roles</legend>
+      {ROLES.map((role) => (
+        <label key={role} className="choice">
+          <input type="checkbox" name="role" value={role} defaultChecked={chosen.includes(role)} />
+          <span>
+            <strong>{role}</strong>: {MEANING[role]}
+          </span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
