@@ -84,7 +84,7 @@ const entries = blocks.flatMap(([, kind, text = '']): Entry[] => {
   return Object.values(read['mcpServers'] ?? read['mcp_servers'] ?? {});
 });
 
-test('the configurations on the page start the server, whose tools and arguments are on the page', async (t) => {
+test('the configurations on the page start the server, whose tools and arguments are on the page; a signal ends it', async (t) => {
   assert.equal(entries.length, 3);
   for (const { command, args } of entries)
     assert.deepEqual([command, ...args], ['leasehold', 'mcp', '--agent', 'coder']);
@@ -105,6 +105,11 @@ test('the configurations on the page start the server, whose tools and arguments
       assert.equal(page.includes(`\`${word}\``), true, word);
     }
   }
+  const closed = new Promise<void>((resolve) => {
+    client.onclose = resolve;
+  });
+  process.kill(transport.pid ?? assert.fail(), 'SIGTERM');
+  await closed;
 });
 
 test('odd messages and one of more than 1 MiB get errors, the next ones are served, and the end of stdin ends it', async () => {
@@ -132,7 +137,7 @@ test('odd messages and one of more than 1 MiB get errors, the next ones are serv
   await ended;
 });
 
-test('the process prints texts of the vault escaped, and ends with its output or by a signal', async (t) => {
+test('the process prints texts of the vault escaped, and ends with its output', async (t) => {
   const between = await standBetween(t, service);
   const session = {
     session_id: 'x',
@@ -142,31 +147,20 @@ test('the process prints texts of the vault escaped, and ends with its output or
   };
   const body = JSON.stringify({ data: session });
   const headers = { 'content-type': 'application/json' };
-  const start = () => {
-    between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
-    const words = [...first, 'mcp', '--address', between.address, '--agent', 'builder', '--key-file', keyFile];
-    const child = spawn(program, words, { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
-    t.after(() => child.kill('SIGKILL'));
-    let stderr = '';
-    child.stderr.on('data', (chunk) => (stderr += chunk));
-    child.stdin.on('error', () => undefined);
-    const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
-    const ready = until(
-      () => stderr.includes('acts as'),
-      TIMEOUT_MS,
-      () => stderr,
-    );
-    return { child, ended, ready, stderr: () => stderr, ...readAnswers(child.stdout) };
-  };
-  const [one, other] = [start(), start()];
-  await Promise.all([one.ready, other.ready]);
-  assert.match(one.stderr(), /^leasehold mcp: acts as \\u001b\[31mRED\\u000asecond line\\u202e at http:[^\n]*\n$/);
-  one.child.kill('SIGTERM');
-  other.child.stdin.write(INITIALIZE);
-  await other.answer(1);
-  other.child.stdout.destroy();
-  other.child.stdin.write(line(2, 'tools/list', {}));
-  assert.deepEqual(await Promise.all([one.ended, other.ended]), [0, 0]);
+  between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
+  const words = [...first, 'mcp', '--address', between.address, '--agent', 'builder', '--key-file', keyFile];
+  const child = spawn(program, words, { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
+  t.after(() => child.kill('SIGKILL'));
+  const stderr = child.stderr.toArray();
+  child.stdin.on('error', () => undefined);
+  const ended = once(child, 'close');
+  child.stdin.write(INITIALIZE);
+  await readAnswers(child.stdout).answer(1);
+  child.stdout.destroy();
+  child.stdin.write(line(2, 'tools/list', {}));
+  assert.deepEqual(await ended, [0, null]);
+  const said = (await stderr).join('');
+  assert.match(said, /^leasehold mcp: acts as \\u001b\[31mRED\\u000asecond line\\u202e at http:[^\n]*\n/);
 });
 
 test('a long line is reported once and not stored, however it is divided', async () => {
