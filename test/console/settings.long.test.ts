@@ -139,7 +139,7 @@ test('slots are tested, keys are replaced, a backup is saved, and the node is sh
   await page.getByText('The last slot cannot be removed.').waitFor();
   await page.getByRole('button', { name: 'Replace the data key' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
-  await page.getByText(/^(Every value is sealed|Earlier values are being sealed)/).waitFor();
+  await page.getByText(/^(Every value is encrypted|Earlier values are being encrypted)/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('link', { name: 'Backups' }).click();
   await page.getByText(/No backup was taken yet/).waitFor();

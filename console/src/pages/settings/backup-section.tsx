@@ -1,4 +1,4 @@
-/** Backups: the newest one, how to take them on a schedule, and a download for an admin. */
+/** Backups: the newest one, the command that takes one, and a download for an admin. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Badge } from '../../components/badge.tsx';
@@ -37,29 +37,13 @@ export function BackupSection() {
           </p>
         )}
       </section>
-      <section className="setting" aria-label="Schedule">
-        <h2>On a schedule</h2>
+      <section className="setting" aria-label="With the CLI">
+        <h2>With the CLI</h2>
         <p>
-          The command encrypts a backup and reads it again. A systemd timer runs it every six hours and deletes old
-          ones: deploy/leasehold-backup.timer.
+          The CLI encrypts a backup and reads it again. docs/backup.md describes the timer that runs it, and how to
+          practise a restore.
         </p>
         <Copyable text="leasehold backup /backups --recipients-file operators.txt" what="the command" />
-      </section>
-      <section className="setting" aria-label="Drill">
-        <h2>Drill</h2>
-        <p>A backup that was never restored is a hope. Read one completely, then restore it to an empty directory:</p>
-        <p>
-          <Copyable
-            text="leasehold backup vault.age --verify --identity-file backup-key.txt"
-            what="the command that reads it"
-          />
-        </p>
-        <p>
-          <Copyable
-            text="leasehold restore vault.age --data-dir DRILL --identity-file backup-key.txt"
-            what="the command that restores it"
-          />
-        </p>
       </section>
       <Download onTaken={() => void refetch()} />
     </>
@@ -88,8 +72,8 @@ function Download({ onTaken }: { readonly onTaken: () => void }) {
     <section className="setting" aria-label="Download">
       <h2>Download</h2>
       <p>
-        Saves the records as the service streams them. Values in them stay sealed, but names, policies and the log are
-        readable: the command encrypts the file, this download does not.
+        Saves the records as the server streams them. Values in them stay encrypted, but names, policies and the audit
+        log are readable: the CLI encrypts the file, this download does not.
       </p>
       <p>Encrypt it before it leaves this machine; only then can it be restored:</p>
       <Copyable text="zstd -c leasehold-backup.ndjson | age -r age1… > vault.age" what="the command that encrypts it" />

@@ -135,13 +135,13 @@ const KEYS: readonly {
     key: 'data',
     event: 'key.rotate',
     title: 'Data key',
-    what: 'It seals values. Earlier values are sealed again in the background; the former key is then removed.',
+    what: 'It encrypts values. Earlier values are encrypted again in the background; the previous key is then removed.',
   },
   {
     key: 'root',
     event: 'key.rotate_root',
     title: 'Root key',
-    what: 'It seals the other keys, and is sealed to every slot.',
+    what: 'It encrypts the other keys, and is encrypted for every slot.',
   },
   {
     key: 'audit',
@@ -177,7 +177,7 @@ function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
           <KeyRow key={row.key} row={row} isAdmin={isAdmin} onRotate={() => setRotating(row)} />
         ))}
       </ul>
-      <SealingAgain />
+      <Reencryption />
       <ConfirmDialog
         isOpen={rotating !== null}
         title={`Replace the ${rotating?.title.toLowerCase() ?? ''}?`}
@@ -222,13 +222,13 @@ function KeyRow({ row: { event, title, what }, isAdmin, onRotate }: KeyRowProps)
   );
 }
 
-function SealingAgain() {
+function Reencryption() {
   const [rotated, retired] = [useNewest('key.rotate'), useNewest('key.retire')];
   if (rotated === null) return null;
   const isDone = retired !== null && retired.seq > rotated.seq;
   return (
     <p role="status">
-      {isDone ? 'Every value is sealed under the newest data key.' : 'Earlier values are being sealed again.'}
+      {isDone ? 'Every value is encrypted under the newest data key.' : 'Earlier values are being encrypted again.'}
     </p>
   );
 }
