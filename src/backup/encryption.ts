@@ -8,7 +8,7 @@ import { pipeline, Readable } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import type { Identity, Recipient } from 'age-encryption';
 import type { Secret } from '../core/credential.ts';
-import { errnoSuffix } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errors.ts';
 import { BackupError, damaged } from './errors.ts';
 
 /** Who can decrypt a backup. */

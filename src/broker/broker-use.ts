@@ -1,6 +1,6 @@
 /** One use as the service sees it: the head, the body and the result that the broker's process sends. */
 import { Readable } from 'node:stream';
-import { drained } from '../platform/drained.ts';
+import { drained } from '../platform/waiting.ts';
 import type { ChannelStream } from './channel-stream.ts';
 import {
   type BrokerHead,

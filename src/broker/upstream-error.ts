@@ -1,5 +1,5 @@
 /** A failed request to an upstream, and the class that the caller learns of it. */
-import { errnoSuffix } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errors.ts';
 import type { FailureClass } from './protocol.ts';
 
 export class UpstreamError extends Error {

@@ -1,7 +1,7 @@
 /** Serves one use in the broker's process: from the order that opened its stream to the final message. */
 import type { Readable } from 'node:stream';
 import { isFullyMasked } from '../masking/plain-forms.ts';
-import { drained } from '../platform/drained.ts';
+import { drained } from '../platform/waiting.ts';
 import type { ChannelStream } from './channel-stream.ts';
 import type { ConnectionPool } from './connections.ts';
 import { decodeBody } from './decoding.ts';

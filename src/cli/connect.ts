@@ -4,8 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, directFetch, safeFetch, unixFetch } from '../client/node-fetch.ts';
-import { errnoSuffix } from '../platform/errno.ts';
-import { UsageError } from '../platform/errors.ts';
+import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import { withProof } from './settings/connection-proof.ts';
 import type { Settings } from './settings/settings.ts';
 

@@ -1,7 +1,7 @@
 /** Adds to a denial how to get access; the lease clients of `run` and `inject`. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { quoteWord } from '../platform/shell-quoting.ts';
+import { quoteWord } from '../platform/shell-command.ts';
 import type { LeaseClient } from '../run/leases.ts';
 import type { UseLeaseClient } from '../run/use-leases.ts';
 import { announceApproval } from './approval-notice.ts';

@@ -7,8 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { errnoSuffix } from '../platform/errno.ts';
-import { UsageError } from '../platform/errors.ts';
+import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
 
 const MAX_INPUT_MIB = 16;

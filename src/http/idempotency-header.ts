@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';
 import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
-import type { RequestTexts } from '../vault/idempotency.ts';
+import type { RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
 
 /** The header's schema for the route table. */

@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
 import type { Context } from '../core/operation.ts';
-import { ENTITY_TAG, entityTag } from '../vault/entity-tag.ts';
+import { ENTITY_TAG, entityTag } from '../vault/header-digests.ts';
 
 /** Makes the `data` of a route's response from the target of its operation. */
 export type Represent = (target: never) => object;

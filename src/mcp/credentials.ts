@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialsFilter, CredentialTargets, ListedCredential } from '../client/types.ts';
-import { inParallel } from '../platform/parallel.ts';
+import { inParallel } from '../platform/waiting.ts';
 import type { ActingAgent } from './agent.ts';
 import { ONLY_READS, strict, type Tool } from './tool.ts';
 import { quote } from './untrusted.ts';

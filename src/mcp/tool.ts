@@ -15,7 +15,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
-import { errnoSuffix } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errors.ts';
 import type { ApprovalResults } from './approvals.ts';
 
 /** Thrown when the MCP server rejects a call. */

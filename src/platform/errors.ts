@@ -1,6 +1,6 @@
 /**
- * Errors that end a program before it does anything, each reported in one line. Messages never contain a secret
- * value.
+ * Errors that end a program before it does anything, each reported in one line, and the codes of system errors.
+ * Messages never contain a secret value.
  */
 
 /** A wrong call or configuration. The message names the flag, file, line, variable or field, and the rule. */
@@ -17,3 +17,8 @@ export class UsageError extends Error {
 
 /** The service cannot start with the data or system that it found. */
 export class StartupError extends Error {}
+
+/** The error's system code for the end of a message, such as ` (ENOSPC)`; empty for an error without a code. */
+export function errnoSuffix(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+}

@@ -1,8 +1,8 @@
 /**
- * Private files and directories: writes are atomic, and on disk when they return. INVARIANT: owner and mode are read
- * back after each creation and change, before anything secret is written. Some file systems ignore a mode in silence.
+ * Private files and directories, and who else may read or change a file by its owner and mode. Writes are atomic, and
+ * on disk when they return. INVARIANT: owner and mode are read back after each creation and change, before anything
+ * secret is written. Some file systems ignore a mode in silence. Without numeric users every file is this user's.
  */
-
 import {
   chmodSync,
   closeSync,
@@ -23,7 +23,6 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StartupError } from './errors.ts';
-import { isOwn, isPrivate } from './ownership.ts';
 
 const PRIVATE_DIR = 0o700;
 const PRIVATE_FILE = 0o600;
@@ -224,3 +223,42 @@ export function readSecretBytes(path: string): Buffer {
   if (length < buffer.length) return buffer.subarray(0, length);
   throw new StartupError(`${path} is longer than ${MAX_SECRET_BYTES / 1024} KiB, so it is not the file of a secret.`);
 }
+
+type Access = Pick<Stats, 'uid' | 'mode'>;
+
+const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
+const STICKY = 0o1000;
+
+function isOwn({ uid }: Access): boolean {
+  const self = process.getuid?.();
+  return self === undefined || uid === self;
+}
+
+/** Whether no other user may read or change it. */
+export function isPrivate({ mode }: Access): boolean {
+  return (mode & OTHERS) === 0;
+}
+
+/** Whether only this user and root may change it. */
+export function isTrusted(found: Access): boolean {
+  return hasTrustedOwner(found) && (found.mode & OTHERS_WRITE) === 0;
+}
+
+/** Whether only this user and root can move or delete a file that this user creates in the directory. */
+export function isSafeParent(found: Access): boolean {
+  return hasTrustedOwner(found) && (isSticky(found) || (found.mode & OTHERS_WRITE) === 0);
+}
+
+/** The rule that a private file or directory breaks, for the end of a message; null if it breaks none. */
+export function privacyViolation(found: Stats, kind: 'file' | 'directory'): string | null {
+  const isKind = kind === 'file' ? found.isFile() : found.isDirectory();
+  if (!isKind) return `must be a ${kind} and not a symbolic link`;
+  if (!isOwn(found)) return 'must belong to the user that runs this program';
+  if (!isPrivate(found)) return `must be private: chmod ${kind === 'file' ? '600' : '700'}`;
+  return null;
+}
+
+const isSticky = ({ mode }: Access): boolean => (mode & STICKY) !== 0;
+
+const hasTrustedOwner = (found: Access): boolean => isOwn(found) || found.uid === 0;

@@ -2,7 +2,7 @@
 import { isEndedLease, LeaseholdError } from '../client/errors.ts';
 import type { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { inParallel } from '../platform/parallel.ts';
+import { inParallel } from '../platform/waiting.ts';
 
 const MAX_CONCURRENT = 8;
 const RELEASE_TIMEOUT_MS = 5000;

@@ -7,10 +7,9 @@ import { lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secret } from '../core/credential.ts';
-import { childPath } from '../platform/child-path.ts';
 import { UsageError } from '../platform/errors.ts';
-import { isSafeParent, privacyViolation } from '../platform/ownership.ts';
-import { lstatOrNull, writeNewFile } from '../platform/private-files.ts';
+import { childPath } from '../platform/paths.ts';
+import { isSafeParent, lstatOrNull, privacyViolation, writeNewFile } from '../platform/private-files.ts';
 
 const IN_MEMORY = '/dev/shm';
 const PREFIX = 'leasehold-run-';

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../core/approval.ts';
 import { Tally } from '../core/measures.ts';
-import { settledWithin } from '../platform/settled-within.ts';
+import { settledWithin } from '../platform/waiting.ts';
 import type { ApprovalEvent } from '../vault/approval-events.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 import type { ApprovalWebhookOption } from './receiver-options.ts';

@@ -4,10 +4,9 @@
  */
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, parseCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import { errnoSuffix } from '../platform/errno.ts';
-import { StartupError } from '../platform/errors.ts';
+import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { LineFile, readEnd } from '../platform/line-file.ts';
+import { dataDirPaths } from '../platform/paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { Configuration } from './configuration.ts';

@@ -3,7 +3,7 @@
  * written, it gets none, and then the newest again. It never delays the log.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { settledWithin } from '../platform/settled-within.ts';
+import { settledWithin } from '../platform/waiting.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import { logFailure, type ServiceLog } from './log.ts';

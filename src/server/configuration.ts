@@ -16,12 +16,10 @@ import {
 import { type Environment, type Flag, toggle } from '../flags/flag.ts';
 import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables.ts';
 import { UsageError } from '../platform/errors.ts';
-import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase } from './database-option.ts';
-import { SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
-import { isLoopback, isLoopbackHost, type Listen } from './hosts.ts';
-import { parseOidc } from './oidc-options.ts';
-import { parseApprovalWebhook, parseStreams } from './receiver-options.ts';
+import { CALLED_AS, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
+import { isLoopback, type Listen } from './hosts.ts';
+import { parseApprovalWebhook, parseOidc, parseStreams } from './receiver-options.ts';
 
 const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });
@@ -118,15 +116,12 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     metricsTokenFile: file('metrics-token-file'),
     logStreams: parseStreams(values['log-stream'], streamFiles),
     streamFiles,
-    oidc: parseOidc(
-      {
-        issuer: values['oidc-issuer'] ?? undefined,
-        clientId: values['oidc-client-id'] ?? undefined,
-        secretFile: file('oidc-client-secret-file'),
-        label: values['oidc-label'] ?? undefined,
-      },
-      isLoopbackHost,
-    ),
+    oidc: parseOidc({
+      issuer: values['oidc-issuer'] ?? undefined,
+      clientId: values['oidc-client-id'] ?? undefined,
+      secretFile: file('oidc-client-secret-file'),
+      label: values['oidc-label'] ?? undefined,
+    }),
     approvalWebhook: parseApprovalWebhook(
       values['approval-webhook'] ?? undefined,
       file('approval-webhook-secret-file'),

@@ -1,8 +1,8 @@
 /** The data directory: which directories are accepted, its lock, and whether one has ever served a vault. */
 
 import { readdirSync } from 'node:fs';
-import { dataDirPaths, KNOWN_FILES } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { dataDirPaths, KNOWN_FILES } from '../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 

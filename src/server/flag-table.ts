@@ -144,3 +144,9 @@ function withVariables<F extends Flags>(flags: F): F {
   // The same flags, each with its variable.
   return Object.fromEntries(named) as F;
 }
+
+/** The server as messages name it: an npm script in a checkout, where this file is TypeScript, and else the CLI. */
+const isCheckout = import.meta.filename.endsWith('.ts');
+export const CALLED_AS = {
+  server: isCheckout ? 'npm start --' : 'leasehold server',
+} as const;

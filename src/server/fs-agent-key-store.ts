@@ -10,10 +10,10 @@ import type { Agent } from '../core/agent.ts';
 import { ruleBroken } from '../core/errors.ts';
 import { type AgentId, type AgentName, type PublicKey, parseAgentName, UUID } from '../core/names.ts';
 import { publicKeyOfPem } from '../crypto/signatures.ts';
-import { childPath } from '../platform/child-path.ts';
 import { StartupError } from '../platform/errors.ts';
+import { childPath } from '../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
-import type { AgentKey, AgentKeyStore } from '../vault/agent-key-store.ts';
+import type { AgentKey, AgentKeyStore } from '../vault/ports.ts';
 
 const PRIVATE_KEY = 'private_key.pem';
 const AGENT_ID = 'agent_id';

@@ -1,12 +1,15 @@
-/** Binds the server to its address. */
-
+/**
+ * Binds the server to its address, and its port on the other loopback address too. WHY: a browser resolves `localhost`
+ * to 127.0.0.1 or to ::1, so another user of this machine who listened on the free one would have the origin of the
+ * console. SOURCE: docs/decisions.md, "Agents and sessions".
+ */
 import { once } from 'node:events';
 import { lstatSync, rmSync } from 'node:fs';
-import { connect, isIP } from 'node:net';
+import { connect, createServer, isIP, type Server } from 'node:net';
+import { ignoreSocketErrors } from '../http/connections.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './hosts.ts';
-import { holdOtherLoopback } from './other-loopback.ts';
 
 /** Resolves to the address in the form that clients take. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
@@ -47,4 +50,83 @@ async function removeStaleSocket(path: string): Promise<void> {
   );
   socket.destroy();
   if (!isAlive) rmSync(path);
+}
+
+const MAX_TRIES = 20;
+/** Of a machine without the address. */
+const ABSENT = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EPROTONOSUPPORT']);
+
+const OTHER: Readonly<Record<string, string>> = { '127.0.0.1': '::1', '::1': '127.0.0.1' };
+
+/**
+ * Listens on the other loopback address, and hands its connections to `server`, which limits and handles them as its
+ * own. Resolves to the port on which `server` must listen. @throws StartupError if another program has the port there
+ */
+async function holdOtherLoopback(server: HttpServer, host: string, port: number): Promise<number> {
+  const other = OTHER[host];
+  if (other === undefined) return port;
+  // As the server of Node does for its own connections.
+  const held = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    if (server.server.listening) server.server.emit('connection', socket);
+    else socket.destroy();
+  });
+  ignoreSocketErrors(held, (error) => server.server.listening && server.server.emit('error', error));
+  let closed: Promise<unknown> | undefined;
+  server.addHook('preClose', async () => {
+    closed = once(held, 'close');
+    held.close();
+    server.server.closeIdleConnections();
+  });
+  server.addHook('onClose', async () => void (await closed));
+  // WHY first: compiling the routes takes long, and meanwhile another program could take the free port.
+  await server.ready();
+  return (await bindBoth(held, other, host, port)) ?? port;
+}
+
+/** Null if this machine lacks the other address. Port 0: one that is free on both. */
+async function bindBoth(held: Server, other: string, host: string, port: number): Promise<number | null> {
+  for (let tries = 1; ; tries += 1) {
+    const failure = await bind(held, other, port);
+    if (failure !== null && ABSENT.has(failure)) return null;
+    // A port that is taken on both is reported by the listener of the service.
+    if (failure !== null && (await isTaken(host, port))) return null;
+    if (failure !== null) throw unavailable(other, port, failure);
+    const address = held.address();
+    if (port !== 0 || typeof address !== 'object' || address === null) return port;
+    if (tries >= MAX_TRIES || !(await isTaken(host, address.port))) return address.port;
+    await close(held);
+  }
+}
+
+async function isTaken(host: string, port: number): Promise<boolean> {
+  const probe = createServer();
+  const failure = await bind(probe, host, port);
+  if (failure === null) await close(probe);
+  return failure === 'EADDRINUSE';
+}
+
+/** Resolves to the system's code of a failure; null for none. */
+function bind(server: Server, host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const fail = (error: Error): void => resolve('code' in error ? String(error.code) : error.message);
+    server.once('error', fail);
+    server.listen({ host, port }, () => {
+      server.off('error', fail);
+      resolve(null);
+    });
+  });
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
+}
+
+function unavailable(host: string, port: number, code: string): StartupError {
+  const shown = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  if (code !== 'EADDRINUSE') return new StartupError(`Cannot listen on ${shown}: ${code}.`);
+  return new StartupError(
+    `${shown} is already in use by another program, to which browsers could send http://localhost:${port}. Give another --listen.`,
+  );
 }

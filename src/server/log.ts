@@ -3,7 +3,7 @@ import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
 import type { ApiErrorCode } from '../core/errors.ts';
 import type { RequestLog } from '../http/log.ts';
-import { errnoSuffix } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { CheckpointConflictError } from '../vault/checkpoints.ts';
 import type { LogLevel } from './flag-table.ts';

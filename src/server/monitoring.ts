@@ -1,4 +1,8 @@
-/** What the service shows to the outside: its metrics, the streams of its log, and the webhook for approvals. */
+/**
+ * What the server shows to the outside: its metrics in the text format of Prometheus, the streams of its log, and the
+ * webhook for approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
+ */
+import type { Gauge, Registry } from 'prom-client';
 import type { ServiceStatus } from '../api/types.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { RequestMeasures } from '../http/request-measures.ts';
@@ -6,13 +10,13 @@ import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
 import type { ApprovalEvents } from '../vault/approval-events.ts';
 import type { Vault } from '../vault/vault.ts';
-import { readGivenToken } from './admin-token.ts';
+import { readGivenToken } from './announcement.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './hosts.ts';
 import { logFailure, type ServiceLog } from './log.ts';
-import type { VaultSources } from './metrics/metric.ts';
-import { MetricsText } from './metrics/page.ts';
+import { METRICS } from './metrics/declarations.ts';
+import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metrics/metric.ts';
 import type { LogStream } from './streams/log-stream.ts';
 
 export class Monitoring {
@@ -73,4 +77,75 @@ export async function startApprovalWebhook(
   const webhook = new ApprovalWebhook(approvalWebhook, now, logError, warn);
   events.onEvent = (event) => webhook.offer(toMessage(event, consoleUrl(), now()));
   return webhook;
+}
+
+/** A page is shared by the scrapes of this time, so that no client can keep the service busy with them. */
+const PAGE_TTL_MS = 200;
+
+interface Value {
+  readonly labels: Labels;
+  readonly value: number;
+  readonly metricName?: string;
+}
+
+/** Returns null while the vault is locked. */
+type FindVault = () => VaultSources | null;
+
+/** The metrics that a locked vault has too. */
+const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
+
+class MetricsText {
+  readonly #service: ServiceSources;
+  readonly #findVault: FindVault;
+  #registry: Promise<Registry> | null = null;
+  #page: Promise<string> | null = null;
+  #pageAt = 0;
+
+  constructor(service: ServiceSources, findVault: FindVault) {
+    this.#service = service;
+    this.#findVault = findVault;
+  }
+
+  render(): Promise<string> {
+    if (this.#page === null || performance.now() - this.#pageAt >= PAGE_TTL_MS) {
+      this.#pageAt = performance.now();
+      this.#registry ??= createRegistry(this.#service, this.#findVault);
+      this.#page = this.#registry.then((registry) => registry.metrics());
+    }
+    return this.#page;
+  }
+}
+
+async function createRegistry(service: ServiceSources, findVault: FindVault): Promise<Registry> {
+  const { Registry, collectDefaultMetrics } = await import('prom-client');
+  const registry = new Registry();
+  for (const metric of METRICS) registry.registerMetric(toCollected(metric, service, findVault) as unknown as Gauge);
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+/** WHY not the library's classes: they count themselves, at twenty times the cost, and only gauges can be set. */
+function toCollected(metric: Metric, service: ServiceSources, findVault: FindVault) {
+  const { kind, name, help } = metric;
+  const read = (): Value[] => {
+    const vault = findVault();
+    // A metric of the service reads nothing of the vault.
+    return vault === null && !OF_SERVICE.test(name) ? [] : valuesOf(metric, { ...service, ...vault } as MetricSources);
+  };
+  return { name, help, type: kind, get: async () => ({ name, help, type: kind, values: read() }) };
+}
+
+function valuesOf(metric: Metric, sources: MetricSources): Value[] {
+  if (metric.kind !== 'histogram') return metric.read(sources).map(([labels, value]) => ({ labels, value }));
+  const { name } = metric;
+  return metric.read(sources).flatMap(([labels, { bounds, cumulative, count, sum }]) => [
+    ...bounds.map((bound, at) => ({
+      labels: { ...labels, le: String(bound) },
+      value: cumulative[at] ?? 0,
+      metricName: `${name}_bucket`,
+    })),
+    { labels: { ...labels, le: '+Inf' }, value: count, metricName: `${name}_bucket` },
+    { labels, value: sum, metricName: `${name}_sum` },
+    { labels, value: count, metricName: `${name}_count` },
+  ]);
 }

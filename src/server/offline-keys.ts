@@ -1,12 +1,18 @@
-/** Opens a vault for a command that needs its keys and runs without the service. */
+/** Opens the keys of a vault for a command that runs without the server, or next to one. */
+import { existsSync } from 'node:fs';
 import { parsePassphrase } from '../backup/keys.ts';
 import type { Secret } from '../core/credential.ts';
 import type { StoredKeys } from '../core/keyset.ts';
+import { exportAuditKeys } from '../crypto/chain.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { errnoSuffix } from '../platform/errno.ts';
-import { StartupError, UsageError } from '../platform/errors.ts';
+import { errnoSuffix, StartupError, UsageError } from '../platform/errors.ts';
+import { dataDirPaths } from '../platform/paths.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
+import { PostgresStore } from '../store/postgres/store.ts';
+import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Configuration } from './configuration.ts';
 import { openUnattended, openWith } from './open-keys.ts';
 import { readRootKey } from './root-key.ts';
@@ -67,5 +73,38 @@ export function readSecretFile(file: string, warn: (line: string) => void): stri
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw new UsageError(`${file} is not text in UTF-8.`);
+  }
+}
+
+/** @throws StartupError, StoreError */
+export async function readVaultKeys(location: Configuration): Promise<VaultKeys> {
+  const rootKey = readRootKey(location, false, () => undefined);
+  const stored = await readStored(location);
+  if (stored === null || stored.keyCheck === null) {
+    throw new StartupError(`${location.dataDir} contains no vault that can be read. Give --data-dir, or --database.`);
+  }
+  const opened = await openUnattended(stored, rootKey, slotSecretsOf(location, rootKey));
+  if ('keys' in opened) return opened.keys;
+  throw new StartupError(`Only a person can open this vault. ${opened.problems.join(' ')}`.trimEnd());
+}
+
+/** The keys with which an auditor verifies the log, as text; they decrypt no value. @throws StartupError, StoreError */
+export async function readAuditKeys(location: Configuration): Promise<string> {
+  return exportAuditKeys(await readVaultKeys(location));
+}
+
+async function readStored({ dataDir, database }: Configuration): Promise<StoredKeys | null> {
+  if (database !== null) {
+    const store = await PostgresStore.open(database.address, false);
+    return store.run(readStoredKeys()).finally(() => store.close());
+  }
+  const { databaseFile, lockFile } = dataDirPaths(dataDir);
+  if (!existsSync(databaseFile)) return null;
+  const lock = existsSync(lockFile) ? DatabaseLock.takeShared(lockFile) : null;
+  try {
+    const isImmutable = lock !== null && !hasWriteAheadLog(databaseFile);
+    return await readAtRest(databaseFile, (log) => log.run(readStoredKeys()), isImmutable);
+  } finally {
+    lock?.release();
   }
 }

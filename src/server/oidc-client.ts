@@ -9,8 +9,8 @@ import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/operator.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
-import type { OidcClient, ProviderRequest } from '../vault/oidc-client.ts';
-import type { OidcSettings } from './oidc-options.ts';
+import type { OidcClient, ProviderRequest } from '../vault/ports.ts';
+import type { OidcSettings } from './receiver-options.ts';
 
 const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is used before it is read again. */

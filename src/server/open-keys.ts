@@ -13,7 +13,7 @@ import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
 import { VaultKeys } from '../crypto/keys.ts';
 import { newId, timingSafeEqualText } from '../crypto/primitives.ts';
 import { StartupError } from '../platform/errors.ts';
-import type { SlotSecrets } from '../vault/slot-secrets.ts';
+import type { SlotSecrets } from '../vault/ports.ts';
 import { type RootKeyFile, rootKeyMissing, wrongRootKey } from './root-key.ts';
 
 /** The secret of a slot that a person gave, or the private half of the slot with which the vault was opened before. */

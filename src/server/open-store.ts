@@ -1,10 +1,14 @@
-/** Opens the embedded or the shared store, and the keys of its vault. */
-
+/**
+ * Opens the embedded or the shared store, and the keys of its vault. The keys are read from a private copy of a
+ * database, because reading a SQLite file in WAL mode creates files next to it, and recovery after a kill writes.
+ */
+import { chmodSync, constants, copyFileSync, lstatSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { StoredKeys } from '../core/keyset.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../platform/private-files.ts';
+import { errnoSuffix, StartupError } from '../platform/errors.ts';
+import { dataDirPaths } from '../platform/paths.ts';
+import { assertPrivate, checkPrivateFile, temporaryPath, warnIfReadableByOthers } from '../platform/private-files.ts';
 import type { Store } from '../store/port.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
@@ -14,7 +18,7 @@ import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { isEmpty, readHighWaterTime, readRootKeyCheck, readStoredKeys } from '../store/vault-metadata.ts';
-import type { SlotSecrets } from '../vault/slot-secrets.ts';
+import type { SlotSecrets } from '../vault/ports.ts';
 import { type CheckpointFile, checkpointFilesOf } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
 import { databaseMissing, databaseUnreadable, hadVault } from './data-dir.ts';
@@ -24,7 +28,6 @@ import { findRollback, type RollbackFinding } from './rollback-detection.ts';
 import { RollbackMarker } from './rollback-marker.ts';
 import { type RootKeyFile, readRootKey } from './root-key.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
-import { copyDatabaseFiles } from './snapshot.ts';
 
 export interface OpenedStore extends OpenedKeys {
   readonly store: Store;
@@ -178,4 +181,34 @@ function openMarker(dataDir: string, keys: VaultKeys, resources: AsyncDisposable
 /** Whether the store holds neither a vault nor rows of one. */
 async function isNew(store: Store): Promise<boolean> {
   return (await store.run(readRootKeyCheck())) === null && (await store.run(isEmpty()));
+}
+
+const WRITABLE = 0o600;
+/** Of a database. Without -shm: SQLite rebuilds this index from the -wal file. */
+const SUFFIXES = ['', '-wal'] as const;
+
+/** Copies a database that no process uses to a new file, which is one of `resources`. @throws StartupError */
+function copyDatabaseFiles(databaseFile: string, copy: string, resources: AsyncDisposableStack): void {
+  resources.defer(() => {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
+  });
+  for (const suffix of SUFFIXES.filter((each) => isFile(databaseFile + each))) {
+    try {
+      copyFileSync(databaseFile + suffix, copy + suffix, constants.COPYFILE_FICLONE);
+      chmodSync(copy + suffix, WRITABLE);
+      assertPrivate(copy + suffix, lstatSync(copy + suffix));
+    } catch (error) {
+      if (error instanceof StartupError) throw error;
+      throw new StartupError(
+        `${databaseFile}${suffix} cannot be copied to ${dirname(copy)}${errnoSuffix(error)}. Free enough space there.`,
+      );
+    }
+  }
+}
+
+/** @throws StartupError for a link or another kind of file */
+function isFile(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
+  return found !== undefined;
 }

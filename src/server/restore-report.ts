@@ -1,7 +1,7 @@
 /** The output of a restore: progress, what was restored and checked, and the next steps. */
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import { quoteForShell } from '../platform/shell-quoting.ts';
-import { CALLED_AS } from './command-lines.ts';
+import { dataDirPaths } from '../platform/paths.ts';
+import { quoteForShell } from '../platform/shell-command.ts';
+import { CALLED_AS } from './flag-table.ts';
 import type { RestoreResult } from './restore.ts';
 import type { RestoreRequest } from './restore-request.ts';
 import { describeLocation } from './restore-target.ts';

@@ -1,8 +1,8 @@
 /** The target of a restore: a data directory with the embedded database, or a PostgreSQL database. */
 
 import { renameSync } from 'node:fs';
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { dataDirPaths } from '../platform/paths.ts';
 import { lstatOrNull, removeUnfinished, syncDir, temporaryPath } from '../platform/private-files.ts';
 import type { Store } from '../store/port.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';

@@ -1,20 +1,28 @@
 /**
  * Restores a backup into an empty data directory or database, all or nothing: the file is read and verified completely,
- * and its author confirmed, before anything is created. The restore is an entry of the log.
- * SOURCE: docs/backup.md.
+ * and its author confirmed, before anything is created. The restore is an entry of the log. Anyone who knows a public
+ * recipient and the public key of a key slot can make a whole vault that decrypts and verifies; only the vault's own
+ * signing key tells it from a stranger's. SOURCE: docs/backup.md.
  */
 import { existsSync, readdirSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { decryptFile } from '../backup/encryption.ts';
+import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
-import type { SealedAgentKey } from '../backup/records.ts';
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
+import type { BackupHeader, SealedAgentKey } from '../backup/records.ts';
+import { encodeStoredKeys } from '../backup/stored-keys.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
+import { dataDirPaths } from '../platform/paths.ts';
+import { quoteForShell } from '../platform/shell-command.ts';
+import type { Store } from '../store/port.ts';
 import { TABLES } from '../store/schema.ts';
 import type { TransferTarget } from '../store/transfer.ts';
+import { readStoredKeys } from '../store/vault-metadata.ts';
+import { StateChecker } from '../vault/verification/state-checker.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
-import { confirmAuthor } from './restore-author.ts';
-import { checkCopy } from './restore-copy-check.ts';
 import { type FinishedRestore, finishRestore } from './restore-finish.ts';
 import { type ReadBackup, readBackup, toRows } from './restore-reading.ts';
 import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
@@ -112,4 +120,78 @@ async function insertRows(
     );
   }
   return agentKeys;
+}
+
+const formatCount = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${n === 1 ? what : `${what}s`}`;
+
+/** @throws StartupError unless the verifier key is the one that was given, or the operator says so */
+async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter: RestoreReporter): Promise<void> {
+  const newest = read.verifierKeys.at(-1) ?? '';
+  const given = request.verifierKeys;
+  if (given !== null) {
+    // An earlier key is the vault's too: each restore and each accepted roll-back adds one.
+    if (read.verifierKeys.some((key) => given.includes(key))) return;
+    throw new StartupError(
+      `The vault in the backup does not have the key of --verifier-key: another vault, or another author, made the backup. Its verifier key is ${newest}. Nothing was restored.`,
+    );
+  }
+  for (const line of describeBackup(read, newest)) reporter.say(line);
+  const answer = await reporter.ask(
+    `Restore to ${describeLocation(request.to)}? Type yes only if this is the verifier key that you kept: `,
+  );
+  if (answer === 'yes') return;
+  throw new StartupError(
+    answer === null
+      ? `Compare the verifier key of the backup with the one that you kept, then run the same command again with --verifier-key ${quoteForShell(newest)}. Nothing was restored.`
+      : 'Nothing was restored.',
+  );
+}
+
+/** What the backup says about itself, and has been checked against its keys. */
+function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey: string): string[] {
+  const { created_at, leasehold, log_end, vault_id, store } = header;
+  const rows = (table: string): number => totals.rows[table] ?? 0;
+  const contents = [
+    formatCount(rows('credentials'), 'credential'),
+    formatCount(rows('agents'), 'agent'),
+    formatCount(rows('operators'), 'operator'),
+    `${formatCount(rows('policies'), 'policy').replace(/policys$/, 'policies')}`,
+  ];
+  return [
+    `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the log: ${contents.join(', ')}.`,
+    'Anyone who knows your public recipient can make a backup that decrypts. Only this verifier key shows that your vault made it:',
+    `  ${verifierKey}`,
+  ];
+}
+
+/** How many of them a message names. */
+const MAX_NAMED = 3;
+const MAX_SHOWN_LENGTH = 200;
+
+interface CommittedCopy {
+  readonly copy: Store;
+  readonly header: BackupHeader;
+  /** They opened with what the header has. */
+  readonly keys: VaultKeys;
+  readonly signal: AbortSignal;
+}
+
+/** What does not verify, one sentence each. @throws BackupError if the copy could not be opened, StoreError */
+async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
+  const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
+  const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
+  if (!isDeepStrictEqual([keyset, slots], [header.keys.keyset, header.keys.slots])) {
+    throw damaged('its keyset or its key slots differ from those in its header');
+  }
+  const state = new StateChecker({ store: copy, keys, clock: startClock(0) });
+  const { problemCount, problems } = await state.check(signal, false);
+  if (problemCount === 0) return [];
+  const named = problems.slice(0, MAX_NAMED).map(({ subject, problem }) => `${printable(subject)} ${problem}`);
+  const others = problemCount > MAX_NAMED ? ', …' : '';
+  return [`the state differs from the log in ${problemCount} places (${named.join(', ')}${others})`];
+}
+
+/** The log of a backup from elsewhere may name any subject. */
+function printable(subject: string): string {
+  return JSON.stringify(subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_SHOWN_LENGTH));
 }

@@ -2,9 +2,8 @@
 
 import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/primitives.ts';
-import { dataDirPaths } from '../platform/data-dir-paths.ts';
-import { errnoSuffix } from '../platform/errno.ts';
-import { StartupError } from '../platform/errors.ts';
+import { errnoSuffix, StartupError } from '../platform/errors.ts';
+import { dataDirPaths } from '../platform/paths.ts';
 import {
   checkPrivateFile,
   readSecretBytes,

@@ -12,7 +12,7 @@ import { ApprovalHolds } from '../vault/approval-holds.ts';
 import { cutBackup } from '../vault/backup/backup.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
-import { newSigningKey } from '../vault/key-rotation.ts';
+import { newSigningKey } from '../vault/keys.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
 import { Resealing } from '../vault/resealing.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';

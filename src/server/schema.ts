@@ -1,8 +1,8 @@
 /** `leasehold schema`: execution and output. Needs neither the root key nor a running server. */
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
-import { CALLED_AS } from './command-lines.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
+import { CALLED_AS } from './flag-table.ts';
 
 interface SchemaRequest {
   /** Null only with `--print`. */

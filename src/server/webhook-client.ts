@@ -4,8 +4,7 @@
  */
 import { caFetch, safeFetch } from '../client/node-fetch.ts';
 import { parseWebhookSecret, webhookSignature } from '../crypto/signatures.ts';
-import { errnoSuffix } from '../platform/errno.ts';
-import { StartupError } from '../platform/errors.ts';
+import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 
 const MAX_RESPONSE_CHARACTERS = 64 * 1024;

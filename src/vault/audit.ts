@@ -1,18 +1,17 @@
 /**
- * Reads the audit log: the filtered list, and the export. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The
- * audit log".
+ * Reads the audit log: the filtered list, the export, and verification with its progress. SOURCE: docs/api.md, "The
+ * audit log"; docs/decisions.md, "The audit log".
  */
-
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { exportAudit, listAudit } from '../core/operations/admin-read.ts';
+import { exportAudit, listAudit, verifyAudit } from '../core/operations/admin-read.ts';
 import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
-import { type Listing, type PageRequest, readListing, STEP_ROWS, sliceListing } from './paging.ts';
+import { type Listing, type PageRequest, readListing, STEP_ROWS, scanEntries, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
-import { scanEntries } from './verification/scan-entries.ts';
+import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
 /** The entries to select, in addition to a filter. */
 export interface EntryBounds {
@@ -84,4 +83,30 @@ export async function exportEntries(
 function nextMillisecond(timestamp: string): string | null {
   const next = new Date(Date.parse(timestamp) + 1).toISOString();
   return next.startsWith('+') ? null : next;
+}
+
+const NEVER_ABORTED = new AbortController().signal;
+
+/**
+ * Authorizes the caller. Returns the function that verifies, which ends soon after its signal.
+ * @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, UNAVAILABLE
+ */
+export async function authorizeVerification(
+  vault: Vault,
+  context: Context,
+): Promise<(signal: AbortSignal) => Promise<VerificationResult>> {
+  await vault.ledger.submit(verifyAudit(context));
+  return (signal) => vault.verifier.verify(signal);
+}
+
+/** Verifies to the end. @throws as `authorizeVerification` */
+export async function verifyLog(vault: Vault, context: Context): Promise<VerificationResult> {
+  const verify = await authorizeVerification(vault, context);
+  return verify(NEVER_ABORTED);
+}
+
+/** The status of the verification that runs for any caller; null if none runs. @throws as `authorizeVerification` */
+export async function readProgress(vault: Vault, context: Context): Promise<VerificationStatus | null> {
+  await vault.ledger.submit(verifyAudit(context));
+  return vault.verifier.status;
 }

@@ -1,4 +1,7 @@
-/** Lists: a whole list in steps, so that no list delays other requests, or a page with its `meta`. */
+/** Lists: a whole list or log in steps, so that none delays other requests, or a page with its `meta`. */
+import type { AuditEntry } from '../core/audit.ts';
+import { readEntries } from '../store/audit-log.ts';
+import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/queries.ts';
 
 /** The requested page. */
@@ -129,5 +132,22 @@ export class Slice {
     if (!this.isOver) return;
     await yieldToEventLoop();
     this.#endsAt = performance.now() + SLICE_MS;
+  }
+}
+
+/** Yields the entries from the oldest up to `lastSeq`, inclusive. */
+export async function* scanEntries(
+  store: Store,
+  lastSeq: number,
+  stepRows: number,
+): AsyncGenerator<readonly AuditEntry[]> {
+  let next = 1;
+  while (next <= lastSeq) {
+    const rows = await store.run(readEntries(next, lastSeq, stepRows));
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    next = last.seq + 1;
+    await yieldToEventLoop();
   }
 }

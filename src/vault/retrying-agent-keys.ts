@@ -9,7 +9,7 @@ import type { AgentId, AgentName } from '../core/names.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
-import type { AgentKey, AgentKeyStore } from './agent-key-store.ts';
+import type { AgentKey, AgentKeyStore } from './ports.ts';
 
 export interface RetryingAgentKeysParts {
   readonly keyStore: AgentKeyStore;

@@ -20,7 +20,7 @@ import type { ImportPlan } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/credential.ts';
-import { inParallel } from '../../src/platform/parallel.ts';
+import { inParallel } from '../../src/platform/waiting.ts';
 import { newHome, type RunOptions } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
-import { readAuditKeys } from '../../src/server/read-keys.ts';
+import { readAuditKeys } from '../../src/server/offline-keys.ts';
 import { Journal } from '../e2e/client-journal.ts';
 import { Inspector, type Tally } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { headMac } from '../../src/crypto/chain.ts';
 import { readConfiguration } from '../../src/server/configuration.ts';
-import { readVaultKeys } from '../../src/server/read-keys.ts';
+import { readVaultKeys } from '../../src/server/offline-keys.ts';
 import { toHead } from '../../src/store/audit-log.ts';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';

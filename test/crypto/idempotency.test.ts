@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
 import { requestFingerprint } from '../../src/http/idempotency-header.ts';
-import { toIdempotency } from '../../src/vault/idempotency.ts';
+import { toIdempotency } from '../../src/vault/header-digests.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 interface RequestVector {

@@ -9,7 +9,7 @@ import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/co
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { toStoredNodes } from '../../src/ledger/tree-state.ts';
-import { dataDirPaths } from '../../src/platform/data-dir-paths.ts';
+import { dataDirPaths } from '../../src/platform/paths.ts';
 import { RollbackMarker } from '../../src/server/rollback-marker.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { openDirectDb } from '../kit/direct-db.ts';

@@ -21,7 +21,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/core/credential.ts';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
-import { readGivenToken } from '../../src/server/admin-token.ts';
+import { readGivenToken } from '../../src/server/announcement.ts';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { readSecretFile } from '../../src/server/offline-keys.ts';
 import { readRootKey } from '../../src/server/root-key.ts';

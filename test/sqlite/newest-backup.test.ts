@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { NewestBackup } from '../../src/server/metrics/newest-backup.ts';
+import { NewestBackup } from '../../src/server/metrics/inventory.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';

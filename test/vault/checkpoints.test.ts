@@ -8,7 +8,7 @@ import { CompactRange, decodeHash, isConsistent } from '../../src/crypto/tree.ts
 import { readVaultState } from '../../src/ledger/vault-state.ts';
 import { readHead, readNewestCheckpoint } from '../../src/store/audit-log.ts';
 import { CheckpointConflictError, Checkpoints } from '../../src/vault/checkpoints.ts';
-import { newSigningKey, rotateKey } from '../../src/vault/key-rotation.ts';
+import { newSigningKey, rotateKey } from '../../src/vault/keys.ts';
 import { LogTree } from '../../src/vault/log-tree.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../src/vault/receipts.ts';
 import { openDirectDb } from '../kit/direct-db.ts';

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { Context } from '../../src/core/operation.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import { toIdempotency } from '../../src/vault/idempotency.ts';
+import { toIdempotency } from '../../src/vault/header-digests.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { admin, openVault, withCommit } from './fixture.ts';
 

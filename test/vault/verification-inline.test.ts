@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEntries } from '../../src/store/audit-log.ts';
-import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { authorizeVerification, readProgress } from '../../src/vault/audit.ts';
 import { THREADS_THRESHOLD } from '../../src/vault/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';
 import { admin, inFrontOfReads, openVault, put, settle, verify } from './fixture.ts';

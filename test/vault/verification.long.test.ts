@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogLocation } from '../../src/store/store.ts';
-import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { authorizeVerification, readProgress } from '../../src/vault/audit.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
 import { scaled } from '../kit/scale.ts';
 import { admin, inFrontOf, put, verify } from './fixture.ts';

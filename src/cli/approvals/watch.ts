@@ -6,7 +6,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { isTransient } from '../../client/retries.ts';
 import type { Approval, ListedApproval } from '../../client/types.ts';
-import { inParallel } from '../../platform/parallel.ts';
+import { inParallel } from '../../platform/waiting.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 import { approvalCard, promptFor } from './card.ts';
 import { KeyPresses } from './key-presses.ts';

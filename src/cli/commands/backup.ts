@@ -7,8 +7,8 @@ import { assertAbsent, type BackupSummary, verifyBackup, type WrittenBackup, wri
 import { parseIdentities, parseRecipients } from '../../backup/keys.ts';
 import type { BackupHeader } from '../../backup/records.ts';
 import { list, text, toggle } from '../../flags/flag.ts';
-import { childPath } from '../../platform/child-path.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { childPath } from '../../platform/paths.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { inputName, readTextInput } from '../input.ts';

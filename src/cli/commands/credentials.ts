@@ -8,7 +8,7 @@ import { parseCredentialType } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { valueInArguments } from '../errors.ts';

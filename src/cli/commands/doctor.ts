@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { toggle } from '../../flags/flag.ts';
-import { isPrivate } from '../../platform/ownership.ts';
+import { isPrivate } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { type CheckResult, checkSdks, ok, warning, wrong } from '../doctor/sdk-checks.ts';

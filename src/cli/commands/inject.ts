@@ -1,8 +1,7 @@
 /** `leasehold inject`: replaces the references in a template by values. */
 import { resolve } from 'node:path';
 import { text } from '../../flags/flag.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
-import { StartupError, UsageError } from '../../platform/errors.ts';
+import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';
 import { writeNewFile } from '../../platform/private-files.ts';
 import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/templates.ts';

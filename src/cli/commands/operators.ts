@@ -6,7 +6,7 @@ import { OPERATOR_PREFIX, parseOperatorName } from '../../core/names.ts';
 import { parseRoles, ROLES } from '../../core/operator.ts';
 import { list, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';

@@ -7,7 +7,7 @@ import { parsePath } from '../../core/path.ts';
 import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../core/target.ts';
 import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';

@@ -9,7 +9,7 @@ import { parseMethod } from '../../core/target.ts';
 import { list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';

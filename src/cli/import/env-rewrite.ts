@@ -4,7 +4,7 @@
  */
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { errnoSuffix } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { writeReference } from '../../run/references.ts';
 import { openDirectly, readHandle } from '../input.ts';

@@ -1,5 +1,5 @@
 /** Runs an import: plan, confirmation, storing, references in a .env file, report. It never prints a value. */
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { baseUrlVariable } from '../../run/use-bindings.ts';
 import { EXIT } from '../errors.ts';
 import { type Printable, pluralize, toCell } from '../output/cells.ts';

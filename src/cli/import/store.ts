@@ -6,8 +6,8 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
 import { findService } from '../../core/catalogue/catalogue.ts';
-import { inParallel } from '../../platform/parallel.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
+import { inParallel } from '../../platform/waiting.ts';
 import { type ImportPlan, type ImportRow, isToStore } from './plan.ts';
 
 const MAX_CONCURRENT = 8;

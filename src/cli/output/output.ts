@@ -1,7 +1,7 @@
 /** Prints records to standard output as a table, JSON, YAML or shell variables. */
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteForShell } from '../../platform/shell-quoting.ts';
+import { quoteForShell } from '../../platform/shell-command.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
 import { escapeControls, escapeLines, type Format, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';

@@ -7,7 +7,7 @@ import { ruleBroken } from '../../core/errors.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { inParallel } from '../../platform/parallel.ts';
+import { inParallel } from '../../platform/waiting.ts';
 import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, problemsError } from './file-format.ts';

@@ -10,7 +10,7 @@ import {
   grantDraft,
 } from '../../core/access-explanation.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
-import { quoteWord } from '../../platform/shell-quoting.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import { toCell } from '../output/cells.ts';
 import { requestSuffix } from './access-query.ts';
 

@@ -6,10 +6,9 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Secret } from '../../core/credential.ts';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
-import { childPath } from '../../platform/child-path.ts';
-import { dataDirPaths } from '../../platform/data-dir-paths.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { isTrusted } from '../../platform/ownership.ts';
+import { childPath, dataDirPaths } from '../../platform/paths.ts';
+import { isTrusted } from '../../platform/private-files.ts';
 
 export interface FileSettings {
   readonly address?: string;

@@ -8,8 +8,7 @@ import { Secret } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
 import { parseSlotName } from '../../core/keyset.ts';
 import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';
-import { rotateKey } from '../../vault/key-rotation.ts';
-import { addSlot, testSlot } from '../../vault/key-slots.ts';
+import { addSlot, rotateKey, testSlot } from '../../vault/keys.ts';
 import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
 import { toKeySlotResponse } from '../serialize.ts';
 

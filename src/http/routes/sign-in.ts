@@ -21,9 +21,6 @@ import { ADMIN, parseChallengeId } from '../../core/names.ts';
 import { type CurrentSession, readBrowserSession } from '../../core/operations/sessions.ts';
 import { parseSignInCode } from '../../core/operations/sign-in.ts';
 import { parseLabel } from '../../core/operator.ts';
-import { issueHandoff, redeemHandoff } from '../../vault/handoff.ts';
-import { requestIdentity, signInWithIdentity } from '../../vault/oidc.ts';
-import type { OidcClient } from '../../vault/oidc-client.ts';
 import {
   type Registrar,
   registerPasskey,
@@ -31,6 +28,8 @@ import {
   requestRegistration,
   signInWithPasskey,
 } from '../../vault/passkeys.ts';
+import type { OidcClient } from '../../vault/ports.ts';
+import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sign-in.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type BrowserPage, type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
 import { toPasskeyResponse, toTimestamp } from '../serialize.ts';

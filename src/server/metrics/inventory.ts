@@ -1,20 +1,18 @@
 /**
- * Counts the active leases and open sessions, which no counter can tell: their end is a comparison with the clock. Also
- * reads what nodes share: the newest backup, and how often the data key was used. The rows are read in short steps when
- * a scrape asks, and rarely enough to use at most a fiftieth of the time. Leases older than the oldest active one have
+ * Counts what no counter can tell: the active leases and open sessions, whose end is a comparison with the clock, the
+ * newest complete backup, whichever node took it, and the uses of the data key. Rows are read in short steps when a
+ * scrape asks, and rarely enough to use at most a fiftieth of the time. Leases older than the oldest active one have
  * ended and are not read again.
  */
-
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import { readHead } from '../../store/audit-log.ts';
+import { listEntries, readHead } from '../../store/audit-log.ts';
 import { countActiveLeases } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
+import { type AuditFilter, NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { countOpenSessions, readSeals } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';
-import { NewestBackup } from './newest-backup.ts';
 
 const MIN_INTERVAL_MS = 10_000;
 /** The pause after a count, as a multiple of its duration. */
@@ -118,5 +116,58 @@ export class Inventory {
       cursor = last;
     }
     return sessions;
+  }
+}
+
+const COMPLETE: AuditFilter = {
+  agentName: null,
+  resource: null,
+  action: null,
+  eventType: 'service.backup_result',
+  result: 'allowed',
+};
+/** Steps per search, each of a few milliseconds, so that a scrape never blocks. */
+const MAX_STEPS = 100;
+
+export class NewestBackup {
+  readonly #store: Pick<Store, 'run' | 'dialect'>;
+  #at: number | null = null;
+  /** The entries that were searched; null before the first search. */
+  #searched: { from: number; through: number } | null = null;
+
+  constructor(store: Pick<Store, 'run' | 'dialect'>) {
+    this.#store = store;
+  }
+
+  /** When its entry was written, in milliseconds since 1970; null if none is known. */
+  get at(): number | null {
+    return this.#at;
+  }
+
+  /** @throws StoreError */
+  async search(lastSeq: number): Promise<void> {
+    const { from, through } = this.#searched ?? { from: lastSeq + 1, through: lastSeq };
+    await this.#find(through + 1, lastSeq, Number.POSITIVE_INFINITY);
+    const left = this.#at === null ? await this.#find(1, from - 1, MAX_STEPS) : 0;
+    this.#searched = { from: left + 1, through: lastSeq };
+  }
+
+  /** Searches backwards. Returns the last entry that it has not read; 0 if it has found a backup or read them all. */
+  async #find(from: number, to: number, maxSteps: number): Promise<number> {
+    let cursor = to;
+    for (let step = 0; step < maxSteps && cursor >= from; step++) {
+      await yieldToEventLoop();
+      const { dialect } = this.#store;
+      const range = { from, to: cursor, order: 'desc' } as const;
+      const { rows, next } = await this.#store.run(listEntries(dialect, COMPLETE, range, 1));
+      const [newest] = rows;
+      if (newest !== undefined) {
+        this.#at = Date.parse(newest.timestamp);
+        return 0;
+      }
+      if (next === null) return 0;
+      cursor = next;
+    }
+    return cursor < from ? 0 : cursor;
   }
 }

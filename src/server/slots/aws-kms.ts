@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
 import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errors.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;

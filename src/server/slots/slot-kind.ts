@@ -1,9 +1,17 @@
-/** The port of a kind of slot whose secret the service can get without a person. One file for each kind. */
+/**
+ * The port of a kind of slot whose secret the server can get without a person, and the kinds whose secret is on this
+ * machine: the root key file, whose 32 bytes are the secret, and a systemd credential, which `LoadCredentialEncrypted=`
+ * of a unit decrypts into a directory that only the server can read. SOURCE: systemd.exec(5), "Credentials".
+ */
+import { statSync } from 'node:fs';
 import type { SlotParameters, VaultId } from '../../core/keyset.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
-import { StartupError } from '../../platform/errors.ts';
+import { parseRootKey } from '../../crypto/keys.ts';
+import { errnoSuffix, StartupError } from '../../platform/errors.ts';
+import { childPath } from '../../platform/paths.ts';
 import { readSecretBytes } from '../../platform/private-files.ts';
-import type { NewSlotSecret } from '../../vault/slot-secrets.ts';
+import type { NewSlotSecret } from '../../vault/ports.ts';
+import type { Configuration } from '../configuration.ts';
+import { type RootKeyFile, readRootKey } from '../root-key.ts';
 
 export interface SlotKindPort {
   /** `key` is what the administrator named. @throws SlotKindError */
@@ -30,4 +38,70 @@ export function readSlotFile(what: string, file: string): string {
 export function checkedKey(key: unknown, pattern: RegExp, rule: string): string {
   if (typeof key === 'string' && pattern.test(key)) return key;
   throw new SlotKindError(`key: ${rule}`);
+}
+
+const CREDENTIAL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const CREDENTIAL_RULE = 'must name the credential: 1 to 64 of A-Z a-z 0-9 . _ -';
+
+/** `found` is the file as it was read at the start. */
+export function fileSlots(
+  configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
+  found: RootKeyFile,
+): SlotKindPort {
+  // A pipe can be read only once. A file is read again, because it may have been lost or replaced since the start.
+  const wasPipe = isPipe(found.path);
+  /** @throws SlotKindError */
+  const read = (mayCreate: boolean): Uint8Array => {
+    const { path, secret, problem } = wasPipe ? found : readAgain(mayCreate);
+    if (secret === null) throw new SlotKindError(withoutFullStop(problem ?? `the root key is missing: ${path}`));
+    return secret;
+  };
+  const readAgain = (mayCreate: boolean): RootKeyFile => {
+    try {
+      return readRootKey(configuration, mayCreate, () => undefined);
+    } catch (error) {
+      if (error instanceof StartupError) throw new SlotKindError(withoutFullStop(error.message));
+      const verb = mayCreate ? 'read or written' : 'read';
+      throw new SlotKindError(`the root key file cannot be ${verb}${errnoSuffix(error)}: ${found.path}`);
+    }
+  };
+  return {
+    async create(key) {
+      if (key !== null) throw new SlotKindError('key: is not allowed for this kind');
+      return { secret: read(true), parameters: {} };
+    },
+    open: async () => read(false),
+  };
+}
+
+/** False for a path that cannot be followed: reading it reports why. */
+function isPipe(path: string): boolean {
+  try {
+    return !statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+const withoutFullStop = (sentence: string): string => sentence.replace(/\.$/, '');
+
+/** `directory` is `$CREDENTIALS_DIRECTORY`; undefined if systemd did not start the service. */
+export function systemdSlots(directory: string | undefined): SlotKindPort {
+  /** @throws SlotKindError */
+  const read = (name: string): Uint8Array => {
+    if (directory === undefined)
+      throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');
+    const secret = parseRootKey(readSlotFile(`the credential ${name}`, childPath(directory, name)));
+    if (secret === null) throw new SlotKindError(`the credential ${name} must contain 32 bytes as base64, on one line`);
+    return secret;
+  };
+  return {
+    async create(key) {
+      const credential = checkedKey(key, CREDENTIAL, CREDENTIAL_RULE);
+      return { secret: read(credential), parameters: { credential } };
+    },
+    async open({ credential }) {
+      return read(checkedKey(credential, CREDENTIAL, CREDENTIAL_RULE));
+    },
+  };
 }

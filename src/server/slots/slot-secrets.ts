@@ -1,12 +1,11 @@
 /** The kinds of slots that the service opens without a person, from its configuration. */
 import { ApiError, invalidRequest } from '../../core/errors.ts';
 import type { SlotKind, SlotParameters, VaultId } from '../../core/keyset.ts';
-import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/slot-secrets.ts';
+import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
 import type { RootKeyFile } from '../root-key.ts';
 import { awsKmsSlots } from './aws-kms.ts';
-import { fileSlots, systemdSlots } from './local.ts';
-import { SlotKindError, type SlotKindPort } from './slot-kind.ts';
+import { fileSlots, SlotKindError, type SlotKindPort, systemdSlots } from './slot-kind.ts';
 import { transitSlots } from './transit.ts';
 
 const SECRET_BYTES = 32;

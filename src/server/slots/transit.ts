@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import type { VaultId } from '../../core/keyset.ts';
 import { hasCertificates, newRootKey } from '../../crypto/primitives.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errors.ts';
 import { fetchFor, HttpError, type HttpPost, type HttpResponse, post } from '../webhook-client.ts';
 import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 

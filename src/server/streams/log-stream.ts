@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../../core/audit.ts';
-import { settledWithin } from '../../platform/settled-within.ts';
+import { settledWithin } from '../../platform/waiting.ts';
 import { StoreError } from '../../store/errors.ts';
 import type { StreamLog } from '../../store/stream-log.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';

@@ -1,8 +1,7 @@
 /** Where log streams send entries: a file, or a webhook. Loaded only if there are streams. */
 import type { AuditEntry } from '../../core/audit.ts';
 import { hasCertificates } from '../../crypto/primitives.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
-import { StartupError } from '../../platform/errors.ts';
+import { errnoSuffix, StartupError } from '../../platform/errors.ts';
 import { LineFile } from '../../platform/line-file.ts';
 import type { StreamFiles, StreamOption } from '../receiver-options.ts';
 import {

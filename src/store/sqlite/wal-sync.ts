@@ -8,7 +8,7 @@ import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'nod
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { Distribution } from '../../core/measures.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errors.ts';
 import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';

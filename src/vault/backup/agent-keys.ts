@@ -9,7 +9,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { seal, unseal } from '../../crypto/sealing.ts';
-import type { AgentKey } from '../agent-key-store.ts';
+import type { AgentKey } from '../ports.ts';
 
 /** A key that may belong to an agent in the snapshot: the process that reads the snapshot decides. */
 export interface CandidateKey extends SealedAgentKey {

@@ -12,9 +12,9 @@ import type { Clock } from '../../ledger/clock.ts';
 import { SingleFlight } from '../../ledger/single-flight.ts';
 import { hasEntryBeforeFirst, readEntries, readHead } from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
+import { scanEntries } from '../paging.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
 import { verifyInParallel } from './pool.ts';
-import { scanEntries } from './scan-entries.ts';
 import { StateChecker } from './state-checker.ts';
 
 export type VerificationResult =

@@ -1,6 +1,6 @@
 /**
- * The CLI as a shell can call it. A printed command works from any directory: it is the name where PATH leads to this
- * installation, and its path elsewhere.
+ * Commands as a shell can run them: the CLI, and quoted words. A printed command works from any directory: it is the
+ * name where PATH leads to this installation, and its path elsewhere.
  */
 import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
@@ -26,4 +26,14 @@ function realPathOrNull(path: string): string | null {
   } catch {
     return null;
   }
+}
+
+export function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Quotes only when needed. */
+export function quoteWord(text: string): string {
+  // zsh expands a word that starts with = to the path of a program.
+  return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quoteForShell(text);
 }

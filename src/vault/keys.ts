@@ -1,4 +1,9 @@
-/** Adds, tests and removes key slots. A secret of an attended slot never reaches the service, only its public key. */
+/**
+ * Rotates the data, root, audit and signing keys, and adds, tests and removes key slots. A secret of an attended slot
+ * never reaches the server, only its public key.
+ */
+import type { Change } from '../core/change.ts';
+import { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import {
   isAttended,
@@ -9,8 +14,16 @@ import {
   type SlotParameters,
 } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
-import { addKeySlot, listKeySlots, testKeySlot } from '../core/operations/keys.ts';
+import {
+  addKeySlot,
+  listKeySlots,
+  rotateAuditKey,
+  rotateDataKey,
+  rotateRootKey,
+  testKeySlot,
+} from '../core/operations/keys.ts';
 import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
+import { newKey } from '../crypto/keyset.ts';
 import { newId } from '../crypto/primitives.ts';
 import { assertShareParameters } from '../crypto/shares.ts';
 import type { Vault } from './vault.ts';
@@ -84,4 +97,16 @@ async function findProblem({ keys, slotSecrets }: Vault, slot: KeySlot, given: s
   const found = await slotSecrets.open(slot, keys.vaultId);
   if ('problem' in found) return found.problem;
   return slotPublicKey(slotPrivateKey(found.secret)) === slot.publicKey ? null : 'the secret is not that of the slot';
+}
+
+const OPERATIONS = { data: rotateDataKey, root: rotateRootKey, audit: rotateAuditKey };
+
+export async function rotateKey(vault: Vault, context: Context, which: keyof typeof OPERATIONS): Promise<void> {
+  await vault.ledger.submit(OPERATIONS[which](context, new Secret(newKey())));
+  if (which === 'data') vault.resealing.begin();
+}
+
+/** Signs the checkpoints from then on, for a log in which other entries may have been at the same places. */
+export function newSigningKey(): Change {
+  return { kind: 'editKeyset', edit: { kind: 'addSigningKey', seed: new Secret(newKey()) } };
 }

@@ -1,0 +1,70 @@
+/**
+ * What the vault needs from outside: the files of agents' private keys, the secrets of key slots, and a provider of
+ * OpenID Connect. ORDER of key files: stage the key → commit the batch → commit the key → reply; and
+ * commit the batch → remove → reply. A crash therefore leaves either a staged key, which the next start commits or
+ * aborts, or a stray one, which it removes.
+ */
+import type { KeySlot, SlotKind, SlotParameters, VaultId } from '../core/keyset.ts';
+import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
+import type { IdentityClaims } from '../core/operator.ts';
+
+export interface AgentKey {
+  readonly id: AgentId;
+  readonly publicKey: PublicKey;
+  readonly privateKeyPem: string;
+}
+
+export interface AgentKeyStore {
+  /** Writes the key to a staging file. The key is on disk when this resolves. */
+  stage(id: AgentId, privateKeyPem: string): Promise<void>;
+  /** Moves the staged key to its agent's directory and replaces a stray one. Does nothing if no key is staged. */
+  commit(id: AgentId, name: AgentName): Promise<void>;
+  /** As `commit` if the staged key is that of `publicKey`, otherwise as `abort`: a rotation may have failed. */
+  settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void>;
+  /** Removes a staged key. */
+  abort(id: AgentId): Promise<void>;
+  /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
+  remove(id: AgentId, name: AgentName): Promise<void>;
+  /** Every key, also staged ones and stray ones, for a backup: an agent may have several. */
+  readAll(): Promise<AgentKey[]>;
+}
+
+export interface NewSlotSecret {
+  /** 32 bytes. */
+  readonly secret: Uint8Array;
+  /** What `open` needs to get it again. */
+  readonly parameters: SlotParameters;
+}
+
+/** The secret, or in one sentence why it cannot be got. */
+export type SlotSecretResult = { readonly secret: Uint8Array } | { readonly problem: string };
+
+export interface SlotSecrets {
+  /**
+   * A secret that `open` gets again, as was verified. `key` names the key or the credential of the kind.
+   * @throws INVALID_REQUEST with its rule, or the cause
+   */
+  create(kind: SlotKind, key: string | null, vaultId: VaultId): Promise<NewSlotSecret>;
+  /** Never rejects. */
+  open(slot: Pick<KeySlot, 'kind' | 'parameters'>, vaultId: VaultId): Promise<SlotSecretResult>;
+}
+
+/** What a sign-in at the provider is bound to. */
+export interface ProviderRequest {
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly nonce: string;
+  /** Of PKCE. */
+  readonly verifier: string;
+}
+
+/** The provider, which may be out of reach at any time. */
+export interface OidcClient {
+  readonly issuer: string;
+  /** For people. */
+  readonly label: string;
+  /** Where the browser goes. @throws UNAVAILABLE */
+  authorizationUrl(request: ProviderRequest): Promise<string>;
+  /** Redeems the code. Null if the provider or a check rejects it. @throws UNAVAILABLE */
+  redeem(request: ProviderRequest, code: string): Promise<IdentityClaims | null>;
+}
