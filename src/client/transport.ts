@@ -81,7 +81,7 @@ export class Transport {
   async ask<T>(spec: RequestSpec, caller: AuthProvider): Promise<ApiResponse<T>> {
     return this.#withRetries(spec, caller, async (response, sentAt) => {
       const { body, bytes } = await readJson(response, spec.maxBytes);
-      if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
+      if (!('data' in body) || !isRecordOrList(body.data)) throw notLeasehold(response);
       const { data, meta } = body as { readonly data: T; readonly meta?: Meta };
       return { data, meta, bytes, headers: response.headers, sentAt };
     });
@@ -218,4 +218,10 @@ function toAuthentication(caller: AuthProvider, token: string | null): Authentic
 function toQuery(query: object): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+}
+
+/** WHY no fields are checked: ours have the types of the client, and a program that is not Leasehold has neither. */
+function isRecordOrList(data: unknown): boolean {
+  const isRecord = (one: unknown): boolean => typeof one === 'object' && one !== null && !Array.isArray(one);
+  return Array.isArray(data) ? data.every(isRecord) : isRecord(data);
 }

@@ -31,6 +31,7 @@ const READS = ['list', 'policy list', 'policy explain a retrieve b', 'agent list
 const CHANGES = ['delete a --yes', 'agent delete a --yes', 'policy delete p --yes'];
 /** Data of another kind than the commands expect. */
 const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
+  [[null], READS],
   [null, [...READS, 'history a', 'policy show p', 'agent show a', 'audit tail', 'audit verify', 'whoami', 'get a']],
   [{}, [...READS, ...CHANGES]],
 ];
