@@ -70,7 +70,8 @@ test('everything is reached by the keyboard alone', async (t) => {
   await untilTrue(page, `document.activeElement.textContent === 'Settings'`);
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
-  await page.keyboard.type('sign out');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Sign out' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
 });
