@@ -7,7 +7,7 @@ import type { AuditEntry } from '../src/core/audit.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
 import { newId } from '../src/crypto/primitives.ts';
 import { CompactRange, type TreeNode } from '../src/crypto/tree.ts';
-import { toStoredNodes } from '../src/ledger/tree-state.ts';
+import { toStoredNodes } from '../src/ledger/vault-state.ts';
 import { openKeys } from '../src/server/open-keys.ts';
 import { readRootKey } from '../src/server/root-key.ts';
 import { readEntries, readHead } from '../src/store/audit-log.ts';

@@ -8,9 +8,10 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
+import type { WebOrigin } from '../vault/passkeys.ts';
 import { countHeader } from './guard.ts';
 import type { BrowserPage } from './route.ts';
-import { passkeyOrigin, requirePasskeyOrigin } from './web-origin.ts';
+import { isUpgrade } from './upgrades.ts';
 
 const PART_HEADER = 'x-leasehold-session-part';
 const COOKIE_PATH = '/api/v1';
@@ -90,4 +91,70 @@ export function browserToken(request: FastifyRequest): string | null {
 export function assertPerson(authentication: Authentication): Authentication {
   if (authentication.kind === 'admin' || authentication.kind === 'operator') return authentication;
   throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
+}
+
+// Rejects requests of browsers at base URLs, whose responses are bytes that an agent or upstream chose, at the origin
+// of the console. Browsers send most of these headers to HTTPS and localhost only, so every response also has headers
+// that keep it from being a page: see `base-url-headers.ts`. SOURCE: docs/use.md, "Not for browsers".
+
+const MESSAGE =
+  'Access denied: base URLs are for programs, not for browsers. Send the request from a program, or make it with POST /api/v1/use.';
+
+/** No program sends them: pages, prefetching browsers, navigations over plain HTTP, and service workers do. */
+const BROWSER_HEADERS = ['service-worker', 'sec-fetch-user', 'sec-purpose', 'upgrade-insecure-requests'] as const;
+
+/** @throws ACCESS_DENIED */
+export function rejectBrowser(request: IncomingMessage): void {
+  const { headers } = request;
+  const isMarked = BROWSER_HEADERS.some((name) => headers[name] !== undefined);
+  const isPrefetch = headers['purpose'] === 'prefetch' || headers['x-moz'] === 'prefetch';
+  if (isMarked || isPrefetch || isFetchOfPage(request) || hasSessionCookie(request))
+    throw new ApiError('ACCESS_DENIED', MESSAGE);
+}
+
+/**
+ * Node's `fetch` and `WebSocket` send the mode alone, `cors` and `websocket`. Only a page has a site, and only
+ * navigations, elements and workers have another destination than `empty`.
+ */
+function isFetchOfPage(request: IncomingMessage): boolean {
+  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': destination, 'sec-fetch-site': site } = request.headers;
+  const isProgramMode = mode === undefined || mode === 'cors' || (mode === 'websocket' && isUpgrade(request));
+  return !isProgramMode || (destination ?? 'empty') !== 'empty' || (site ?? 'none') !== 'none';
+}
+
+// The origin of the console's pages. Passkeys are bound to it, and the identity provider sends its codes to it, so it
+// must be one that only this service can have: a page on another port of the host could otherwise ask a person for a
+// signature, or get a code, and use it here.
+// SOURCE: WebAuthn, level 3, section 13.4.9.
+
+/** The address of the service as the caller named it. @throws INVALID_REQUEST */
+export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
+  if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
+  return `${protocol}://${host}`;
+}
+
+/** The origin at which passkeys and the identity provider work; null at any other address of the service. */
+export function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
+  const url = URL.parse(serviceUrlOf(request));
+  if (url === null) return null;
+  const { hostname, origin, port, protocol } = url;
+  const standardPort = protocol === 'https:' ? 443 : 80;
+  const isListener = Number(port || standardPort) === request.socket.localPort;
+  // Browsers treat plain HTTP as secure for this name alone.
+  const isLocal = hostname === 'localhost' && isListener;
+  const isPublic = protocol === 'https:' && publicNames.has(hostname) && (port === '' || isListener);
+  return isLocal || isPublic ? { origin, rpId: hostname } : null;
+}
+
+/** As `passkeyOrigin`. @throws INVALID_REQUEST */
+export function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
+  const found = passkeyOrigin(request, publicNames);
+  if (found !== null) return found;
+  const { localPort } = request.socket;
+  const local = localPort === undefined ? '' : ` ${request.protocol}://localhost:${localPort}/console/, or`;
+  const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the service';
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,
+  );
 }

@@ -13,12 +13,11 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
+import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Vault } from '../vault/vault.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
-import { rejectBrowser } from './browser-requests.ts';
-import { hasAuthentication } from './browser-session.ts';
-import { checkRole } from './check-role.ts';
+import { hasAuthentication, rejectBrowser } from './browser-session.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
@@ -34,11 +33,9 @@ import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
 import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, checkRequest } from './guard.ts';
-import { findStrayToken, identifyCaller } from './identify-caller.ts';
-import type { RequestLog } from './log.ts';
+import { checkRole, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { addRoutes } from './register-routes.ts';
-import type { RequestMeasures } from './request-measures.ts';
-import './request-fields.ts';
+import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
 import type { MetricsPage, ProveService } from './route.ts';
 import { isInexactTarget, routingError } from './routing-errors.ts';
@@ -244,4 +241,26 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
     .headers(response.headers)
     .type('application/json; charset=utf-8')
     .send(response.body);
+}
+
+// What the server adds to the framework's requests and to the configuration of routes.
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    authentication: Authentication | null;
+    token: string;
+    /** Whether the token came in the parts of a browser's session. */
+    isBrowserSession: boolean;
+  }
+  interface FastifyContextConfig {
+    readonly measures?: RouteMeasures;
+    /** Whether the route needs no token. By default it needs one. */
+    readonly isPublic?: boolean;
+    /** Served while the service starts, stops or is locked. */
+    readonly isAlwaysServed?: boolean;
+    readonly showsLog?: boolean;
+    readonly takesSession?: boolean;
+    /** The event of a route that only the administrator may use. */
+    readonly adminEvent?: EventType;
+  }
 }

@@ -8,17 +8,15 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { Context } from '../core/operation.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
-import { browserPageOf } from './browser-session.ts';
+import { browserPageOf, serviceUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
-import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
-import { isUnchanged, preconditionOf } from './preconditions.ts';
+import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
 import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { toTimestamp } from './serialize.ts';
 import { checkSchemas } from './validation.ts';
-import { serviceUrlOf } from './web-origin.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;

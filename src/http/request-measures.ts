@@ -1,5 +1,4 @@
-/** What the HTTP server counts: requests by route and status, their durations, and rejections by code. */
-
+/** Requests as the server counts them, for metrics, and as it logs their rejections. */
 import { API_ERROR_CODES, type ApiErrorCode } from '../core/errors.ts';
 import { Distribution, Tally } from '../core/measures.ts';
 import { http } from '../platform/node-http.ts';
@@ -47,4 +46,17 @@ export class RequestMeasures {
   routes(): readonly RouteMeasures[] {
     return [...this.#routes.values()];
   }
+}
+
+export interface RequestLog {
+  rejected(fields: {
+    readonly code: ApiErrorCode;
+    readonly requestId: string;
+    readonly method: string;
+    readonly remoteAddr: string | undefined;
+  }): void;
+  /** Logs that the system could not accept a connection, such as for lack of file descriptors. */
+  acceptFailed(error: Error): void;
+  /** Logs an exception that is not an `ApiError`, which is a bug. */
+  unexpectedError(error: unknown, requestId: string): void;
 }

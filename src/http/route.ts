@@ -8,8 +8,7 @@ import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import type { WebOrigin } from '../vault/passkeys.ts';
 import type { Vault } from '../vault/vault.ts';
-import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
-import { IF_MATCH_HEADER, type Represent } from './preconditions.ts';
+import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
 
 /** The schema of a query or body without fields. */
 const NOTHING: TObject = Nothing;

@@ -19,6 +19,7 @@ import { type BaseUrlCall, findPlacement } from '../vault/use-leases.ts';
 import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
+import { serviceUrlOf } from './browser-session.ts';
 import { allowLongWork, continueIfExpected, disconnectSignal, endConnection, ignoreError } from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
@@ -26,7 +27,6 @@ import type { RouteMeasures } from './request-measures.ts';
 import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
-import { serviceUrlOf } from './web-origin.ts';
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
 const COUNTED_BODY_BYTES = 32 * 1024;

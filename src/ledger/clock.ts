@@ -2,6 +2,7 @@
  * The vault's clock, in milliseconds since 1970. It never goes back or stops: when the wall clock is set back, it
  * advances with the monotonic clock, so that no lease lasts longer.
  */
+
 export interface Clock {
   now(): number;
 }
@@ -30,4 +31,55 @@ export function startClock(notBefore: number, source: TimeSource = SYSTEM_TIME):
       return Math.floor(latest);
     },
   };
+}
+
+// The clock of nodes that share a database: the database's time at the last reading, plus the monotonic time since
+// then. It decides when leases and sessions end. It never goes back: if the database's clock is set back, for example
+// by a failover, it advances with the monotonic clock, so that no lease lasts longer.
+
+/** The relative drift between two clocks that is not taken for a clock that was set back. */
+const MAX_DRIFT = 0.001;
+/** The network latency of a reading that is not taken for a clock that was set back. */
+const MAX_LATENCY_MS = 250;
+
+export class DatabaseClock implements Clock {
+  readonly #source: Pick<TimeSource, 'monotonic'>;
+  /** The database's time at the last reading, and the monotonic time of that reading. */
+  #lastReading: number;
+  #readAt: number;
+  /** The last value that `now` returned. */
+  #lastReturned: number;
+
+  /** Starts at `notBefore` if the database's clock is behind it. */
+  constructor(databaseTime: number, notBefore: number, source: Pick<TimeSource, 'monotonic'> = SYSTEM_TIME) {
+    this.#source = source;
+    this.#lastReading = Math.max(databaseTime, notBefore);
+    this.#readAt = source.monotonic();
+    this.#lastReturned = this.#lastReading;
+  }
+
+  now(): number {
+    this.#lastReturned = Math.max(this.#lastReturned, this.#lastReading + this.#elapsed());
+    return Math.floor(this.#lastReturned);
+  }
+
+  /** Records a reading of the database's clock, in milliseconds since 1970. */
+  sync(databaseTime: number): void {
+    const elapsed = this.#elapsed();
+    const expected = this.#lastReading + elapsed;
+    const isSetBack = databaseTime < expected - MAX_LATENCY_MS - elapsed * MAX_DRIFT;
+    this.#lastReading = isSetBack ? expected : databaseTime;
+    this.#readAt = this.#source.monotonic();
+  }
+
+  /** Advances the clock to a time that another node has already seen. */
+  advance(to: number): void {
+    if (to <= this.now()) return;
+    this.#lastReading = to;
+    this.#readAt = this.#source.monotonic();
+  }
+
+  #elapsed(): number {
+    return Math.max(0, this.#source.monotonic() - this.#readAt);
+  }
 }

@@ -3,7 +3,7 @@
  * `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`. A .env file names the variable of the key instead.
  */
 import type { CredentialPath } from '../core/path.ts';
-import { isLoaderVariable } from '../masking/loader-variables.ts';
+import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
 import { parseSource } from './references.ts';
 

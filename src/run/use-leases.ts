@@ -5,7 +5,7 @@
 import { LeaseholdError } from '../client/errors.ts';
 import { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { isLoaderVariable } from '../masking/loader-variables.ts';
+import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
 import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
 import { baseUrlVariable, namesFor, type UseBinding } from './use-bindings.ts';

@@ -8,7 +8,7 @@ import { isAttended } from '../core/keyset.ts';
 import { requestIds } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
-import { installedConsole } from '../http/console-files.ts';
+import { installedConsole } from '../http/console.ts';
 import { createServer } from '../http/http-server.ts';
 import { RequestMeasures } from '../http/request-measures.ts';
 import { StartupError } from '../platform/errors.ts';

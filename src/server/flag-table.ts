@@ -2,7 +2,7 @@
 import type { IpNetwork } from '../core/ip-network.ts';
 import { chooseFrom, type Flags, type FlagValues, parsed, text, toggle, withDefault } from '../flags/flag.ts';
 import { variableOf } from '../flags/variables.ts';
-import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
+import { DENIALS_PER_MINUTE } from '../ledger/token-buckets.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
 import {

@@ -2,7 +2,7 @@
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
 import type { ApiErrorCode } from '../core/errors.ts';
-import type { RequestLog } from '../http/log.ts';
+import type { RequestLog } from '../http/request-measures.ts';
 import { errnoSuffix } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { CheckpointConflictError } from '../vault/checkpoints.ts';

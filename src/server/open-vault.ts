@@ -6,8 +6,7 @@
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { InitialKeys } from '../core/keyset.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
-import { DatabaseClock } from '../ledger/database-clock.ts';
+import { type Clock, DatabaseClock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { initialHead, readVaultState } from '../ledger/vault-state.ts';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';

@@ -3,8 +3,8 @@
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
 import { serviceEvent, warningsAsReason } from '../core/operations/lifecycle.ts';
-import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { DenialBudget } from '../ledger/token-buckets.ts';
 import { StoreError } from '../store/errors.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { ApprovalEvents } from '../vault/approval-events.ts';

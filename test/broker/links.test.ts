@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rewriteLinks } from '../../src/broker/links.ts';
 import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
-import { responseHeaders } from '../../src/broker/response-headers.ts';
+import { responseHeaders, rewriteLinks } from '../../src/broker/response-headers.ts';
 import { orderFor } from './upstream.ts';
 
 const MARKS = ['+', '/', '=', '&', "'", '"', '~', '\\', '<', '>', '`', '{', '|', '}', '^', ' ', '%', '#', '?', ';'];

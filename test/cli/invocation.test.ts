@@ -11,6 +11,8 @@ import { COMMAND, newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
 
+const service = await startTestService({ after });
+
 test('help names every command, and each command has a page', async (t) => {
   const home = newHome(t);
   const { code, stdout, stderr } = await home.leasehold(['--help']);
@@ -130,8 +132,6 @@ test('a usage error is found before any request and exits with 1', async (t) => 
     assert.match(stderr, says);
   }
 });
-
-const service = await startTestService({ after });
 
 test('no response and every error response exit with 2', async (t) => {
   const nowhere = `http://127.0.0.1:${await findPort()}`;

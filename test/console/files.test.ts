@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, test } from 'node:test';
 import { brotliDecompressSync } from 'node:zlib';
-import { type ConsoleFile, chooseEncoding, installedConsole, readConsole } from '../../src/http/console-files.ts';
+import { type ConsoleFile, chooseEncoding, installedConsole, readConsole } from '../../src/http/console.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
-import { requestFingerprint } from '../../src/http/idempotency-header.ts';
+import { requestFingerprint } from '../../src/http/request-headers.ts';
 import { toIdempotency } from '../../src/vault/header-digests.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 

@@ -8,7 +8,7 @@ import { rmSync } from 'node:fs';
 import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
-import { toStoredNodes } from '../../src/ledger/tree-state.ts';
+import { toStoredNodes } from '../../src/ledger/vault-state.ts';
 import { dataDirPaths } from '../../src/platform/paths.ts';
 import { RollbackMarker } from '../../src/server/rollback-marker.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';

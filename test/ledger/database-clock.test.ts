@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DatabaseClock } from '../../src/ledger/database-clock.ts';
+import { DatabaseClock } from '../../src/ledger/clock.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 /** Prints records to standard output as a table, JSON, YAML or shell variables. */
-import { isLoaderVariable } from '../../masking/loader-variables.ts';
+import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteForShell } from '../../platform/shell-command.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';

@@ -1,5 +1,4 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-
 import { Type } from 'typebox';
 import {
   AuditEntry,
@@ -8,6 +7,7 @@ import {
   ConsistencyProof,
   ConsistencyQuery,
   EntryProof,
+  MAX_FILTER_LENGTH,
   Verification,
   VerificationProgress,
   VerifyQuery,
@@ -16,13 +16,21 @@ import { PositiveInteger } from '../../api/fields.ts';
 import { Health, Rollback } from '../../api/responses.ts';
 import { headWords } from '../../core/audit.ts';
 import { invalidRequest } from '../../core/errors.ts';
+import { parseActorName } from '../../core/names.ts';
 import { verifyAudit } from '../../core/operations/admin-read.ts';
-import { authorizeVerification, exportEntries, listEntries, readProgress } from '../../vault/audit.ts';
+import { parseTimestamp } from '../../core/timestamp.ts';
+import {
+  authorizeVerification,
+  type EntryBounds,
+  type EntryQuery,
+  exportEntries,
+  listEntries,
+  readProgress,
+} from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
-import { toAuditFilter, toEntryBounds } from '../audit-filter.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
+import { toCheckpointResponse, toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
@@ -180,3 +188,47 @@ export const auditRoutes: readonly Route[] = [
     },
   }),
 ];
+
+interface FilterFields {
+  readonly agent?: string | undefined;
+  readonly resource?: string | undefined;
+  readonly action?: string | undefined;
+  readonly event_type?: string | undefined;
+  readonly result?: string | undefined;
+}
+
+interface RangeFields {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+}
+
+/** @throws INVALID_REQUEST */
+export function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
+  return {
+    agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
+    resource: parseFilter(query.resource, 'resource'),
+    action: parseFilter(query.action, 'action'),
+    eventType: parseFilter(query.event_type, 'event_type'),
+    result: parseFilter(query.result, 'result'),
+  };
+}
+
+/** @throws INVALID_REQUEST */
+export function toEntryBounds({ since, until, after = 0, before }: RangeFields): EntryBounds {
+  return {
+    since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),
+    until: until === undefined ? null : toTimestamp(parseTimestamp(until, 'until', 'down')),
+    after,
+    before: before ?? null,
+  };
+}
+
+function parseFilter(text: string | undefined, field: string): string | null {
+  if (text === undefined) return null;
+  if (text.length < 1 || text.length > MAX_FILTER_LENGTH) {
+    throw invalidRequest(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
+  }
+  return text;
+}

@@ -3,7 +3,7 @@ import type { ServiceStatus } from '../../api/types.ts';
 import type { BrokerClient } from '../../broker/broker-client.ts';
 import type { Distribution, Tally } from '../../core/measures.ts';
 import type { RequestMeasures } from '../../http/request-measures.ts';
-import type { DenialBudget } from '../../ledger/denial-budget.ts';
+import type { DenialBudget } from '../../ledger/token-buckets.ts';
 import type { ApprovalEvents } from '../../vault/approval-events.ts';
 import type { UseLimits } from '../../vault/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';
