@@ -27,6 +27,7 @@ const ADDRESSES: readonly Address[] = ROUTES.flatMap((row) =>
 export function isInexactTarget(target: string, method: string): boolean {
   const [path = ''] = target.split('?', 1);
   return (
+    path !== '/' &&
     (path.includes('%') || path.endsWith('/')) &&
     !ADDRESSES.some((address) => address.method === method && address.matcher.test(path))
   );
