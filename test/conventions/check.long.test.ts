@@ -49,19 +49,19 @@ for (const [word, state] of [
 }
 
 test('a test of the service runs on both stores, or only on the selected one', () => {
-  const name = 'test/e2e/documents.test.ts';
+  const name = 'test/spec/openapi.test.ts';
   const both = run(name);
   assert.equal(both.status, 0, both.stdout + both.stderr);
   assert.match(
     both.stdout,
-    /\nsqlite {3}2 tests of 1 files ok\npostgres 2 tests of 1 files ok\n[\d.]+ s, [\d.]+ s processor\n$/,
+    /\nsqlite {3}10 tests of 1 files ok\npostgres 10 tests of 1 files ok\n[\d.]+ s, [\d.]+ s processor\n$/,
   );
   const alone = run(name, { LEASEHOLD_TEST_STORE: 'postgres' });
-  assert.match(alone.stdout, /duration_ms [\d.]+\npostgres 2 tests of 1 files ok\n/);
+  assert.match(alone.stdout, /duration_ms [\d.]+\npostgres 10 tests of 1 files ok\n/);
 });
 
 test('a store without matching tests fails the run', () => {
-  const { status, stdout } = run('test/conventions/check.test.ts', { LEASEHOLD_TEST_STORE: 'postgres' });
+  const { status, stdout } = run('test/conventions/package.test.ts', { LEASEHOLD_TEST_STORE: 'postgres' });
   assert.equal(status, 1);
   assert.match(stdout, /✖ no test ran\n[\s\S]*postgres 0 tests of 0 files FAILED/);
 });
