@@ -197,7 +197,7 @@ export function weaken(tag: string): string {
 }
 
 /** The value of a request's header, with the tags that the upstream sent. `name` is in lower case. */
-export function restoreTags(name: string, value: string): string {
+function restoreTags(name: string, value: string): string {
   if (!CONDITIONS.has(name)) return value;
   return value.replaceAll(/W\/"([^"]*)"/g, (_, text: string) =>
     text.endsWith(WEAK_MARK) ? `W/"${text.slice(0, -WEAK_MARK.length)}"` : `"${text}"`,

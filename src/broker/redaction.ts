@@ -140,7 +140,7 @@ const DOCUMENTS = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|j
 /** A brace or a bracket. WHY not any line: base64 in lines would be divided at each. */
 const DOCUMENT_ENDS = new Set(Buffer.from('}]'));
 
-export class MessageEnds {
+class MessageEnds {
   readonly #isEvents: boolean;
   readonly #isDocuments: boolean;
   /** The last byte, and the last one that is no blank. */

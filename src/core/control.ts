@@ -10,7 +10,7 @@ import { PolicyIndex } from './policy-index.ts';
 const MAX_CHANGES = 100;
 
 /** The agents in the order of their names. A list that was read never changes: the next change copies it. */
-export class AgentList {
+class AgentList {
   readonly #source: () => Iterable<Agent>;
   /** Null until a read sorts them. */
   #sorted: Agent[] | null = null;

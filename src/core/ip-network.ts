@@ -41,7 +41,7 @@ export function containsAddress({ address: own, bits }: IpNetwork, address: IpAd
 }
 
 /** Whether every address of `inner` is one of `outer`. */
-export function containsNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
+function containsNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
   return inner.bits >= outer.bits && containsAddress(outer, inner.address);
 }
 

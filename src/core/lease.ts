@@ -7,7 +7,7 @@ import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from './nam
 import type { CredentialPath } from './path.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease is worth nothing outside the vault. */
-export type LeaseKind = 'retrieve' | 'use';
+type LeaseKind = 'retrieve' | 'use';
 
 export interface Lease {
   readonly id: LeaseId;

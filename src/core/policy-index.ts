@@ -16,7 +16,7 @@ import {
 import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
 
 /** Counts strings by length, so that a lookup can skip lengths that no string has. */
-export class LengthMultiset {
+class LengthMultiset {
   readonly #counts = new Map<number, number>();
 
   has(length: number): boolean {
@@ -43,12 +43,12 @@ function compareRestriction(a: Policy, b: Policy): number {
   return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-export function stricterOf(a: Policy | null, b: Policy | null): Policy | null {
+function stricterOf(a: Policy | null, b: Policy | null): Policy | null {
   if (a === null || b === null) return a ?? b;
   return compareRestriction(a, b) <= 0 ? a : b;
 }
 
-export class PatternIndex {
+class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
@@ -136,7 +136,7 @@ type Grants = ReadonlyMap<Action, PatternIndex>;
 
 const NONE: readonly Grants[] = [];
 
-export class PrincipalIndex {
+class PrincipalIndex {
   readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
   /** The lengths of the principals with `*`, without it. */
   readonly #prefixLengths = new LengthMultiset();

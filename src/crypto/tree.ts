@@ -118,7 +118,7 @@ export class CompactRange {
 }
 
 /** The levels of the complete subtrees of a tree, the largest first. */
-export function peakLevels(size: number): number[] {
+function peakLevels(size: number): number[] {
   const levels: number[] = [];
   for (let [rest, level] = [size, 0]; rest > 0; rest = Math.floor(rest / 2), level++) {
     if (rest % 2 === 1) levels.unshift(level);

@@ -43,7 +43,7 @@ function clearCookie(request: FastifyRequest): Readonly<Record<string, string>> 
 }
 
 /** Whether a browser with a session of the console sent the request, whichever scheme the session is of. */
-export function hasSessionCookie(request: IncomingMessage): boolean {
+function hasSessionCookie(request: IncomingMessage): boolean {
   return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
 }
 
@@ -134,7 +134,7 @@ export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
 }
 
 /** The origin at which passkeys and the identity provider work; null at any other address of the service. */
-export function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
+function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
   const url = URL.parse(serviceUrlOf(request));
   if (url === null) return null;
   const { hostname, origin, port, protocol } = url;
@@ -147,7 +147,7 @@ export function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<
 }
 
 /** As `passkeyOrigin`. @throws INVALID_REQUEST */
-export function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
+function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
   const found = passkeyOrigin(request, publicNames);
   if (found !== null) return found;
   const { localPort } = request.socket;

@@ -116,7 +116,7 @@ export interface ConsoleFile {
 /** By the path after `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
-export const INDEX = 'index.html';
+const INDEX = 'index.html';
 /** Larger builds are rejected: the files stay in memory. */
 const MAX_FILES = 300;
 const MAX_BYTES = 16 * 1024 * 1024;

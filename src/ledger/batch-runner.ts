@@ -204,7 +204,7 @@ export class BatchRunner {
 // Loads the rows that a batch decides on, from the session cache and from the store.
 
 /** The rows to load for the operation. A cached session is not loaded again, unless another node may have ended it. */
-export function readSetOf(
+function readSetOf(
   { sessions }: VaultState,
   { reads }: Operation<unknown>,
   loaded: LoadedRows,
@@ -222,7 +222,7 @@ export function readSetOf(
  * Adds the rows that the store found. A row counts if its MAC is valid and, except for idempotency records, is the one
  * that the newest entry about the row records. Other rows are left out; such credentials are added to `altered`.
  */
-export function populate(
+function populate(
   keys: VaultKeys,
   { sessions, authentic }: VaultState,
   loaded: LoadedRows,

@@ -239,7 +239,7 @@ export class Ledger {
 /** More would move the backlog from the bounded queue to unsent responses. */
 const MAX_BATCHES = 4;
 
-export class PendingCommits {
+class PendingCommits {
   readonly #batches: Promise<void>[] = [];
   #count = 0;
   #last: Promise<void> = Promise.resolve();

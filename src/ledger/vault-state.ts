@@ -181,14 +181,14 @@ function findEnd(
 // The Merkle tree of a log at its start: restored from the head record, and computed from the entries where the record
 // is damaged.
 
-export interface TreeState {
+interface TreeState {
   readonly tree: CompactRange;
   /** Nodes that the store may lack. */
   readonly unstoredNodes: readonly StoredTreeNode[];
 }
 
 /** The tree of the head record: the compact range of the first `size` leaves. Null if the record is damaged. */
-export interface RecordedTree {
+interface RecordedTree {
   readonly text: string | null;
   readonly size: number;
 }
@@ -198,7 +198,7 @@ const STEP_ENTRIES = 10_000;
 const MAX_GAP = 1_000_000;
 
 /** The tree with a leaf for each sequence number up to `seq`. A number without an entry has a leaf of zero bytes. */
-export async function readTree(store: Pick<Store, 'run'>, recorded: RecordedTree, seq: number): Promise<TreeState> {
+async function readTree(store: Pick<Store, 'run'>, recorded: RecordedTree, seq: number): Promise<TreeState> {
   const restored = recorded.text === null ? null : CompactRange.parse(recorded.text, recorded.size);
   const completed: TreeNode[] = [];
   const tree = restored ?? (await computeTree(store, seq, completed));

@@ -228,10 +228,10 @@ function askForApproval(
   ]);
 }
 
-export type ApprovalError = ErrorInfo & { readonly reason: string };
+type ApprovalError = ErrorInfo & { readonly reason: string };
 
 /** Null if it ended so long ago that the request asks again. */
-export function approvalError(approval: Approval, status: ApprovalStatus, now: number): ApprovalError | null {
+function approvalError(approval: Approval, status: ApprovalStatus, now: number): ApprovalError | null {
   const { answerBy, endedAt, endedBy, reason, approvers, terms } = approval;
   const why = reason === null ? '' : `: ${reason}`;
   if (status === 'denied' && now < answerBy) {

@@ -191,12 +191,12 @@ export interface ApprovalPlace {
 
 export type DigestOf = (text: string) => string;
 
-export function readsOf({ id, path }: ApprovalPlace) {
+function readsOf({ id, path }: ApprovalPlace) {
   return { approval: id, credential: path, usage: true as const };
 }
 
 /** The approval without any effect from now on. */
-export function endApproval(
+function endApproval(
   approval: Approval,
   status: 'denied' | 'timed_out' | 'withdrawn',
   endedBy: ActorName,
@@ -250,7 +250,7 @@ function settled(eventType: EventType, approval: Approval, reason: string) {
 }
 
 /** Why the answer would be about something else by now; null if it would not. */
-export function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): string | null {
+function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): string | null {
   const { control } = state;
   const { agentId, agentName, action, path, basis } = approval;
   const holder = control.agentById(agentId) ?? control.operatorById(agentId);

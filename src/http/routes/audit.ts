@@ -205,7 +205,7 @@ interface RangeFields {
 }
 
 /** @throws INVALID_REQUEST */
-export function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
+function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
   return {
     agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
     resource: parseFilter(query.resource, 'resource'),
@@ -216,7 +216,7 @@ export function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof Entry
 }
 
 /** @throws INVALID_REQUEST */
-export function toEntryBounds({ since, until, after = 0, before }: RangeFields): EntryBounds {
+function toEntryBounds({ since, until, after = 0, before }: RangeFields): EntryBounds {
   return {
     since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),
     until: until === undefined ? null : toTimestamp(parseTimestamp(until, 'until', 'down')),
