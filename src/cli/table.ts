@@ -147,7 +147,7 @@ export const GROUPS: readonly Group[] = [
     entries: [
       ...from(() => import('./commands/exposure.ts').then(({ EXPOSURE_COMMANDS }) => EXPOSURE_COMMANDS), {
         exposure: 'Show who has seen or used a credential, or what an agent has seen or used',
-        panic: 'End every lease, session and brokered request, and list the versions to rotate',
+        panic: 'End all leases, sessions and brokered requests',
       }),
     ],
   },
