@@ -43,6 +43,10 @@ const upstream = await startUpstream({ after }, (request, response) => {
   }
 });
 
+/** Responds before it has read the request, and soon closes the connection that nothing more is sent on. */
+const hasty = await startUpstream({ after }, (_, response) => response.end('Early.'));
+hasty.server.keepAliveTimeout = 100;
+
 test('the upstream gets the credential, and the caller gets a redacted response', async () => {
   const use = broker.use(orderFor(upstream), null);
   const { status, headers } = await headOf(use);
@@ -78,12 +82,12 @@ test('smuggling: a body of another length than announced ends the request', asyn
 
 test('a response that is complete before the request ends the request', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/', bodyLength: null }), body);
+  const use = broker.use(orderFor(hasty, { method: 'POST', path: '/', bodyLength: null }), body);
   body.write('first');
   await headOf(use);
   await bodyOf(use);
   assert.equal((await use.result).ended, 'complete');
-  const socket = upstream.requests.at(-1)?.socket ?? assert.fail();
+  const socket = hasty.requests.at(-1)?.socket ?? assert.fail();
   // Its end in the middle of a chunked body can be an error of the socket first.
   if (!socket.destroyed) await once(socket, 'close').catch(() => undefined);
   for (let rest = 0; rest < 3; rest++) {
@@ -164,7 +168,7 @@ test('a caller that does not read is cut after the time that an upstream may pau
 
 test('the upstream gets the head of a request before the caller sends its body', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/', bodyLength: 10 }), body);
+  const use = broker.use(orderFor(hasty, { method: 'POST', path: '/', bodyLength: 10 }), body);
   assert.equal((await headOf(use)).status, 200);
   use.body.destroy();
   await use.result;

@@ -1,5 +1,5 @@
 // Losses of power at any moment of a run of the real service. SOURCE: SECURITY.md, P7. `SEED=n` repeats the cuts of a
-// recording. That of the store alone, which needs no recording, is test/sqlite/power-cut.test.ts.
+// recording. That of the store alone, which needs no recording, is test/sqlite/power-cut.long.test.ts.
 
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
