@@ -88,6 +88,7 @@ test('a drag selects text and opens nothing, and details leave the result and th
 test('an export can be cancelled while it runs, and says why it failed', async (t) => {
   const opened = await browser.open(t, at(''));
   const { page } = opened;
+  opened.expectReport(/ERR_FAILED .*\/audit\/export/);
   await signIn(opened, service.adminToken);
   const first = Promise.withResolvers<void>();
   await page.route(/\/audit\/export/, (route) => first.promise.then(() => route.abort()));

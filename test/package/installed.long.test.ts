@@ -31,7 +31,7 @@ test('the command starts by its link and by npx, which neither asks nor download
   const { status, stdout, stderr } = node([launcher, '--help']);
   assert.deepEqual([status, stderr], [0, '']);
   assert.match(stdout, /^Usage: leasehold COMMAND/m);
-  assert.match(node([launcher, 'completion', 'bash']).stdout, /^complete -F _leasehold leasehold$/m);
+  assert.match(node([launcher, 'completion', 'bash']).stdout, /^complete .*-F _leasehold leasehold$/m);
   assert.equal(project.npm(['exec', '--no', '--', 'leasehold', '--help']), stdout);
 });
 
@@ -48,9 +48,9 @@ test('leasehold --help reads no package but those of the command line, and few f
   const read: string[] = JSON.parse(readFileSync(file, 'utf8'));
   const packages = read.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? '');
   const others = [...new Set(packages)].filter((name) => !['', 'leasehold', 'commander'].includes(name));
-  assert.deepEqual(others, ['shamir-secret-sharing']);
+  assert.deepEqual(others, []);
   // Each takes about a millisecond.
-  assert.ok(read.length < 270, `${read.length} files`);
+  assert.ok(read.length < 100, `${read.length} files`);
 });
 
 test('compiled code is cached only where no other user can write', (t) => {
