@@ -79,7 +79,7 @@ test('the client library needs only its own files: no package and no Node module
     [...files].filter((name) => !/^(?:client|core)\//.test(name)),
     [],
   );
-  assert.ok(files.has('client/transport.js') && files.has('core/secret.js'));
+  assert.ok(files.has('client/transport.js') && files.has('core/errors.js'));
   const broken = [toSource('client/leasehold.js', `import './a.js';`), toSource('client/a.js', `import('node:fs');`)];
   assert.deepEqual(graphOf(CLIENT, broken).strangers, ['client/a.js imports node:fs']);
 });
