@@ -283,6 +283,6 @@ export const HeldCall = StrictObject({
 export const Approval = StrictObject({
   ...listedApproval,
   request: Type.Union([HeldCall, Type.Null()], {
-    description: 'Null for a retrieval, or if it is not readable any more.',
+    description: 'Null for a retrieval, or if it can no longer be read.',
   }),
 });

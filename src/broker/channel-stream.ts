@@ -16,7 +16,7 @@ export interface ChannelStreamOptions {
   send(kind: FrameKind, payload?: Uint8Array): void;
   /** Calls back when the socket takes more. */
   whenWritable(callback: () => void): void;
-  /** Neither side will send any more. */
+  /** Neither side will send more. */
   forget(): void;
   /** Whether the last message is that of a complete body. If not, the readable side fails when all was read. */
   isComplete(endMessage: unknown): boolean;

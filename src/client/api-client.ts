@@ -89,7 +89,7 @@ export class ApiClient {
 
   /**
    * The whole list, page by page, so that neither side holds more than one page. INVARIANT: terminates whatever the
-   * server returns: at `maxBytes`, or once there are more rows than existed at the start plus those that can have been
+   * server returns: at `maxBytes`, or once there are more rows than existed at first plus those that can have been
    * added since.
    */
   async *pages<T>(path: string, query: object, options: ListAllOptions): AsyncGenerator<T> {

@@ -45,7 +45,7 @@ export interface RequestSpec {
 
 export interface ApiResponse<T> {
   readonly data: T;
-  /** Of a page of a list; undefined elsewhere. */
+  /** The `meta` of a page of a list; undefined in other responses. */
   readonly meta: Meta | undefined;
   /** Length of the body. */
   readonly bytes: number;

@@ -212,7 +212,7 @@ export class BatchState implements CallerLookup {
         loaded.approvals.set(change.approval.id, change.approval);
         return;
       case 'editKeyset':
-      case 'reseal':
+      case 'reencrypt':
         // The batch holds the keys; a value stays the same.
         return;
       case 'incrementAccessCount':

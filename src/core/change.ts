@@ -65,7 +65,7 @@ export type Change =
   /** Takes effect from the next operation of the batch on; the store gets the keyset sealed. */
   | { readonly kind: 'editKeyset'; readonly edit: KeysetEdit }
   /** The store gets the value sealed under the current data key, if the row still has this content. */
-  | { readonly kind: 'reseal'; readonly bound: AssociatedData; readonly content: Sealed }
+  | { readonly kind: 'reencrypt'; readonly bound: AssociatedData; readonly content: Sealed }
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 

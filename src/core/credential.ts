@@ -8,7 +8,7 @@ import type { CredentialPath } from './path.ts';
 
 export interface Credential {
   /**
-   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not unseal.
+   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
    */
   readonly id: CredentialId;
   readonly path: CredentialPath;
@@ -37,7 +37,7 @@ export interface CredentialVersion {
   readonly content: Sealed | Secret;
 }
 
-/** The associated data of a value: a ciphertext unseals only under the same four fields. */
+/** The associated data of a value: a ciphertext decrypts only under the same four fields. */
 export interface AssociatedData {
   readonly credentialId: CredentialId;
   readonly path: CredentialPath;

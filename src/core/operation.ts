@@ -44,8 +44,8 @@ export interface Context {
   readonly precondition?: (target: object | null) => boolean;
 }
 
-/** A value to unseal after the decision and before chaining. */
-export interface PendingUnseal<R> {
+/** A value to decrypt after the decision and before chaining. */
+export interface PendingDecryption<R> {
   readonly content: Sealed | Secret;
   readonly associatedData: AssociatedData;
   /** The outcome if the value does not authenticate. */
@@ -56,7 +56,7 @@ export interface PendingUnseal<R> {
 }
 
 export interface Outcome<R> {
-  readonly response: { readonly reply: R } | { readonly unseal: PendingUnseal<R> } | { readonly error: ErrorInfo };
+  readonly response: { readonly reply: R } | { readonly decrypt: PendingDecryption<R> } | { readonly error: ErrorInfo };
   /** Null if the outcome is not recorded. */
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
@@ -73,7 +73,7 @@ export interface Operation<R> {
 export type Replayable<R> = [R] extends [JsonSerializable<R>] ? unknown : never;
 
 /**
- * An outcome with a reply. A reply is plain data; a value comes only from `unseal`, which is never saved for a retry.
+ * An outcome with a reply. A reply is plain data; a value comes only from `decrypt`, which is never saved for a retry.
  */
 export function succeeded<R>(
   reply: R & Replayable<R>,

@@ -68,12 +68,12 @@ class PatternIndex {
     return this.#ranges;
   }
 
-  /** As `nearestPattern` of all patterns. */
+  /** The `nearestPattern` among all patterns. */
   nearest(path: CredentialPath): Pattern | null {
     return nearestOf(this.#patterns(), path);
   }
 
-  /** In code-point order. */
+  /** The patterns in code-point order. */
   #patterns(): readonly Pattern[] {
     if (this.#isSorted) return this.#sorted;
     const kept = this.#sorted.filter((pattern) => this.#byPattern.has(pattern) && !this.#added.has(pattern));
@@ -153,7 +153,7 @@ class PrincipalIndex {
     }
   }
 
-  /** With the actions with which it was added. */
+  /** `actions` must be those with which the policy was added. */
   remove(policy: Policy, actions: readonly Action[]): void {
     const ofPrincipal = this.#byPrincipal.get(policy.principal);
     if (ofPrincipal === undefined) return;

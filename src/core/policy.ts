@@ -131,7 +131,7 @@ export function principalMatches(principal: Principal, name: PrincipalName): boo
 /** Null where the policy does not limit. The order of the properties is that of the stored text. */
 export interface PolicyLimits {
   readonly usesPerHour: number | null;
-  /** Of the bodies of requests and responses together. */
+  /** The bytes of request and response bodies together. */
   readonly bytesPerHour: number | null;
   readonly concurrent: number | null;
 }

@@ -1,6 +1,6 @@
 /**
  * State that answers to the log. A row with a MAC counts only if the newest entry with its subject records exactly that
- * MAC, so that a row that was inserted again or set back outside Leasehold has no effect. SOURCE: docs/formats.md,
+ * MAC, so that a row that was replayed or rolled back outside Leasehold has no effect. SOURCE: docs/formats.md,
  * "State in the log".
  */
 import type { Agent, Session } from './agent.ts';

@@ -18,16 +18,16 @@ import type {
 import { type AuditKey, type AuditKeys, auditKeyAt } from './chain.ts';
 import { slotPrivateKey, wrapRoot } from './key-slots.ts';
 import {
+  decryptKeyset,
   editKeyset,
+  encryptKeyset,
   idNumber,
   isSuccessor,
   type Keyring,
   newKeyset,
   openKeyring,
   type SigningKey,
-  sealKeyset,
   toKeyring,
-  unsealKeyset,
 } from './keyset.ts';
 import { decodeStrictBase64, KEY_BYTES, newRootKey, timingSafeEqualText } from './primitives.ts';
 import { rowMac } from './row-mac.ts';
@@ -190,7 +190,7 @@ export class VaultKeys implements AuditKeys {
   #openNewer(stored: StoredKeys, keyset: SealedKeyset): Keyring | null {
     const { root, rootVersion } = this.#ring;
     if (keyset.rootVersion !== rootVersion) return this.#slotKey === null ? null : openKeyring(stored, this.#slotKey);
-    const document = unsealKeyset(root, this.vaultId, keyset);
+    const document = decryptKeyset(root, this.vaultId, keyset);
     return document === null ? null : toKeyring(root, rootVersion, keyset.version, document);
   }
 
@@ -204,7 +204,7 @@ export class VaultKeys implements AuditKeys {
   /** The keyset as it is stored. */
   sealed(): SealedKeyset {
     const { root, rootVersion, version, document } = this.#ring;
-    return sealKeyset(root, document, { version, rootVersion });
+    return encryptKeyset(root, document, { version, rootVersion });
   }
 
   /** Seals the root key to the slot. */

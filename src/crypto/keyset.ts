@@ -111,7 +111,7 @@ function associatedBytes(vaultId: VaultId, { version, rootVersion }: Omit<Sealed
   return Buffer.from(JSON.stringify([FORMAT, vaultId, rootVersion, version]));
 }
 
-export function sealKeyset(
+export function encryptKeyset(
   root: Uint8Array,
   document: KeysetDocument,
   versions: Omit<SealedKeyset, 'sealed'>,
@@ -125,7 +125,7 @@ export function sealKeyset(
 }
 
 /** Null if it does not authenticate: altered, of another vault or version, or under another root key, or no keyset. */
-export function unsealKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
+export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
   const { sealed } = stored;
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
   const nonce = sealed.subarray(0, NONCE_BYTES);
@@ -259,7 +259,7 @@ export function openKeyring({ vaultId, keyset, slots }: StoredKeys, privateKey: 
   for (const slot of slots) {
     if (slot.publicKey !== publicKey || slot.rootVersion !== keyset.rootVersion) continue;
     const root = unwrapRoot(slot, vaultId, privateKey);
-    const document = root === null ? null : unsealKeyset(root, vaultId, keyset);
+    const document = root === null ? null : decryptKeyset(root, vaultId, keyset);
     // A row that was kept and inserted again after its slot was removed opens nothing.
     if (root === null || document === null || !document.slots.includes(slot.id)) continue;
     return toKeyring(root, keyset.rootVersion, keyset.version, document);

@@ -24,7 +24,7 @@ export class Sha256 {
     this.#hash.update(bytes);
   }
 
-  /** In hexadecimal. Ends the digest. */
+  /** The digest in hexadecimal. Nothing can be added afterwards. */
   hex(): string {
     return this.#hash.digest('hex');
   }

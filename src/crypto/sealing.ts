@@ -41,7 +41,7 @@ export function dataKeyIdOf(sealed: Sealed): string {
 /**
  * Null if the value does not authenticate: altered, copied from another row, of another format, or under another key.
  */
-export function unseal(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
+export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
   if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
   const header = sealed.subarray(0, HEADER_BYTES);
   const key = keys.dataKey(header.subarray(1));
@@ -66,13 +66,13 @@ const ALGORITHM = 'aes-256-gcm';
 /** One message per key, so that the nonce may be constant. */
 const NONCE = Buffer.alloc(12);
 
-export function sealApprovalRequest(rowKey: KeyObject, id: string, text: string): Uint8Array {
+export function encryptApprovalRequest(rowKey: KeyObject, id: string, text: string): Uint8Array {
   const cipher = createCipheriv(ALGORITHM, requestKey(rowKey, id), NONCE);
   return Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** Null if it does not authenticate. */
-export function unsealApprovalRequest(rowKey: KeyObject, id: string, sealed: Uint8Array): string | null {
+export function decryptApprovalRequest(rowKey: KeyObject, id: string, sealed: Uint8Array): string | null {
   if (sealed.length < TAG_BYTES) return null;
   const decipher = createDecipheriv(ALGORITHM, requestKey(rowKey, id), NONCE, { authTagLength: TAG_BYTES });
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));

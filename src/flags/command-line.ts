@@ -12,7 +12,7 @@ export type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 /** A program or a subcommand, as errors and help name it. */
 export interface Called {
-  /** In messages, such as `policy put`. */
+  /** The name in messages, such as `policy put`. */
   readonly name: string;
   /** The command line that prints its help, without `--help`. */
   readonly line: string;
@@ -84,7 +84,7 @@ function readVariable(name: string, { variable, value }: Flag, environment: Envi
   throw new UsageError(`--${name} must be 1, 0, true or false in ${variable}`);
 }
 
-/** As in help: `-o, --output FORMAT`. */
+/** The flag as help shows it: `-o, --output FORMAT`. */
 export function flagText(name: string, { short, value }: Flag): string {
   return `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` ${value}`}`;
 }

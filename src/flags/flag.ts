@@ -116,7 +116,7 @@ function toInstant(given: string, field: string): string {
   return given;
 }
 
-/** At least one second, in seconds. @throws UsageError */
+/** Parses a duration of at least one second. @throws UsageError */
 export function toSeconds(given: string, field: string): number {
   const seconds = parseDuration(given);
   if (seconds !== null && seconds >= 1) return seconds;

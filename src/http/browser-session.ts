@@ -146,7 +146,7 @@ function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>
   return isLocal || isPublic ? { origin, rpId: hostname } : null;
 }
 
-/** As `passkeyOrigin`. @throws INVALID_REQUEST */
+/** The `passkeyOrigin` of the request. @throws INVALID_REQUEST */
 function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
   const found = passkeyOrigin(request, publicNames);
   if (found !== null) return found;

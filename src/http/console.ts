@@ -113,7 +113,7 @@ export interface ConsoleFile {
   readonly bytes: Readonly<Partial<Record<Encoding, Uint8Array>>> & { readonly identity: Uint8Array };
 }
 
-/** By the path after `/console/`. */
+/** The files by their path after `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 const INDEX = 'index.html';

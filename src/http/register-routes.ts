@@ -79,7 +79,7 @@ function toPattern(path: string): string {
 
 type Serialize = ReturnType<FastifyReply['compileSerializationSchema']>;
 
-/** Shared by all services of the process. WHY not at the start: it would take a fifth longer. */
+/** Shared by all services of the process. WHY not at startup: it would take a fifth longer. */
 const serializers = new Map<Route, Serialize>();
 
 function serializerOf(row: Route, reply: FastifyReply): Serialize {

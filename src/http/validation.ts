@@ -25,7 +25,7 @@ export const VALIDATOR = {
 
 type Validate = ReturnType<FastifyRequest['compileValidationSchema']>;
 
-/** Shared by all services of the process. WHY not at the start: compiling all of them takes a quarter of it. */
+/** Shared by all services of the process. WHY not at startup: compiling all of them takes a quarter of it. */
 const validators = new Map<TSchema, Validate>();
 
 /** Validates the body, then the query. @throws INVALID_REQUEST */

@@ -1,5 +1,5 @@
 /**
- * The vault's clock, in milliseconds since 1970. It never goes back or stops: when the wall clock is set back, it
+ * The vault's clock, in milliseconds since 1970. It never goes back or stops: when the wall clock is moved back, it
  * advances with the monotonic clock, so that no lease lasts longer.
  */
 
@@ -34,12 +34,12 @@ export function startClock(notBefore: number, source: TimeSource = SYSTEM_TIME):
 }
 
 // The clock of nodes that share a database: the database's time at the last reading, plus the monotonic time since
-// then. It decides when leases and sessions end. It never goes back: if the database's clock is set back, for example
+// then. It decides when leases and sessions end. It never goes back: if the database's clock is moved back, for example
 // by a failover, it advances with the monotonic clock, so that no lease lasts longer.
 
-/** The relative drift between two clocks that is not taken for a clock that was set back. */
+/** The relative drift between two clocks that is not taken for a clock that was moved back. */
 const MAX_DRIFT = 0.001;
-/** The network latency of a reading that is not taken for a clock that was set back. */
+/** The network latency of a reading that is not taken for a clock that was moved back. */
 const MAX_LATENCY_MS = 250;
 
 export class DatabaseClock implements Clock {

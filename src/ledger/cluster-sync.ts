@@ -71,7 +71,7 @@ export async function refreshKeys(store: Store, keys: VaultKeys): Promise<void> 
   if (keys.refresh(await store.run(readStoredKeys(), 'urgent'))) return;
   throw new StoreError(
     'unavailable',
-    'the keyset in the database cannot be opened: it was altered or set back, or the key slot with which this node started was removed. Restart the node with a slot that exists',
+    'the keyset in the database cannot be opened: it was altered or rolled back, or the key slot with which this node started was removed. Restart the node with a slot that exists',
   );
 }
 

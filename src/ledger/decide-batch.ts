@@ -1,5 +1,5 @@
 /**
- * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and
+ * One batch: decides each operation in order, on the state that the earlier ones left, decrypts and seals values, and
  * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
@@ -13,7 +13,7 @@ import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, SUBJECT 
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
-import { dataKeyIdOf, seal, unseal } from '../crypto/sealing.ts';
+import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
@@ -73,9 +73,9 @@ export function decideBatch(
 
   for (const operation of operations) {
     const entryId = newEntryId();
-    let outcome: UnsealedOutcome;
+    let outcome: DecryptedOutcome;
     try {
-      outcome = unsealOutcome(operation.decide(state, { now, seq: seq + 1, entryId, newId }), keys);
+      outcome = decryptOutcome(operation.decide(state, { now, seq: seq + 1, entryId, newId }), keys);
     } catch (error) {
       results.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
@@ -131,22 +131,22 @@ function updateDigest(digest: SetDigest, { subject, state }: RecordedState): voi
   else digest.put(subject, state);
 }
 
-type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
-  readonly response: Exclude<Outcome<unknown>['response'], { unseal: unknown }>;
+type DecryptedOutcome = Omit<Outcome<unknown>, 'response'> & {
+  readonly response: Exclude<Outcome<unknown>['response'], { decrypt: unknown }>;
 };
 
 /**
- * Unseals the value that an outcome needs. If it does not authenticate or must not be used, the operation's `onFailure`
+ * Decrypts the value that an outcome needs. If it does not authenticate or must not be used, the operation's `onFailure`
  * or `reject` outcome replaces this one.
  */
-function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
+function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOutcome {
   const { response, entry, changes } = outcome;
-  if (!('unseal' in response)) return { response, entry, changes };
-  const { content, associatedData, onFailure, reject, reply } = response.unseal;
-  const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  if (value === null) return unsealOutcome(onFailure(), keys);
+  if (!('decrypt' in response)) return { response, entry, changes };
+  const { content, associatedData, onFailure, reject, reply } = response.decrypt;
+  const value = content instanceof Secret ? content : decrypt(keys, content, associatedData);
+  if (value === null) return decryptOutcome(onFailure(), keys);
   const rejection = reject?.(value) ?? null;
-  return rejection === null ? { response: { reply: reply(value) }, entry, changes } : unsealOutcome(rejection, keys);
+  return rejection === null ? { response: { reply: reply(value) }, entry, changes } : decryptOutcome(rejection, keys);
 }
 
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
@@ -172,7 +172,7 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
 function countSeals(changes: readonly StoredChange[]): StoredChange[] {
   const counts = new Map<string, number>();
   for (const change of changes) {
-    if (change.kind !== 'addVersion' && change.kind !== 'reseal') continue;
+    if (change.kind !== 'addVersion' && change.kind !== 'reencrypt') continue;
     const keyId = dataKeyIdOf(change.sealed);
     counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
   }
@@ -203,8 +203,8 @@ function toStored(
       return { kind: 'putUsage', usage: AUTHENTICATED_ROWS.usage.withMac(keys.row, change.usage) };
     case 'saveIdempotencyRecord':
       return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
-    case 'reseal':
-      return resealed(change, keys);
+    case 'reencrypt':
+      return reencrypted(change, keys);
     case 'putKeySlot':
       return { kind: 'putKeySlot', slot: keys.wrap(change.slot) };
     case 'addVersion': {
@@ -221,11 +221,11 @@ function toStored(
   }
 }
 
-function resealed({ bound, content }: Extract<Change, { kind: 'reseal' }>, keys: VaultKeys): StoredChange | null {
-  const value = unseal(keys, content, bound);
+function reencrypted({ bound, content }: Extract<Change, { kind: 'reencrypt' }>, keys: VaultKeys): StoredChange | null {
+  const value = decrypt(keys, content, bound);
   if (value === null) return null;
   const { credentialId, path, version } = bound;
-  return { kind: 'reseal', credentialId, path, version, from: content, sealed: seal(keys, value, bound) };
+  return { kind: 'reencrypt', credentialId, path, version, from: content, sealed: seal(keys, value, bound) };
 }
 
 /**

@@ -9,7 +9,7 @@ export class SingleFlight<T> {
   #next: Flight<T> | null = null;
 
   /**
-   * The signal aborts `work` when no caller waits for it any more. `work` must have stopped everything it started when
+   * The signal aborts `work` when no caller waits for it. `work` must have stopped everything it started when
    * it settles.
    */
   constructor(work: (signal: AbortSignal) => Promise<T>) {

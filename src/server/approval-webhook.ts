@@ -29,7 +29,7 @@ export interface ApprovalMessage {
   /** Equal for repetitions, also from several nodes. */
   readonly id: string;
   readonly body: string;
-  /** From then on it is of no use; in ms since 1970. */
+  /** The message is useless afterwards. Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 

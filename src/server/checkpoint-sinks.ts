@@ -8,7 +8,7 @@ import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 
-/** For metrics. */
+/** The state of a sink, which metrics show. */
 export interface CheckpointSinkStatus {
   /** `data-directory`, or `file`, with a number from the second of these on. */
   readonly label: string;
@@ -19,7 +19,7 @@ export interface CheckpointSinkStatus {
 
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
-/** For the last checkpoint at shutdown, and for a file that then does not close, as on a share that hangs. */
+/** Limits the last checkpoint at shutdown, and a file that does not close then, as on a share that hangs. */
 const STOP_TIMEOUT_MS = 2000;
 
 export class CheckpointSinks {

@@ -53,7 +53,7 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 const MAX_TRIES = 20;
-/** Of a machine without the address. */
+/** The errors of a machine that does not have the address. */
 const ABSENT = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EPROTONOSUPPORT']);
 
 const OTHER: Readonly<Record<string, string>> = { '127.0.0.1': '::1', '::1': '127.0.0.1' };
@@ -65,7 +65,7 @@ const OTHER: Readonly<Record<string, string>> = { '127.0.0.1': '::1', '::1': '12
 async function holdOtherLoopback(server: HttpServer, host: string, port: number): Promise<number> {
   const other = OTHER[host];
   if (other === undefined) return port;
-  // As the server of Node does for its own connections.
+  // Node's server sets the same options on its own connections.
   const held = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     if (server.server.listening) server.server.emit('connection', socket);
     else socket.destroy();

@@ -184,7 +184,7 @@ async function isNew(store: Store): Promise<boolean> {
 }
 
 const WRITABLE = 0o600;
-/** Of a database. Without -shm: SQLite rebuilds this index from the -wal file. */
+/** The files of a database. SQLite rebuilds the index, -shm, from the -wal file. */
 const SUFFIXES = ['', '-wal'] as const;
 
 /** Copies a database that no process uses to a new file, which is one of `resources`. @throws StartupError */

@@ -86,7 +86,7 @@ export function parseApprovalWebhook(
   return { url: parseHttpUrl(APPROVALS, text), secretFile };
 }
 
-/** With TLS unless the receiver is on this machine. @throws UsageError */
+/** The URL must use TLS unless the receiver is on this machine. @throws UsageError */
 function parseHttpUrl({ name, tokenFlag, forms }: UrlFlag, text: string): URL {
   const url = URL.parse(text);
   if (url === null) throw new UsageError(`${name} must be ${forms}.`);

@@ -9,7 +9,7 @@ import type { AssociatedData } from '../core/credential.ts';
 import type { AgentId } from '../core/names.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { unseal } from '../crypto/sealing.ts';
+import { decrypt } from '../crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
 import {
   ACCESS_COUNTS,
@@ -30,7 +30,7 @@ import type { Table } from '../store/table.ts';
 import type { VaultMetadata } from '../store/transfer.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/verification/chain-verifier.ts';
 
-/** Credentials whose values are unsealed: all of a small vault, about so many of a large one. */
+/** Credentials whose values are decrypted: all of a small vault, about so many of a large one. */
 const SAMPLED_CREDENTIALS = 1000;
 
 interface AuthenticatedTable {
@@ -71,8 +71,8 @@ export class RestoreChecks {
   readonly #newestVersions = new Map<string, number>();
   readonly #credentialIds = new Set<string>();
   #orphans = 0;
-  #unsealed = 0;
-  #notUnsealed = 0;
+  #decrypted = 0;
+  #notDecrypted = 0;
 
   constructor(keys: VaultKeys) {
     this.#keys = keys;
@@ -84,9 +84,9 @@ export class RestoreChecks {
     return this.#agents;
   }
 
-  /** The number of values that were unsealed. */
-  get unsealed(): number {
-    return this.#unsealed;
+  /** The number of values that were decrypted. */
+  get decrypted(): number {
+    return this.#decrypted;
   }
 
   /** Call it for each row, in the order of the backup. @throws BackupError */
@@ -136,8 +136,8 @@ export class RestoreChecks {
     const sampled = this.#sampledById.get(id);
     if (sampled === undefined) return;
     const { type, version, sealed } = CREDENTIAL_VERSIONS.decode(row);
-    if (unseal(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notUnsealed += 1;
-    else this.#unsealed += 1;
+    if (decrypt(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notDecrypted += 1;
+    else this.#decrypted += 1;
   }
 
   /** What does not verify, one sentence each. Call it after the last row. */
@@ -156,7 +156,7 @@ export class RestoreChecks {
       ...(this.#unsignedCheckpoints === 0
         ? []
         : [`the vault has not signed ${this.#unsignedCheckpoints} of its checkpoints`]),
-      ...(this.#notUnsealed === 0 ? [] : [`${this.#notUnsealed} of the sampled values do not unseal`]),
+      ...(this.#notDecrypted === 0 ? [] : [`${this.#notDecrypted} of the sampled values do not decrypt`]),
     ];
   }
 }

@@ -17,7 +17,7 @@ import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
-import { unsealAgentKey } from '../vault/backup/agent-keys.ts';
+import { decryptAgentKey } from '../vault/backup/agent-keys.ts';
 import { newSigningKey } from '../vault/keys.ts';
 import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { checkpointFilesOf } from './checkpoint-files.ts';
@@ -132,14 +132,14 @@ async function markCopy({ copy, keys, request }: Restored, unpublished: AsyncDis
   await marker.close();
 }
 
-/** Leaves out a key that does not unseal, or is not the current one of its agent, which could not log in with it. */
+/** Leaves out a key that does not decrypt, or is not the current one of its agent, which could not log in with it. */
 async function stageAgentKeys({ keys, request, agents, agentKeys }: Restored, unpublished: AsyncDisposableStack) {
   const staged = new Map<AgentId, AgentName>();
   const store = request.dataDir === null ? null : new FsAgentKeyStore(dataDirPaths(request.dataDir).agentsDir);
   for (const { id, sealed } of store === null ? [] : agentKeys) {
     const agentId = id as AgentId;
     const agent = agents.get(agentId);
-    const pem = agent === undefined ? null : (unsealAgentKey(keys, agentId, sealed)?.reveal() ?? null);
+    const pem = agent === undefined ? null : (decryptAgentKey(keys, agentId, sealed)?.reveal() ?? null);
     if (store === null || agent === undefined || pem === null || publicKeyOfPem(pem) !== agent.publicKey) continue;
     unpublished.defer(() => store.abort(agentId));
     // A restore that was killed may have left it.

@@ -21,7 +21,7 @@ export function reporter(write: (line: string) => void): (what: string, rows: nu
 }
 
 export function formatRestore(request: RestoreRequest, result: RestoreResult): string {
-  const { summary, verification, unsealed, findings, agentKeysWritten, rollback } = result;
+  const { summary, verification, decrypted, findings, agentKeysWritten, rollback } = result;
   const { header, totals } = summary;
   const chain = verification.isValid
     ? `The chain is valid: ${formatCount(verification.entries)} entries, the last one about this restore.`
@@ -32,7 +32,7 @@ export function formatRestore(request: RestoreRequest, result: RestoreResult): s
     ...Object.entries(totals.rows).map(([table, count]) => `  ${table.padEnd(20)} ${formatCount(count)}`),
     '',
     chain,
-    `${formatCount(unsealed)} values of a sample of credentials were unsealed.`,
+    `${formatCount(decrypted)} values of a sample of credentials were decrypted.`,
     ...findings.map((finding) => `WARNING  Accepted: ${finding}.`),
     ...toKeysLines(request, totals.agent_keys, agentKeysWritten),
     ...(rollback === null ? [] : [`WARNING  ${rollback}`]),
@@ -55,7 +55,7 @@ function toKeysLines({ dataDir }: RestoreRequest, inBackup: number, written: num
   const missing = `${inBackup - written} private keys of agents in the backup were not written`;
   return [
     line,
-    `WARNING  ${missing}: they do not unseal, or are not the current keys of agents in it. Rotate the keys of agents that cannot log in.`,
+    `WARNING  ${missing}: they do not decrypt, or are not the current keys of agents in it. Rotate the keys of agents that cannot log in.`,
   ];
 }
 

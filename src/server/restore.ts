@@ -30,7 +30,7 @@ import { describeLocation, openTarget } from './restore-target.ts';
 
 export interface RestoreResult extends FinishedRestore {
   readonly summary: BackupSummary;
-  readonly unsealed: number;
+  readonly decrypted: number;
   /** What does not verify, if that is accepted. */
   readonly findings: readonly string[];
 }
@@ -59,7 +59,7 @@ export async function restore(request: RestoreRequest, reporter: RestoreReporter
   const { created_at, log_end } = header;
   const reason = [`from a backup of ${created_at}, through entry ${log_end?.seq ?? 0}`, ...findings].join('; ');
   const finished = await finishRestore({ target, copy, keys, request, agents: checks.agents, agentKeys, reason });
-  return { summary, unsealed: checks.unsealed, findings, ...finished };
+  return { summary, decrypted: checks.decrypted, findings, ...finished };
 }
 
 /** Locks the directory in which agents' keys are restored next to a database. @throws StartupError */

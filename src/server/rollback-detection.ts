@@ -32,7 +32,7 @@ interface Evidence {
   readonly checkpointFiles: readonly CheckpointFile[];
 }
 
-/** Between two tries another node can change the keyset again. */
+/** Another node can change the keyset again between two tries. */
 const MAX_TRIES = 20;
 
 /** Null if nothing is known to be lost. @throws StartupError, StoreError */

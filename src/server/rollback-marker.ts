@@ -63,7 +63,7 @@ export class RollbackMarker {
     return this.#failures;
   }
 
-  /** For how long the newest entry has not been on disk; 0 if it is. */
+  /** The age of the newest entry that is not on disk; 0 if all are. */
   get unsyncedSeconds(): number {
     return this.#isSynced && this.#opened !== null ? 0 : (performance.now() - this.#syncedAt) / 1000;
   }

@@ -14,7 +14,7 @@ import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/keys.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
-import { Resealing } from '../vault/resealing.ts';
+import { Reencryption } from '../vault/reencryption.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import { UseLimits } from '../vault/use-limits.ts';
 import { Uses } from '../vault/uses.ts';
@@ -127,13 +127,13 @@ export class RunningVault {
       targetNetworks: configuration.targetNetworks?.map(({ text }) => text) ?? null,
       ownPorts: parts.ownPorts,
     });
-    const resealing = new Resealing({
+    const reencryption = new Reencryption({
       ledger,
       store,
       keys,
       onFailure: (error) => logOften('values could not be sealed again; the service retries', error),
     });
-    this.#background.push(resealing, { stop: async () => agentKeys.stop() });
+    this.#background.push(reencryption, { stop: async () => agentKeys.stop() });
     const inventory = new Inventory(store, clock, keys);
     this.#background.push(inventory);
     const checkpoints = new Checkpoints({
@@ -158,7 +158,7 @@ export class RunningVault {
       uses: this.#uses,
       approvals,
       slotSecrets,
-      resealing,
+      reencryption,
       oidc: configuration.oidc === null ? null : new ProviderClient(configuration.oidc, (line) => logOften(line)),
       adminTokenHash,
     };
@@ -183,7 +183,7 @@ export class RunningVault {
   async start(event: 'service.start' | 'service.unlock'): Promise<void> {
     const { configuration, opened, log, logOften, onStorageFailure, warn, consoleUrl } = this.#parts;
     const { store, clock, marker, loss, isReadOnly } = opened;
-    const { ledger, resealing, checkpoints } = this.vault;
+    const { ledger, reencryption, checkpoints } = this.vault;
     if (isReadOnly) {
       this.#isStarting = false;
       return;
@@ -210,7 +210,7 @@ export class RunningVault {
     this.#resources.defer(() => watching.stop());
     this.#resources.defer(() => this.#checkpointSinks.stop());
     this.#resources.defer(() => checkpointing.stop());
-    resealing.begin();
+    reencryption.begin();
   }
 
   /** Ends the work in the background, but serves callers still. */

@@ -57,7 +57,7 @@ export class VaultGate implements VaultAccess {
     });
   }
 
-  /** Opens the vault at the start; locked if only a person can. @throws StartupError, StoreError */
+  /** Opens the vault at startup; locked if only a person can. @throws StartupError, StoreError */
   async start(): Promise<Locked | null> {
     const opened = await this.#open(null, this.#acceptsRollback);
     return this.#install(opened) ? null : this.#locked;

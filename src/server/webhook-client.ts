@@ -93,7 +93,7 @@ export interface WebhookMessage {
   /** Equal for a repetition. */
   readonly id: string;
   readonly body: string;
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly sentAt: number;
 }
 

@@ -110,13 +110,13 @@ export function* findLiveApprovals(
   return { rows, next };
 }
 
-/** Those of the approvals that do not wait any more. */
+/** The approvals that no longer wait. */
 export function* findAnswered(dialect: Dialect, ids: readonly ApprovalId[]): Procedure<ApprovalId[]> {
   const rows = yield sql`SELECT id FROM approvals WHERE status <> 'pending' AND ${dialect.isOneOf('id', ids)}`;
   return rows.map((row) => String(row['id']) as ApprovalId);
 }
 
-/** With the path of its credential; null if it does not exist. */
+/** The approval and the path of its credential; null if it does not exist. */
 export function* findApproval(id: ApprovalId): Procedure<FoundApproval | null> {
   const [row] = yield sql`SELECT id, path FROM approvals WHERE id = ${id}`;
   return row === undefined ? null : toFound(row);

@@ -83,7 +83,7 @@ export interface DeniedAccess {
   readonly agentName: string;
   readonly resource: string;
   readonly count: number;
-  /** In the log's format. */
+  /** The time of the first denial, in the format of the audit log. */
   readonly firstAt: string;
 }
 

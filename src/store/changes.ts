@@ -39,7 +39,7 @@ type SharedKind =
   | 'removeKeySlot'
   | 'putKeyset'
   | 'countSeals'
-  | 'reseal';
+  | 'reencrypt';
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
@@ -96,7 +96,7 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       target.write(sql`UPDATE keyset SET version = ${version}, root_version = ${rootVersion}, sealed = ${sealed}`);
       return;
     }
-    case 'reseal':
+    case 'reencrypt':
       target.write(sql`UPDATE credential_versions SET sealed = ${change.sealed}
         WHERE credential_id = ${change.credentialId} AND version = ${change.version} AND sealed = ${change.from}`);
       return;

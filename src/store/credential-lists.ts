@@ -6,7 +6,7 @@ import { type Dialect, numberIn } from './dialect.ts';
 import type { CountStep, CredentialCursor, CredentialListQuery, ListStep } from './queries.ts';
 import { and, type Procedure, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
-/** By path, from the cursor on; at most `limit` rows, at least 1. */
+/** Credentials in the order of their paths, beginning at the cursor; 1 to `limit` rows. */
 export function* listCredentials(
   dialect: Dialect,
   query: CredentialListQuery,

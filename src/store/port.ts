@@ -15,7 +15,7 @@ import type { StreamLog } from './stream-log.ts';
 
 /** A method rejects only with a `StoreError`. */
 export interface Store {
-  /** For procedures whose SQL depends on the store. */
+  /** The SQL of this store, for procedures that depend on it. */
   readonly dialect: Dialect;
   /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   readonly isMultiWriter: boolean;
@@ -48,7 +48,7 @@ export interface Store {
    * expiry. Writes no audit entry and runs outside transactions.
    */
   sweep(now: number, limit: number): Promise<SweepResult>;
-  /** For one log stream. @throws StoreError */
+  /** Opens the position of one log stream. @throws StoreError */
   openStreamLog(): StreamLog;
   close(): Promise<void>;
 }

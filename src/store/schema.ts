@@ -210,7 +210,7 @@ export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'pos
 
 /** A signed note about the first `size` entries. */
 export interface StoredCheckpoint {
-  /** Of the signing key. */
+  /** The generation of the signing key. */
   readonly generation: number;
   readonly size: number;
   /** Milliseconds since 1970. */

@@ -66,7 +66,7 @@ export type StoredChange =
   | { readonly kind: 'putKeyset'; readonly keyset: SealedKeyset }
   /** Replaces the sealed value of the version, if it is still `from`. */
   | {
-      readonly kind: 'reseal';
+      readonly kind: 'reencrypt';
       readonly credentialId: CredentialId;
       readonly path: CredentialPath;
       readonly version: number;

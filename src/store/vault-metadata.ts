@@ -100,7 +100,7 @@ export function* readEpoch(): Procedure<number> {
   return numberIn(row, 'epoch');
 }
 
-/** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is set back. */
+/** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is moved back. */
 export function* readHighWaterTime(): Procedure<number> {
   const [row] = yield sql`SELECT high_water_time FROM vault`;
   return numberIn(row, 'high_water_time');

@@ -13,7 +13,7 @@ import {
 } from '../core/operations/approvals.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { sha256Base64 } from '../crypto/primitives.ts';
-import { unsealApprovalRequest } from '../crypto/sealing.ts';
+import { decryptApprovalRequest } from '../crypto/sealing.ts';
 import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   countApprovals,
@@ -63,12 +63,12 @@ export interface ReadApproval {
   readonly now: number;
 }
 
-/** With the request; null for a retrieval, or if it is not readable any more. @throws NOT_FOUND */
+/** Reads an approval with its request, which is null for a retrieval or if it cannot be decrypted. @throws NOT_FOUND */
 export async function readApproval(vault: Vault, context: Context, id: ApprovalId): Promise<ReadApproval> {
   const { store, keys, ledger } = vault;
   const { approval, now } = await ledger.submit(read(context, await findPlace(vault, id)));
   const sealed = approval.action === 'use' ? await store.run(readApprovalRequest(id)) : null;
-  const text = sealed === null ? null : unsealApprovalRequest(keys.row, id, sealed);
+  const text = sealed === null ? null : decryptApprovalRequest(keys.row, id, sealed);
   return { approval, request: text === null ? null : (JSON.parse(text) as ShownCall), now };
 }
 

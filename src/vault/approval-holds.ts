@@ -19,7 +19,7 @@ import type { UseRequest } from '../core/target.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../crypto/primitives.ts';
 import { rowMac } from '../crypto/row-mac.ts';
-import { sealApprovalRequest } from '../crypto/sealing.ts';
+import { encryptApprovalRequest } from '../crypto/sealing.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findAnswered } from '../store/approval-lists.ts';
@@ -130,7 +130,7 @@ export class ApprovalHolds {
       nonce: newNonce(),
       key: rowMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
       needed,
-      sealedRequest: mayAdd ? sealApprovalRequest(keys.row, id, shown(request)) : null,
+      sealedRequest: mayAdd ? encryptApprovalRequest(keys.row, id, shown(request)) : null,
       awaited: null,
       digestOf: sha256Base64,
     };

@@ -88,7 +88,7 @@ export class ApprovalSettlement {
     }
   }
 
-  /** Resolves when nothing is being recorded any more. */
+  /** Resolves when nothing is being recorded. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);

@@ -24,12 +24,12 @@ const ENDS_WITHIN_MS = 5 * MINUTE_MS;
 const LONG_LEASE_MS = 15 * MINUTE_MS;
 const UNUSED_DAYS = 30;
 const MIN_DENIALS = 5;
-/** Of each kind, the most urgent ones. */
+/** The number of items of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
 
 export interface Advisory {
   readonly kind: 'denied_repeatedly' | 'lease_expiring' | 'credential_unused';
-  /** As the resource of an entry: a path or `agent:<name>`. */
+  /** The resource as entries name it: a path or `agent:<name>`. */
   readonly subject: string;
   /** What is the case, and what to do. */
   readonly text: string;

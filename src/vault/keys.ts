@@ -103,7 +103,7 @@ const OPERATIONS = { data: rotateDataKey, root: rotateRootKey, audit: rotateAudi
 
 export async function rotateKey(vault: Vault, context: Context, which: keyof typeof OPERATIONS): Promise<void> {
   await vault.ledger.submit(OPERATIONS[which](context, new Secret(newKey())));
-  if (which === 'data') vault.resealing.begin();
+  if (which === 'data') vault.reencryption.begin();
 }
 
 /** Signs the checkpoints from then on, for a log in which other entries may have been at the same places. */

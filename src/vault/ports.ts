@@ -19,7 +19,7 @@ export interface AgentKeyStore {
   stage(id: AgentId, privateKeyPem: string): Promise<void>;
   /** Moves the staged key to its agent's directory and replaces a stray one. Does nothing if no key is staged. */
   commit(id: AgentId, name: AgentName): Promise<void>;
-  /** As `commit` if the staged key is that of `publicKey`, otherwise as `abort`: a rotation may have failed. */
+  /** Commits if the staged key is that of `publicKey`, and aborts otherwise: a rotation may have failed. */
   settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void>;
   /** Removes a staged key. */
   abort(id: AgentId): Promise<void>;
@@ -54,14 +54,14 @@ export interface ProviderRequest {
   readonly redirectUri: string;
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE. */
+  /** The PKCE verifier. */
   readonly verifier: string;
 }
 
 /** The provider, which may be out of reach at any time. */
 export interface OidcClient {
   readonly issuer: string;
-  /** For people. */
+  /** The name of the provider on the sign-in page. */
   readonly label: string;
   /** Where the browser goes. @throws UNAVAILABLE */
   authorizationUrl(request: ProviderRequest): Promise<string>;

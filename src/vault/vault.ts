@@ -17,7 +17,7 @@ import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import type { OidcClient, SlotSecrets } from './ports.ts';
-import type { Resealing } from './resealing.ts';
+import type { Reencryption } from './reencryption.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
 import type { Uses } from './uses.ts';
 import type { VaultAccess } from './vault-access.ts';
@@ -54,7 +54,7 @@ export interface Vault {
   readonly access: VaultAccess;
   /** Null without a provider of OpenID Connect. */
   readonly oidc: OidcClient | null;
-  readonly resealing: Resealing;
+  readonly reencryption: Reencryption;
   /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;
 }

@@ -10,7 +10,7 @@ import type { AgentId } from '../../src/core/names.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { generateAgentKeys } from '../../src/crypto/signatures.ts';
 import type { VaultMetadata } from '../../src/store/transfer.ts';
-import { sealAgentKeys } from '../../src/vault/backup/agent-keys.ts';
+import { encryptAgentKeys } from '../../src/vault/backup/agent-keys.ts';
 import { type Content, readContent, writeContent } from './content.ts';
 import { countRows, type Kind, newBackup, newPlace, restoreTo, restoreWith, startAt, wordsFor } from './fixture.ts';
 
@@ -151,7 +151,7 @@ test('a key of an agent that is not the current one in the backup is not written
   const replaced = await alteredBackup((content) => {
     const keys = VaultKeys.open(decodeStoredKeys(content.header.keys), rootKey) ?? assert.fail();
     content.agentKeys = content.agentKeys.flatMap(({ id }) =>
-      sealAgentKeys(keys, [{ id: id as AgentId, ...former }], []).map((key) => ({ id, sealed: key.sealed })),
+      encryptAgentKeys(keys, [{ id: id as AgentId, ...former }], []).map((key) => ({ id, sealed: key.sealed })),
     );
   });
   const { out } = await restoreTo(t, replaced, place);

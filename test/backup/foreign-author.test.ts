@@ -9,7 +9,7 @@ import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
 import type { AgentId } from '../../src/core/names.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { generateAgentKeys } from '../../src/crypto/signatures.ts';
-import { sealAgentKeys } from '../../src/vault/backup/agent-keys.ts';
+import { encryptAgentKeys } from '../../src/vault/backup/agent-keys.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { photograph } from '../server/vaults.ts';
 import { authenticate, type Content, columnOf, readContent, writeContent } from './content.ts';
@@ -56,7 +56,7 @@ async function renameAgent(content: Content, keys: VaultKeys, name: string | nul
     .with(columnOf(content, 'agents', 'name'), name ?? 'worker')
     .with(columnOf(content, 'agents', 'public_key'), made.publicKey);
   content.tables.set('agents', [cells]);
-  const sealed = sealAgentKeys(keys, [{ id: agentId as AgentId, ...made }], []);
+  const sealed = encryptAgentKeys(keys, [{ id: agentId as AgentId, ...made }], []);
   content.agentKeys = sealed.map((key) => ({ id: agentId, sealed: key.sealed }));
 }
 

@@ -52,7 +52,7 @@ async function placeOfKilled(t: TestContext): Promise<Place> {
     }
     const end = await exited;
     if (end === 'SIGKILL') return place;
-    // On a busy machine the signal may come after the end.
+    // The signal may come after the end, on a busy machine.
     assert.equal(end, 0, told);
   }
   return assert.fail(told);

@@ -32,7 +32,7 @@ test('a directory that has seen a later entry refuses the restored vault until t
 const TAMPERED = {
   'the audit chain is broken at entry 2': `UPDATE audit_entries SET reason = 'none' WHERE seq = 2`,
   'the MACs of 1 rows do not match': `UPDATE policies SET max_ttl = 99999`,
-  '1 of the sampled values do not unseal': `UPDATE credentials SET newest_sealed = zeroblob(60) WHERE path = 'a'`,
+  '1 of the sampled values do not decrypt': `UPDATE credentials SET newest_sealed = zeroblob(60) WHERE path = 'a'`,
 };
 
 for (const [finding, statement] of Object.entries(TAMPERED)) {

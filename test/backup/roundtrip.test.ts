@@ -83,7 +83,7 @@ test('a vault moves from SQLite to PostgreSQL and back: everything is the same, 
           { ...(await newPlace(t, 'sqlite', rootKeyOf)), flags: ['--database-file', await grantedDatabase(t)] };
     const { out, told: asked } = await restoreTo(t, file, place);
     assert.match(out, /The chain is valid: \d+ entries, the last one about this restore\.\n/);
-    assert.match(out, /\n1\d values of a sample of credentials were unsealed\.\n/);
+    assert.match(out, /\n1\d values of a sample of credentials were decrypted\.\n/);
     assert.ok(asked.includes(`  ${verifierKey}`), asked.join('\n'));
     service = await startAt(t, place);
     assert.deepEqual(service.warnings, []);

@@ -196,7 +196,7 @@ test('no text of an agent can look like another line of the card, also with wide
   assert.ok(seen.includes(`  | ${escaped} é`), seen.join('\n'));
 });
 
-test('a request that is not readable any more is not approved, also with --yes, and can be denied', async (t) => {
+test('a request that can no longer be read is not approved, also with --yes, and can be denied', async (t) => {
   const bot = await agentWith('damaged');
   const held = bot.send('/v1/damaged');
   const [{ approval_id: id = '' } = {}] = await pendingOf('damaged');
@@ -206,7 +206,7 @@ test('a request that is not readable any more is not approved, also with --yes, 
   const refused = await home.leasehold(['approve', id, '--yes']);
   assert.deepEqual(
     [refused.code, refused.stderr],
-    [3, 'Not approved: the request is not readable any more. Deny it, and the agent can ask again.\n'],
+    [3, 'Not approved: the request can no longer be read. Deny it, and the agent can ask again.\n'],
   );
   assert.equal((await pendingOf('damaged')).length, 1);
   assert.equal((await home.leasehold(['approve', id, '--deny'])).code, 0);

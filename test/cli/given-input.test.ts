@@ -126,7 +126,7 @@ test('a regular file is read to its end although it grew, never beyond the bound
   assert.equal(await readHandle(grown, 8), 'large');
 });
 
-/** In MiB. */
+/** One byte, as MiB. */
 const BYTE = 1 / 1024 ** 2;
 
 const questionOf = (stdin: PassThrough, signal = new AbortController().signal) => ({

@@ -61,7 +61,7 @@ const started = async (scope: Scope, flags: readonly string[] = []) => {
   const service = await startTestService(scope, ['--listen', `127.0.0.1:${await findPort()}`, ...flags]);
   return { service, dataDir: service.dataDir, home: newHome(scope, { LEASEHOLD_DATA_DIR: service.dataDir }) };
 };
-/** For the tests that stop nothing. */
+/** The server of the tests that stop nothing. */
 const { service, dataDir, home } = await started({ after });
 const portOf = (address: string): number => Number(new URL(address).port);
 

@@ -27,7 +27,7 @@ const agent = await service.agent('runner', {
 });
 const own = { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: agent.token, OPENAI_API_KEY: 'sk-inherited-from-the-caller' };
 const home = newHome({ after }, own);
-/** For an error that precedes the program. */
+/** Runs the command in the test's process, up to an error that precedes the program. */
 const refuse = (words: readonly string[], more: RunOptions = {}) =>
   home.leasehold(['run', ...words, '--', 'echo', 'started'], { ...more, isInProcess: true });
 

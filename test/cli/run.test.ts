@@ -11,7 +11,7 @@ import { openScene, runScript, seeScript, VALUES } from './run-fixture.ts';
 const scene = await openScene({ after });
 const { home, service } = scene;
 const A = ['--env', 'A=prod/a'] as const;
-/** For an error that precedes the program. */
+/** Runs the command in the test's process, up to an error that precedes the program. */
 const refuse = (words: readonly string[]) => home.leasehold(['run', ...words], { isInProcess: true });
 const countLeases = async (): Promise<number> => (await service.admin.get('/api/v1/leases?limit=1')).body.meta.total;
 const write = (name: string, text: string): void => writeFileSync(join(home.path, name), text);

@@ -160,7 +160,7 @@ test('what an operator cannot read is apart from its group, and neither a button
   const { page } = opened;
   await signIn(opened, alice.token);
   const cards = card(opened, /\/v1\/damaged$/);
-  const damaged = cards.filter({ hasText: 'not readable any more, so it cannot be approved' });
+  const damaged = cards.filter({ hasText: 'can no longer be read, so it cannot be approved' });
   const readable = cards.filter({ hasText: '2 requests' });
   await damaged.waitFor();
   assert.equal(await readable.getByLabel('Body of the request').count(), 2);

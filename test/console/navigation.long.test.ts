@@ -135,7 +135,7 @@ test('the focus returns to what opened a panel, and a panel that follows a dialo
   await untilFocused(page, /^many-01$/);
   await page.getByRole('button', { name: 'Close' }).click();
   await untilFocused(page, /^Policies by name$/);
-  // The row of a deleted policy is not there any more.
+  // The row of a deleted policy is gone.
   await grid.getByText('many-02', { exact: true }).click();
   await page.getByRole('complementary').getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('textbox').fill('many-02');

@@ -71,7 +71,7 @@ test('one more target leaves the service of a credential as it is, and says what
   await fix.getByRole('button', { name: 'Apply this change' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'Decision' }).locator('.badge').getByText('allowed').waitFor();
-  // The button is not there any more: the focus is on what it changed.
+  // The button is gone: the focus is on what it changed.
   await untilTrue(page, `/^allowed extender use/.test(document.activeElement.textContent)`);
   const { body } = await admin.get('/api/v1/targets/catalogue/key');
   const { service: kept, targets, placement } = body.data;

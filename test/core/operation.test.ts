@@ -1,4 +1,4 @@
-// Cases that random histories do not reach: values that do not unseal, keys that change, and the text of errors.
+// Cases that random histories do not reach: values that do not decrypt, keys that change, and the text of errors.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -51,13 +51,13 @@ function retrieved(world: World, version: number | null) {
     entryId: 'entry' as EntryId,
     newId: () => LEASE,
   });
-  return 'unseal' in response ? response.unseal : null;
+  return 'decrypt' in response ? response.decrypt : null;
 }
 
 test('a value that does not authenticate is an error in the log, and is neither returned nor counted', () => {
-  const unseal = retrieved(worldWithVersions(), null);
-  assert.ok(unseal);
-  const { response, entry, changes } = unseal.onFailure();
+  const decrypt = retrieved(worldWithVersions(), null);
+  assert.ok(decrypt);
+  const { response, entry, changes } = decrypt.onFailure();
   assert.ok('error' in response);
   assert.equal(response.error.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
@@ -65,9 +65,9 @@ test('a value that does not authenticate is an error in the log, and is neither 
 });
 
 test('a retrieval issues a lease with a new id of its batch, and replies with the value', () => {
-  const unseal = retrieved(worldWithVersions(), null);
-  assert.ok(unseal);
-  const reply = decided(unseal.reply(new Secret('opened')));
+  const decrypt = retrieved(worldWithVersions(), null);
+  assert.ok(decrypt);
+  const reply = decided(decrypt.reply(new Secret('opened')));
   assert.deepEqual([reply.value.reveal(), reply.leaseId, reply.path], ['opened', LEASE, PATH]);
 });
 

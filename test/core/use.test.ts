@@ -112,8 +112,8 @@ class Batch {
   /** The reply, with its value. */
   started(context = AGENT): StartedUse {
     const { response } = this.use(context);
-    assert.ok('unseal' in response, JSON.stringify(response));
-    const { content, reply } = response.unseal;
+    assert.ok('decrypt' in response, JSON.stringify(response));
+    const { content, reply } = response.decrypt;
     assert.ok(content instanceof Secret);
     return decided(reply(content));
   }

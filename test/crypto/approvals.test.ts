@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Approval } from '../../src/core/approval.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
-import { sealApprovalRequest, unsealApprovalRequest } from '../../src/crypto/sealing.ts';
+import { decryptApprovalRequest, encryptApprovalRequest } from '../../src/crypto/sealing.ts';
 import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -19,20 +19,20 @@ const keys = keysOf(vectors.root_key);
 const { id, text, sealed } = vectors.request;
 const bytes = Buffer.from(sealed, 'base64');
 
-test('the frozen request is sealed to the frozen bytes, and they are unsealed to it', () => {
-  assert.equal(Buffer.from(sealApprovalRequest(keys.row, id, text)).toString('base64'), sealed);
-  assert.equal(unsealApprovalRequest(keys.row, id, bytes), text);
+test('the frozen request is sealed to the frozen bytes, and they are decrypted to it', () => {
+  assert.equal(Buffer.from(encryptApprovalRequest(keys.row, id, text)).toString('base64'), sealed);
+  assert.equal(decryptApprovalRequest(keys.row, id, bytes), text);
 });
 
-test('an altered or cut request, and that of another approval or vault, is not unsealed', () => {
+test('an altered or cut request, and that of another approval or vault, is not decrypted', () => {
   for (const { altered, bit } of flipped(bytes)) {
-    assert.equal(unsealApprovalRequest(keys.row, id, altered), null, `bit ${bit}`);
+    assert.equal(decryptApprovalRequest(keys.row, id, altered), null, `bit ${bit}`);
   }
   for (let length = 0; length < bytes.length; length++) {
-    assert.equal(unsealApprovalRequest(keys.row, id, bytes.subarray(0, length)), null, `${length} bytes`);
+    assert.equal(decryptApprovalRequest(keys.row, id, bytes.subarray(0, length)), null, `${length} bytes`);
   }
-  assert.equal(unsealApprovalRequest(keys.row, id.replace(/.$/, '2'), bytes), null);
-  for (const key of [keysFrom(7).row, keys.audit]) assert.equal(unsealApprovalRequest(key, id, bytes), null);
+  assert.equal(decryptApprovalRequest(keys.row, id.replace(/.$/, '2'), bytes), null);
+  for (const key of [keysFrom(7).row, keys.audit]) assert.equal(decryptApprovalRequest(key, id, bytes), null);
 });
 
 test('the frozen row and the frozen key of a grant have their frozen MACs', () => {

@@ -7,7 +7,7 @@ import { Secret } from '../../src/core/credential.ts';
 import type { KeySlot, SlotId, SlotName, StoredKeys, VaultId } from '../../src/core/keyset.ts';
 import { isSlotPublicKey, slotPrivateKey, slotPublicKey, unwrapRoot, wrapRoot } from '../../src/crypto/key-slots.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
-import { type KeysetDocument, newKey, newKeyset, sealKeyset, unsealKeyset } from '../../src/crypto/keyset.ts';
+import { decryptKeyset, encryptKeyset, type KeysetDocument, newKey, newKeyset } from '../../src/crypto/keyset.ts';
 import { flipped, readVectors } from './vectors.ts';
 
 interface Vectors {
@@ -128,7 +128,7 @@ test('a rotated root key opens with every slot that was wrapped again, and a nod
   const after = storedWith(keys, ['a', 'b']);
   assert.equal(node.refresh(after), true);
   assert.deepEqual([node.rootVersion, node.version], [keys.rootVersion, keys.version]);
-  assert.equal(node.refresh(before), false, 'a keyset that was set back');
+  assert.equal(node.refresh(before), false, 'a keyset that was rolled back');
   // The former row of the slot, or the former keyset, does not open with the new one.
   assert.equal(VaultKeys.open({ ...after, slots: before.slots }, secrets.get('a') ?? assert.fail()), null);
   assert.equal(VaultKeys.open({ ...before, slots: after.slots }, secrets.get('a') ?? assert.fail()), null);
@@ -144,15 +144,15 @@ test('a running node takes over no keyset that another author has sealed to its 
   const { keyset } = before;
   const root = unwrapRoot(before.slots[0] ?? assert.fail(), keys.vaultId, slotPrivateKey(secret));
   assert.ok(keyset !== null && root !== null);
-  const document = unsealKeyset(root, keys.vaultId, keyset) ?? assert.fail();
+  const document = decryptKeyset(root, keys.vaultId, keyset) ?? assert.fail();
   /** The document under another root key, which is sealed to the public key of the slot. */
-  const resealed = (forged: KeysetDocument): StoredKeys => {
+  const reencrypted = (forged: KeysetDocument): StoredKeys => {
     const own = Buffer.alloc(32, 8);
     const versions = { version: keyset.version + 1, rootVersion: keyset.rootVersion + 1 };
     const slots = before.slots.map((slot) => ({ ...slot, ...wrapRoot(slot, keys.vaultId, own, versions.rootVersion) }));
-    return { ...before, keyset: sealKeyset(own, forged, versions), slots };
+    return { ...before, keyset: encryptKeyset(own, forged, versions), slots };
   };
-  assert.equal(open().refresh(resealed(document)), true, 'the same keys');
+  assert.equal(open().refresh(reencrypted(document)), true, 'the same keys');
   const other = newKeyset(0);
   const [first] = document.signing;
   const forgeries: readonly Partial<KeysetDocument>[] = [
@@ -167,7 +167,7 @@ test('a running node takes over no keyset that another author has sealed to its 
   ];
   for (const [index, forged] of forgeries.entries()) {
     const node = open();
-    assert.equal(node.refresh(resealed({ ...document, ...forged })), false, `${index}`);
+    assert.equal(node.refresh(reencrypted({ ...document, ...forged })), false, `${index}`);
     assert.deepEqual([node.version, node.rootVersion], [keyset.version, keyset.rootVersion]);
   }
 });

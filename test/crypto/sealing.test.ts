@@ -1,4 +1,4 @@
-// Sealed values: only authentic ones can be unsealed. The layout is frozen in test/vectors/sealing-v1.json.
+// Sealed values: only authentic ones can be decrypted. The layout is frozen in test/vectors/sealing-v1.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { type AssociatedData, Secret } from '../../src/core/credential.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { seal, unseal } from '../../src/crypto/sealing.ts';
+import { decrypt, seal } from '../../src/crypto/sealing.ts';
 import { wellFormedText } from '../kit/property.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -40,25 +40,25 @@ const bound: AssociatedData = {
 };
 const sealed = Buffer.from(seal(keys, new Secret('a short value'), bound));
 
-test('the frozen values are unsealed to their texts', () => {
+test('the frozen values are decrypted to their texts', () => {
   assert.notEqual(vectors.sealed.length, 0);
   for (const vector of vectors.sealed) {
-    const value = unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
+    const value = decrypt(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
     assert.equal(value?.reveal(), vector.value, vector.name);
   }
 });
 
 for (const vector of vectors.tampered) {
-  test(`a frozen value cannot be unsealed: ${vector.name}`, () => {
-    assert.equal(unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
+  test(`a frozen value cannot be decrypted: ${vector.name}`, () => {
+    assert.equal(decrypt(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
   });
 }
 
-test('a sealed value is unsealed to the same text, with any Unicode', () => {
+test('a sealed value is decrypted to the same text, with any Unicode', () => {
   fc.assert(
     fc.property(wellFormedText(300), fc.nat(), (text, version) => {
       const under = { ...bound, version };
-      assert.equal(unseal(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
+      assert.equal(decrypt(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
     }),
   );
 });
@@ -70,8 +70,8 @@ for (const [name, text] of [
   ['256 KiB of four bytes each', '\u{1f511}'.repeat(65_536)],
   ['256 KiB of NUL', '\0'.repeat(262_144)],
 ] as const) {
-  test(`a sealed value is unsealed to the same text: ${name}`, () => {
-    assert.ok(unseal(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
+  test(`a sealed value is decrypted to the same text: ${name}`, () => {
+    assert.ok(decrypt(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
   });
 }
 
@@ -82,38 +82,38 @@ test('the layout is format version, key id, nonce, ciphertext of the length of t
   assert.equal(sealed.includes('short'), false);
 });
 
-test('a value with any single altered bit cannot be unsealed', () => {
-  for (const { altered, bit } of flipped(sealed)) assert.equal(unseal(keys, altered, bound), null, `bit ${bit}`);
+test('a value with any single altered bit cannot be decrypted', () => {
+  for (const { altered, bit } of flipped(sealed)) assert.equal(decrypt(keys, altered, bound), null, `bit ${bit}`);
 });
 
-test('a value of any other length cannot be unsealed', () => {
+test('a value of any other length cannot be decrypted', () => {
   for (let length = 0; length < sealed.length; length++) {
-    assert.equal(unseal(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
-    assert.equal(unseal(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
+    assert.equal(decrypt(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
+    assert.equal(decrypt(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
   }
-  assert.equal(unseal(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
-  assert.equal(unseal(keys, Buffer.concat([sealed, sealed]), bound), null);
+  assert.equal(decrypt(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
+  assert.equal(decrypt(keys, Buffer.concat([sealed, sealed]), bound), null);
 });
 
 test('every other format version and every other key id is rejected before decryption', () => {
   for (let version = 0; version < 256; version++) {
     if (version === 1) continue;
-    assert.equal(unseal(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
+    assert.equal(decrypt(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
   }
   const renamed = Buffer.concat([sealed.subarray(0, 1), keysFrom(9).sealKeyId, sealed.subarray(5)]);
-  assert.equal(unseal(keys, renamed, bound), null);
-  assert.equal(unseal(keysFrom(9), renamed, bound), null);
-  assert.equal(unseal(keysFrom(9), sealed, bound), null);
+  assert.equal(decrypt(keys, renamed, bound), null);
+  assert.equal(decrypt(keysFrom(9), renamed, bound), null);
+  assert.equal(decrypt(keysFrom(9), sealed, bound), null);
 });
 
-test('a value is unsealed only with the same associated data', () => {
+test('a value is decrypted only with the same associated data', () => {
   const text = wellFormedText(12);
   const place = fc.record({ credentialId: text, path: text, type: text, version: fc.nat(20) });
   fc.assert(
     fc.property(place, place, (at, elsewhere) => {
       const value = seal(keys, new Secret('v'), at as AssociatedData);
       const isSame = JSON.stringify(at) === JSON.stringify(elsewhere);
-      assert.equal(unseal(keys, value, elsewhere as AssociatedData) !== null, isSame);
+      assert.equal(decrypt(keys, value, elsewhere as AssociatedData) !== null, isSame);
     }),
   );
   for (const moved of [
@@ -123,7 +123,7 @@ test('a value is unsealed only with the same associated data', () => {
     { version: 4 },
     { path: 'a/bt' as CredentialPath, type: 'oken' as CredentialType },
   ]) {
-    assert.equal(unseal(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
+    assert.equal(decrypt(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
   }
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { KeySlot, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
 import { slotPrivateKey, slotPublicKey, wrapRoot } from '../../src/crypto/key-slots.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
-import { sealKeyset } from '../../src/crypto/keyset.ts';
+import { encryptKeyset } from '../../src/crypto/keyset.ts';
 
 /** The content of the file; its test knows the type. */
 export function readVectors<T>(name: string): T {
@@ -27,7 +27,7 @@ function openKeyset(root: Uint8Array): VaultKeys {
   const keyOf = (purpose: string): string => derive(purpose).toString('base64');
   const mac = (text: string): Buffer => createHmac('sha256', derive('check')).update(text).digest();
   const id = 'slot' as SlotId;
-  const keyset = sealKeyset(
+  const keyset = encryptKeyset(
     root,
     {
       format: 'leasehold-keyset-v1',

@@ -17,7 +17,7 @@ import { parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { type RowKind, rowMac } from '../../src/crypto/row-mac.ts';
-import { unseal } from '../../src/crypto/sealing.ts';
+import { decrypt } from '../../src/crypto/sealing.ts';
 import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/tokens.ts';
 import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
 import type { Head } from '../../src/store/store.ts';
@@ -40,7 +40,7 @@ test('the keys of the examples are those of the vectors', () => {
     shows(`| ${purpose} | \`${keys[purpose].export().toString('base64')}\` |`);
 });
 
-test('the sealed value on the page has the documented layout and can be unsealed', () => {
+test('the sealed value on the page has the documented layout and can be decrypted', () => {
   interface Sealed {
     readonly sealed: readonly {
       name: string;
@@ -64,7 +64,7 @@ test('the sealed value on the page has the documented layout and can be unsealed
   shows('associated JSON  ', JSON.stringify(['leasehold-value-v1', credentialId, path, type, version]));
   shows(`version ${version} of \`${path}\`, of type \`${type}\`, with the value \`${example.value}\``);
   const boundTo = { credentialId, path, type, version } as AssociatedData;
-  assert.equal(unseal(keys, bytes, boundTo)?.reveal(), example.value);
+  assert.equal(decrypt(keys, bytes, boundTo)?.reveal(), example.value);
 });
 
 test('the row MACs on the page match the code', () => {

@@ -14,7 +14,7 @@ import { startInBackground } from './shell.ts';
 
 const START = 'npm start';
 
-/** With characters that encoders change. */
+/** Contains characters that encoders change. */
 const KEY = 'sk-proj-quick+start/4f9c1b77d04a5f2b';
 /** The port of the API that the tour starts. */
 const API_PORT = '27790';
@@ -62,7 +62,7 @@ test('the quick start of README.md ends with a program that used a key it never 
   assert.match(await shell.run(put, { answers: [KEY, KEY] }), /^service +openai$/m);
   assert.match(await shell.run(agent), /claude mcp add leasehold -- \S*leasehold mcp --agent coder/);
   assert.match(await shell.run(policy), /Created policy coder/);
-  // In place of the real API, which the catalogue names.
+  // The double takes the place of the real API, which the catalogue names.
   const double = `--origin http://127.0.0.1:${upstream.port} --allow-network 127.0.0.0/8`;
   await shell.run(`leasehold target put openai/key --service openai ${double}`);
   assert.equal(await shell.run(run), '{"key":"[secret]"}');

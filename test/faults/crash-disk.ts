@@ -74,7 +74,7 @@ function writeCrashDisk(recording: Changes, cut: number, into: string, dice: Dic
   const entries = [...durable].sort(([a], [b]) => (a < b ? -1 : 1));
   for (const [path, file] of entries) {
     const name = relative(recording.dataDir, path);
-    // The index of the write-ahead log is mapped memory, and made again at the start.
+    // The index of the write-ahead log is mapped memory, and made again at startup.
     if (name.endsWith('-shm')) continue;
     if (file === null) mkdirSync(join(into, name), { mode: 0o700 });
     else writeFileSync(join(into, name), tear(file, recording.data, dice), { mode: 0o600 });

@@ -142,7 +142,7 @@ test('what was asked is charged to the agent, also if it withdraws', async (t) =
 });
 
 for (const scope of ['once', '3600 seconds']) {
-  test(`withdrawing an approval of scope ${scope} cuts what runs on it`, async () => {
+  test(`withdrawing an approval of scope ${scope} aborts its requests`, async () => {
     const agent = await newAgent({ each: 'host', scope });
     const slow = { method: 'GET', target: '/slow' };
     await assertHeld(send(agent, slow));

@@ -15,7 +15,7 @@ export interface TestService {
   /** Calls as the administrator. */
   readonly admin: Client;
   readonly adminToken: string;
-  /** The warnings printed at the start, one per line. */
+  /** The warnings printed at startup, one per line. */
   readonly warnings: readonly string[];
   /** Calls without a token. */
   readonly anonymous: Client;

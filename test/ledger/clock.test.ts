@@ -41,7 +41,7 @@ test('the clock equals the wall clock while that goes forward, and follows it wh
   assert.equal(clock.now(), NOW + 250 + HOUR_MS);
 });
 
-test('after the wall clock is set back, the clock advances with the monotonic clock until the wall clock has caught up', () => {
+test('after the wall clock is moved back, the clock advances with the monotonic clock until the wall clock has caught up', () => {
   const hands = new Hands();
   const clock = startClock(0, hands);
   clock.now();
@@ -80,7 +80,7 @@ test('for any jumps it never goes back, is never slower than the monotonic clock
   );
 });
 
-test('a wall clock set back extends no lease, no session and no challenge', async (t) => {
+test('a wall clock moved back extends no lease, no session and no challenge', async (t) => {
   const hands = new Hands();
   const vault = await openVault(t, { time: hands });
   const key = newAgentKey();

@@ -1,5 +1,5 @@
 // A node's copy of the database's clock: it never goes back, and advances with the monotonic clock if the database's is
-// set back.
+// moved back.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -64,7 +64,7 @@ test('it follows the database immediately when that is set forward', () => {
   assert.equal(clock.now(), NOW + 1000 + HOUR_MS);
 });
 
-test('when the database is set back, it advances with the monotonic clock until the database has caught up', () => {
+test('when the database is moved back, it advances with the monotonic clock until the database has caught up', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000);

@@ -23,7 +23,7 @@ export interface Stage {
   readonly origin: string;
   /** The heads of all requests that the upstream got. */
   readonly requests: readonly IncomingMessage[];
-  /** As the agent `builder`; with other options in place of the agent's, as they say. */
+  /** Acts as the agent `builder` unless the options name another. */
   client(options?: Partial<LeaseholdOptions>): Leasehold;
   /** An MCP server that acts as the client, and the messages for its operator. */
   open(client?: Leasehold): Promise<{ readonly mcp: Mcp; readonly logged: readonly string[] }>;

@@ -12,7 +12,7 @@ import { connect, KEY_PATH, shows, startStage } from './fixture.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** By the path of the request. */
+/** The handlers by the path of the request. */
 const handlers = new Map<string, Handler>();
 const stage = await startStage({ after }, (request, response) => {
   const handler = handlers.get(request.url ?? '');

@@ -133,7 +133,7 @@ export async function createVault(
   await expect(store.initialise(keys.checkValue, initialHead(keys), Date.now(), unsaved));
 }
 
-/** Writes that calls of the interface cause late or seldom: completed subtrees, signed checkpoints, resealed values. */
+/** Writes that calls of the interface cause late or seldom: completed subtrees, signed checkpoints, reencrypted values. */
 async function writeRarely(store: PostgresStore): Promise<void> {
   const [{ head }, { keyset }] = [await store.run(readHead()), await store.run(readStoredKeys())];
   const { found, commit } = await store.begin([{ keySlots: true }]);
@@ -149,7 +149,7 @@ async function writeRarely(store: PostgresStore): Promise<void> {
     changes: [
       { kind: 'putKeySlot', slot },
       { kind: 'putKeyset', keyset },
-      { kind: 'reseal', ...bound, from, sealed },
+      { kind: 'reencrypt', ...bound, from, sealed },
     ],
     accesses: new Map(),
   });

@@ -37,7 +37,7 @@ function openScene(t: TestContext) {
 test('the only active caller does not wait', (t) => {
   const { pass, run } = openScene(t);
   run(1, request('calm', 0));
-  // For as long the caller before it counts as active.
+  // The caller before it counts as active for as long.
   pass(101);
   assert.equal(run(100, request('calm', 100_000))(), 100);
 });

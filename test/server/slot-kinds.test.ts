@@ -64,7 +64,7 @@ test('a systemd credential opens its slot, and only a file of its directory', as
   await assert.rejects(systemdSlots(undefined).open(parameters, VAULT), /CREDENTIALS_DIRECTORY is not set/);
 });
 
-test('the service starts with Transit alone, and runs on when it cannot be reached', async (t) => {
+test('the service starts with Transit alone, and continues when it cannot be reached', async (t) => {
   const dataDir = await copyVault(t);
   const tokenFile = join(temporaryDirectory(t), 'token');
   writeFileSync(tokenFile, TRANSIT_TOKEN, { mode: 0o600 });

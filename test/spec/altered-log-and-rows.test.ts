@@ -23,7 +23,7 @@ async function verifies({ admin }: TestService): Promise<boolean> {
 
 for (const [kind, how] of [
   ['policy', 'inserted again'],
-  ['agent', 'set back'],
+  ['agent', 'rolled back'],
 ] as const satisfies readonly (readonly [Kind, Attack])[]) {
   test(`${kind}, ${how}, and the entry removed too: nothing is in force until it is accepted`, async (t) => {
     const service = await startTestService(t);

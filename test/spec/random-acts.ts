@@ -1,4 +1,4 @@
-/** Random acts of a writer of the database: a row is inserted again, set back, changed, copied, swapped or removed. */
+/** Random acts of a writer of the database: a row is replayed, rolled back, changed, copied, swapped or removed. */
 import assert from 'node:assert/strict';
 import type { Dice } from '../e2e/random.ts';
 import type { DatabaseRow } from '../kit/direct-db.ts';
@@ -94,7 +94,7 @@ const setBack: Tamper = (table, now, { copies }, dice) => {
     .filter((row) => now[table].some((other) => isSameKey(table, row, other) && row['mac'] !== other['mac']));
   if (earlier.length === 0) return null;
   const row = dice.pick(earlier);
-  return act('set back', table, [row], replace(table, row), now);
+  return act('rolled back', table, [row], replace(table, row), now);
 };
 
 const changed: Tamper = (table, now, _history, dice) => {

@@ -52,7 +52,7 @@ function denied(kind: Kind, how: Attack): number {
 const isControl = (kind: Kind): boolean => kind === 'agent' || kind === 'operator' || kind === 'policy';
 
 for (const how of ATTACKS) {
-  const kinds = KINDS.filter((kind) => TARGETS[kind].change !== null || how !== 'set back');
+  const kinds = KINDS.filter((kind) => TARGETS[kind].change !== null || how !== 'rolled back');
 
   /** A row of each kind, the tokens that need them, and the edits of the database. */
   const prepareAll = async (service: TestService, clock: ReturnType<typeof startTestClock>) => {

@@ -13,7 +13,7 @@ export const KINDS = [
   ...(['operator', 'operator-session', 'approval'] as const),
 ] as const;
 export type Kind = (typeof KINDS)[number];
-export const ATTACKS = ['inserted again', 'set back', 'changed', 'taken away'] as const;
+export const ATTACKS = ['inserted again', 'rolled back', 'changed', 'taken away'] as const;
 export type Attack = (typeof ATTACKS)[number];
 
 interface Target {
@@ -163,7 +163,7 @@ export async function attack(
   const keep = rows.map(({ table, where, copy }) => `CREATE TABLE ${copy} AS SELECT * FROM ${table} WHERE ${where}`);
   const putBack = rows.map(({ table, copy }) => `INSERT INTO ${table} SELECT * FROM ${copy}; DROP TABLE ${copy}`);
   await executeSql(dataDir, keep.join(';'));
-  const { status } = await (how === 'set back' && change !== null
+  const { status } = await (how === 'rolled back' && change !== null
     ? change(service, token, clock)
     : remove(service, token));
   assert.ok(status < 300, `${kind} ${how}: ${status}`);
@@ -206,7 +206,7 @@ async function approve(service: TestService, token: string): Promise<void> {
 
 export const PROBLEM: Readonly<Record<Attack, string>> = {
   'inserted again': 'not as recorded',
-  'set back': 'not as recorded',
+  'rolled back': 'not as recorded',
   changed: 'altered',
   'taken away': 'missing',
 };

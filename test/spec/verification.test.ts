@@ -103,7 +103,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
     seq: last,
     timestamp: '2999-01-01T00:00:00.000Z',
   },
-  'timestamp moved back': {
+  'timestamp set to an earlier one': {
     sql: `UPDATE audit_entries SET timestamp = '1999-01-01T00:00:00.000Z' WHERE seq = 4`,
     seq: 4,
     timestamp: '1999-01-01T00:00:00.000Z',
@@ -150,7 +150,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
     timestamp: timeOf(last),
     takesEnd: true,
   },
-  'the head record moved back with the tail': {
+  'the head record rolled back with the tail': {
     sql: `DELETE FROM audit_entries WHERE seq = ${last}; UPDATE audit_head SET seq = ${last - 1},
             hmac = (SELECT hmac FROM audit_entries WHERE seq = ${last - 1})`,
     seq: last,

@@ -27,7 +27,7 @@ test('a database of another program is rejected and not changed', async (t) => {
   await assertNoStart(t, dataDir, /is a database of another program/);
 });
 
-test('a file that is not a database any more is reported in one line', async (t) => {
+test('a file that is no longer a database is reported in one line', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'leasehold.db');
   writeFileSync(file, Buffer.concat([Buffer.alloc(100, 'x'), readFileSync(file).subarray(100)]));

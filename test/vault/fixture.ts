@@ -30,7 +30,7 @@ import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import type { AgentKeyStore, SlotSecrets } from '../../src/vault/ports.ts';
-import { Resealing, type ResealingParts } from '../../src/vault/resealing.ts';
+import { Reencryption, type ReencryptionParts } from '../../src/vault/reencryption.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
 import { UseLimits } from '../../src/vault/use-limits.ts';
 import { Uses } from '../../src/vault/uses.ts';
@@ -78,7 +78,7 @@ export interface OpenOptions {
   readonly budgets?: Partial<BudgetLimits>;
   /** The interval of retries of failed key file operations; by default longer than a test. */
   readonly recoveryIntervalMs?: number;
-  readonly resealing?: Pick<ResealingParts, 'maxSeals'>;
+  readonly reencryption?: Pick<ReencryptionParts, 'maxSeals'>;
 }
 
 const NO_SLOTS: SlotSecrets = {
@@ -166,14 +166,14 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   });
   const warn = (line: string): void => void failures.push(line);
   const checkpoints = new Checkpoints({ store, keys, clock, onSigned: () => undefined, warn });
-  const resealing = new Resealing({
+  const reencryption = new Reencryption({
     ledger,
     store,
     keys,
     onFailure: (error) => failures.push(error),
-    ...options.resealing,
+    ...options.reencryption,
   });
-  scope.after(() => resealing.stop());
+  scope.after(() => reencryption.stop());
   const vault = {
     ledger,
     store,
@@ -189,7 +189,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     uses,
     approvals,
     adminTokenHash,
-    resealing,
+    reencryption,
     slotSecrets: NO_SLOTS,
     access: NO_ACCESS,
     oidc: null,

@@ -1,4 +1,4 @@
-// Edits of the database outside Leasehold: values that do not unseal, rows that are not used.
+// Edits of the database outside Leasehold: values that do not decrypt, rows that are not used.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -116,7 +116,7 @@ async function accessesOf({ real }: OpenedVault, path: string): Promise<number |
 
 const alterRow = (assignment: string): string => `UPDATE credentials SET ${assignment} WHERE path = 'prod/key'`;
 const ALTERED_CREDENTIALS: readonly (readonly [what: string, sql: string])[] = [
-  ['its version is set back', alterRow('version = 1')],
+  ['its version is rolled back', alterRow('version = 1')],
   ['its version is set forward', alterRow('version = 3')],
   ['another type', alterRow("type = 'password'")],
   ['another description', alterRow("description = 'x'")],

@@ -50,8 +50,8 @@ test('after a rotation every version is sealed again, the former key is removed,
   await vault.ledger.submit(rotateDataKey(admin(), fresh()));
   assert.deepEqual([vault.keys.dataKeyIds.length, await countOld(vault)], [2, 4]);
   assert.equal(await get(vault, 'a/b'), 'value 3');
-  vault.resealing.begin();
-  await vault.resealing.idle();
+  vault.reencryption.begin();
+  await vault.reencryption.idle();
   assert.equal(await countOld(vault), 0);
   assert.equal(vault.keys.dataKeyIds.length, 1);
   assert.notEqual(vault.keys.dataKeyIds[0], former);
@@ -77,8 +77,8 @@ test('a value that becomes a former version during a pass is sealed again, befor
   });
   await put(vault, 'a/b', 'former');
   await vault.ledger.submit(rotateDataKey(admin(), fresh()));
-  vault.resealing.begin();
-  await vault.resealing.idle();
+  vault.reencryption.begin();
+  await vault.reencryption.idle();
   assert.deepEqual([await countOld(vault), vault.keys.dataKeyIds.length], [0, 1]);
   assert.ok(steps > 1);
 });
@@ -92,8 +92,8 @@ test('a value that does not authenticate stays, and so does its key', async (t) 
   await executeSql(vault.directory, blob);
   const again = await openVault(t, { directory: vault.directory });
   await again.ledger.submit(rotateDataKey(admin(), fresh()));
-  again.resealing.begin();
-  await again.resealing.idle();
+  again.reencryption.begin();
+  await again.reencryption.idle();
   assert.deepEqual([again.keys.dataKeyIds.length, await countOld(again)], [2, 1]);
   assert.equal(await get(again, 'a/good'), BIG);
 });
@@ -120,9 +120,9 @@ test('a pass that a crash ends is completed after the next start, and no value i
           },
         }),
     });
-    vault.resealing.begin();
-    await vault.resealing.idle();
-    await vault.resealing.stop();
+    vault.reencryption.begin();
+    await vault.reencryption.idle();
+    await vault.reencryption.stop();
     assert.equal(vault.keys.dataKeyIds.length, 2);
     // WHY closed: a checkpoint of this store, which runs in a thread, would keep the next one from opening the file.
     await vault.real.close();
@@ -130,14 +130,14 @@ test('a pass that a crash ends is completed after the next start, and no value i
   vault = await openVault(t, { directory: vault.directory });
   const before = await countOld(vault);
   assert.ok(before > 0 && before < count, `${before}`);
-  vault.resealing.begin();
+  vault.reencryption.begin();
   // Values are read and stored meanwhile.
   for (let n = 0; n < 20; n++) {
     assert.equal(await get(vault, `many/${n}`), `value of many/${n}`);
     await put(vault, `many/${n}`, 'another');
     await sleep(1);
   }
-  await vault.resealing.idle();
+  await vault.reencryption.idle();
   assert.deepEqual([await countOld(vault), vault.keys.dataKeyIds.length], [0, 1]);
   for (let n = 0; n < count; n += 7) {
     assert.equal(await get(vault, `many/${n}`), n < 20 ? 'another' : `value of many/${n}`);
@@ -145,16 +145,16 @@ test('a pass that a crash ends is completed after the next start, and no value i
 });
 
 test('seals are counted durably, and a key that has sealed many values is replaced', async (t) => {
-  const vault = await openVault(t, { resealing: { maxSeals: 4 } });
+  const vault = await openVault(t, { reencryption: { maxSeals: 4 } });
   for (const n of [1, 2, 3]) await put(vault, `a/${n}`);
   const [first = ''] = vault.keys.dataKeyIds;
   assert.equal((await vault.real.run(readSeals())).get(first), 3);
-  vault.resealing.begin();
-  await vault.resealing.idle();
+  vault.reencryption.begin();
+  await vault.reencryption.idle();
   assert.deepEqual(vault.keys.dataKeyIds, [first]);
   await put(vault, 'a/4');
-  vault.resealing.begin();
-  await vault.resealing.idle();
+  vault.reencryption.begin();
+  await vault.reencryption.idle();
   assert.equal(vault.keys.dataKeyIds.includes(first), false);
   assert.equal(await get(vault, 'a/1'), 'value of a/1');
 });

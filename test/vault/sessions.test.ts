@@ -113,7 +113,7 @@ test('a session that is ended while it is read stays ended', async (t) => {
   let isSlow = false;
   const vault = await openVault(t, {
     inFront: (store) =>
-      // As over a network: a commit overtakes a response in transit.
+      // A commit overtakes a response in transit, as over a network.
       inFrontOfReads(store, readStoredSession, async (read) => {
         const found = await read();
         if (isSlow) await gate.pass;

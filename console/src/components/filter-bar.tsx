@@ -135,7 +135,7 @@ interface Props {
 
 /** The text of the field, such as `2026-01-31T14:05:09`. Empty for what is not a time. */
 function toField(value: string, zone: Zone): string {
-  // As the service reads it: without an offset it is UTC.
+  // The server reads a time without an offset as UTC, too.
   const date = new Date(/T(?!.*(?:Z|[+-]\d{2}:?\d{2})$)/i.test(value) ? `${value}Z` : value);
   return Number.isNaN(date.getTime()) ? '' : formatTime(date, zone, date.getMilliseconds() !== 0).replace(' ', 'T');
 }

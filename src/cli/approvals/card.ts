@@ -64,7 +64,7 @@ function requestLines(same: readonly Approval[], columns: number): string[] {
   const times = same.length === 1 ? '' : ` (${same.length} times)`;
   const why = purpose === null ? [] : wrap(`  Purpose: ${JSON.stringify(purpose)}`, columns, CONTINUATION);
   if (request === null) {
-    const what = action === 'retrieve' ? 'The value itself' : 'The request is not readable any more';
+    const what = action === 'retrieve' ? 'The value itself' : 'The request can no longer be read';
     return [...wrap(`  ${what}${times}`, columns), ...why, ''];
   }
   const { method, url, headers, opens_websocket: isWebSocket } = request;

@@ -100,7 +100,7 @@ export class ApprovalWatch {
     return { isApproved: false, reason: reason === '' ? null : reason };
   }
 
-  /** Whether none of the requests waits any more. */
+  /** Whether no request waits. */
   async #hasEnded(group: readonly Approval[]): Promise<boolean> {
     const { vault, signal } = this.#options;
     for (const { approval_id: id } of group) {

@@ -13,7 +13,7 @@ import { printNotice } from '../terminal.ts';
 
 const ID = { name: 'ID', help: 'id of the approval', count: 'one' } as const;
 const COLUMNS = ['approval_id', 'status', 'agent_name', 'action', 'path', 'requested_at', 'host', 'purpose'];
-const UNREADABLE = 'Not approved: the request is not readable any more. Deny it, and the agent can ask again.';
+const UNREADABLE = 'Not approved: the request can no longer be read. Deny it, and the agent can ask again.';
 
 /** An id as messages and the audit log print it, `approval:<id>`, or the id alone. */
 function idOf(given: string): string {

@@ -20,7 +20,7 @@ export const doctor = defineCommand({
   name: 'doctor',
   about: [
     'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
-    'With --state, the administrator also has the service verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also opens every sealed value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was inserted again or set back, "missing" was removed outside the service, "value unreadable" does not authenticate.',
+    'With --state, the administrator also has the service verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also opens every sealed value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was replayed or rolled back, "missing" was removed outside the service, "value unreadable" does not authenticate.',
     'The exit code is 2 if a check fails; warnings do not change it.',
   ],
   flags: {

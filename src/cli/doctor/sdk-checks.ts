@@ -71,8 +71,8 @@ function checkProxies(address: URL, environment: Environment): CheckResult[] {
 const withoutBrackets = (host: string): string => host.replaceAll(/[[\]]/g, '');
 
 /**
- * By the forms that all programs read: `*`, a host or a domain, each with an optional port. WHY not networks such as
- * 10.0.0.0/8: several SDKs ignore them.
+ * Compares the forms that all programs read: `*`, a host or a domain, each with an optional port. WHY not networks such
+ * as 10.0.0.0/8: several SDKs ignore them.
  */
 function isExcluded(address: URL, exceptions: string): boolean {
   const host = withoutBrackets(address.hostname);

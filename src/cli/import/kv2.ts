@@ -180,7 +180,7 @@ export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSou
     options.progress(++done, secrets.length);
   };
   await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
-  // In order of paths, not of responses.
+  // The order is that of paths, not of responses.
   for (const path of secrets) addSecret(reader, path, read.get(path), locationOf(options, path));
   return reader;
 }

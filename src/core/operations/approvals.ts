@@ -265,7 +265,7 @@ function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): str
   }
   const demanding = control.policies.findApprovalPolicies(name, action, path);
   const decision = decide(control.policies, name, action, path);
-  if (!decision.allowed) return 'no policy grants the request any more';
+  if (!decision.allowed) return 'no policy grants the request now';
   const credential = state.credential(path);
   const usage = credential === null || action !== 'use' ? null : state.usage(credential);
   const policies = demanding.concat(control.policies.get(decision.policyName) ?? []);

@@ -85,7 +85,7 @@ export function rotateRootKey(context: Context, root: Secret): Operation<null> {
     reads: READS,
   } as const;
   return operation<null>(spec, ({ state, entry }) => {
-    // WHY: a slot that was not wrapped again would open nothing any more.
+    // WHY: a slot that was not wrapped again would no longer open anything.
     if (state.lostKeySlots().length > 0) {
       const reason = 'a key slot was altered outside Leasehold';
       return rejected('INVALID_REQUEST', SLOTS_ALTERED, entry('denied', { reason }));
@@ -127,7 +127,7 @@ export function replaceUsedDataKey(key: Secret): Operation<null> {
   }));
 }
 
-/** Removes a data key under which no value is sealed any more. */
+/** Removes a data key that no longer encrypts any value. */
 export function retireDataKey(id: string): Operation<null> {
   return byService('key.retire', `key:data:${id}`, 'no value is sealed under it', () => ({
     kind: 'removeDataKey',

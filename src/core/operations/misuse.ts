@@ -39,7 +39,7 @@ export interface Misuse {
   readonly lease: Pick<Lease, 'id' | 'path'>;
   /** The caller; the lease's agent if nothing but the token says who calls. */
   readonly agentName: ActorName;
-  /** Null if that agent is not registered any more. */
+  /** Null if that agent is no longer registered. */
   readonly caller: Authentication | null;
   readonly place: WrongPlace;
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;

@@ -12,7 +12,7 @@ import {
   type OperationInput,
   type Outcome,
   operation,
-  type PendingUnseal,
+  type PendingDecryption,
   rejected,
 } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -63,14 +63,14 @@ export function findVersion(
   return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
 }
 
-/** Unseals the version and replies with its value, unless `reject` has an outcome for that. */
-export function unsealVersion<R>(
+/** Decrypts the version and replies with its value, unless `reject` has an outcome for that. */
+export function decryptVersion<R>(
   { entry }: OperationInput,
   { credential, version }: FoundVersion,
   policyName: string,
   reply: (value: Secret) => R,
   reject: ((value: Secret) => Outcome<never> | null) | null = null,
-): PendingUnseal<R> {
+): PendingDecryption<R> {
   // The newest version's type is read from the credential's row, so that an edit of that row is detected.
   const type = version.version === credential.version ? credential.type : version.type;
   return {
@@ -141,7 +141,7 @@ export function retrieve(
       };
       return {
         response: {
-          unseal: unsealVersion(input, found, policyName, (value) => ({ path, value, leaseId, expiresAt })),
+          decrypt: decryptVersion(input, found, policyName, (value) => ({ path, value, leaseId, expiresAt })),
         },
         entry: entry('allowed', { policyName, leaseId, reason: approval.reason }),
         changes: [

@@ -116,7 +116,7 @@ export function signInByPasskey(origin: Origin, request: PasskeySignIn): Operati
     const operator = verifiedAgainst === null ? null : control.operatorById(verifiedAgainst.operatorId);
     const passkey = operator?.passkeys?.find(({ id }) => id === passkeyId);
     if (operator === null || passkey === undefined || passkey.publicKey !== verifiedAgainst?.publicKey)
-      return { operator, failure: 'the operator does not have the passkey any more' };
+      return { operator, failure: 'the operator no longer has the passkey' };
     if (request.failure !== null) return { operator, failure: request.failure };
     if ((counter > 0 || passkey.counter > 0) && counter <= passkey.counter) {
       const failure = `the counter of the passkey ${passkey.label} went backwards: it may have been copied`;

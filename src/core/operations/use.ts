@@ -17,7 +17,7 @@ import type { Placement, Target, UseRequest } from '../target.ts';
 import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
 import { access, accessDenied } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
-import { findVersion, unsealVersion } from './retrieve.ts';
+import { decryptVersion, findVersion } from './retrieve.ts';
 import { newLease, noTargets } from './use-leases.ts';
 
 export interface UseOrder {
@@ -117,7 +117,7 @@ export function startUse(
             );
       return {
         response: {
-          unseal: unsealVersion(input, found, policyName, (value) => ({ ...started, value }), rejectShort),
+          decrypt: decryptVersion(input, found, policyName, (value) => ({ ...started, value }), rejectShort),
         },
         entry: entry('allowed', { policyName, leaseId, reason: describeUse(purpose, approval.reason) }),
         changes: [

@@ -38,7 +38,7 @@ const APPROVAL_METRICS: readonly Metric[] = [
   },
 ];
 
-/** Of what survives a loss: the rollback marker, checkpoints, backups, and the use of the data key. */
+/** Metrics of what survives a loss: the rollback marker, checkpoints, backups, and the use of the data key. */
 const EVIDENCE_METRICS: readonly Metric[] = [
   gauge(
     'leasehold_rollback_marker_unsynced_seconds',

@@ -82,7 +82,7 @@ export function bucketsOf(distribution: Distribution): Buckets {
 
 const toLabel = (text: string): string => text.replaceAll(' ', '_');
 
-/** Of an opened vault. */
+/** The sources of metrics of an opened vault. */
 export interface VaultSources {
   readonly vault: Omit<Vault, 'access'>;
   readonly denials: DenialBudget;
@@ -97,7 +97,7 @@ export interface VaultSources {
   readonly checkpointSinks: () => readonly CheckpointSinkStatus[];
 }
 
-/** Of the service, also while the vault is locked. */
+/** The sources of metrics of the server, including one whose vault is locked. */
 export interface ServiceSources {
   readonly requests: RequestMeasures;
   readonly status: () => ServiceStatus;

@@ -43,7 +43,7 @@ export function checkedKey(key: unknown, pattern: RegExp, rule: string): string 
 const CREDENTIAL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const CREDENTIAL_RULE = 'must name the credential: 1 to 64 of A-Z a-z 0-9 . _ -';
 
-/** `found` is the file as it was read at the start. */
+/** `found` is the file as it was read at startup. */
 export function fileSlots(
   configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
   found: RootKeyFile,

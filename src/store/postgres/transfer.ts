@@ -146,7 +146,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   }
 
   async insert(table: Table<object>, rows: readonly Row[]): Promise<void> {
-    // Nodes read all of these rows at the start; the epoch of the head is safe for later changes.
+    // Nodes read all of these rows at startup; the epoch of the head is safe for later changes.
     const epoch = WITH_EPOCH.has(table.name) ? (this.#metadata.head?.epoch ?? 0) : null;
     const items = rows.map((row) => table.decode(row));
     await this.run(execute(insertItems(table, items, epoch))).catch((error: unknown) => {

@@ -72,7 +72,7 @@ export class CredentialCache {
       if (change.kind === 'putCredential') {
         this.#byPath.delete(change.credential.path);
         dropped.add(change.credential.id);
-      } else if (change.kind === 'removeCredential' || change.kind === 'reseal') this.#byPath.delete(change.path);
+      } else if (change.kind === 'removeCredential' || change.kind === 'reencrypt') this.#byPath.delete(change.path);
       // The ledger changes versions only together with their credential.
       else if (change.kind === 'addVersion' || change.kind === 'pruneVersions') {
         if (!dropped.has(change.credentialId)) this.#byPath.clear();

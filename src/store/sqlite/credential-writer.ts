@@ -68,7 +68,7 @@ export class CredentialWriter {
   }
 
   /** The newest version, if the credential's row holds it. */
-  reseal({ credentialId, version, from, sealed }: Extract<StoredChange, { kind: 'reseal' }>): void {
+  reencrypt({ credentialId, version, from, sealed }: Extract<StoredChange, { kind: 'reencrypt' }>): void {
     this.#statements.write(sql`UPDATE credentials SET newest_sealed = ${sealed}
       WHERE id = ${credentialId} AND version = ${version} AND newest_sealed = ${from}`);
   }

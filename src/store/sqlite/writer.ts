@@ -150,8 +150,8 @@ export class SqliteBatchWriter {
       case 'pruneVersions':
         this.#credentials.pruneVersions(change.credentialId, change.through);
         return;
-      case 'reseal':
-        this.#credentials.reseal(change);
+      case 'reencrypt':
+        this.#credentials.reencrypt(change);
         writeChange(change, this.#statements);
         return;
       case 'addLease':

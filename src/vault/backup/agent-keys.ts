@@ -8,7 +8,7 @@ import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../cor
 import type { CredentialPath } from '../../core/path.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
-import { seal, unseal } from '../../crypto/sealing.ts';
+import { decrypt, seal } from '../../crypto/sealing.ts';
 import type { AgentKey } from '../ports.ts';
 
 /** A key that may belong to an agent in the snapshot: the process that reads the snapshot decides. */
@@ -32,7 +32,7 @@ function associatedData(id: AgentId): AssociatedData {
  * Seals the keys that were read before the snapshot and after it. WHY both: a rotation may replace the file of a key
  * that the snapshot has, on either side of it.
  */
-export function sealAgentKeys(
+export function encryptAgentKeys(
   keys: VaultKeys,
   before: readonly AgentKey[],
   after: readonly AgentKey[],
@@ -48,7 +48,7 @@ export function sealAgentKeys(
 }
 
 /** Null if it does not authenticate. */
-export function unsealAgentKey(keys: VaultKeys, id: AgentId, sealed: string): Secret | null {
+export function decryptAgentKey(keys: VaultKeys, id: AgentId, sealed: string): Secret | null {
   const bytes = decodeStrictBase64(sealed);
-  return bytes === null ? null : unseal(keys, bytes, associatedData(id));
+  return bytes === null ? null : decrypt(keys, bytes, associatedData(id));
 }

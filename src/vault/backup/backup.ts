@@ -18,7 +18,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { temporaryPath } from '../../platform/private-files.ts';
 import { readVersion } from '../../platform/version.ts';
 import type { Vault } from '../vault.ts';
-import { sealAgentKeys } from './agent-keys.ts';
+import { encryptAgentKeys } from './agent-keys.ts';
 import type { KeysOfAgents, ReaderReport, ReaderSetup } from './reader.ts';
 
 const RETRY_AFTER_S = 60;
@@ -146,7 +146,7 @@ async function* readChunks(
         "The vault's keys in the snapshot do not open: they changed meanwhile, or were altered. Try again.";
       throw new ApiError('UNAVAILABLE', message, RETRY_AFTER_S);
     }
-    const agentKeys = sealAgentKeys(keys, agentKeysBefore, agentKeysAfter);
+    const agentKeys = encryptAgentKeys(keys, agentKeysBefore, agentKeysAfter);
     child.send({ agentKeys } satisfies KeysOfAgents);
     for await (const chunk of child.stdout ?? []) {
       bytes += chunk.length;

@@ -6,7 +6,7 @@
 import { OPERATOR_SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
 import { KEYSET_SUBJECT, SUBJECT, type SubjectKind } from '../../core/state.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
-import { unseal } from '../../crypto/sealing.ts';
+import { decrypt } from '../../crypto/sealing.ts';
 import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Store } from '../../store/port.ts';
@@ -185,7 +185,7 @@ function unreadableIn({ id, path, type, version, values }: ScannedCredential, ke
   const unreadable = values.filter((value) => {
     const sealedType = value.version === version ? type : value.type;
     const address = { credentialId: id, path, type: sealedType, version: value.version };
-    return unseal(keys, value.sealed, address) === null;
+    return decrypt(keys, value.sealed, address) === null;
   });
   const isMissing = !values.some((value) => value.version === version);
   return [...unreadable.map((value) => problem(value.version)), ...(isMissing ? [problem(version)] : [])];

@@ -72,7 +72,7 @@ function compare(first: ModelTerms, acts: readonly Act[]): number {
   let terms = first;
   const editions = { policy: 0, targets: 0, bot: 1, other: 1 };
   const editionOf = (agent: (typeof AGENTS)[number]) => `${editions.policy} ${editions.targets % 2} ${editions[agent]}`;
-  // Targets that are set back to what they were leave what was approved in force.
+  // Targets that are restored leave what was approved in force.
   const writePolicy = (): void => world.policy('p', { for: 'use', ...terms }, 300 + editions.policy);
   const writeTargets = (): void => world.targets(['GET', 'POST', ...(editions.targets % 2 === 1 ? ['PUT'] : [])]);
   writePolicy();
@@ -369,7 +369,7 @@ test('everyone who gave the agent a key is out, also after others rotated it', (
   assert.equal(voted.answer('alice', id, true), 'ok');
   voted.rotateBy('bot', 'key 1', 'operator:alice');
   assert.equal(voted.answer('bob', id, true), 'ok');
-  assert.equal(voted.ask(REQUEST).fate, 'pending', 'the vote of alice does not count any more');
+  assert.equal(voted.ask(REQUEST).fate, 'pending', 'the vote of alice no longer counts');
 });
 
 test('a former key that was put back in place voids what was approved', () => {

@@ -28,8 +28,8 @@ function plainLease({ seq, agentId, credentialId, kind, tokenHash, ...lease }: L
 /** The reply as the caller gets it; null for an error. */
 export function observe({ command, now }: Ask, { response }: Outcome<unknown>, shelf: Shelf): unknown {
   if ('error' in response) return null;
-  if ('unseal' in response) {
-    const { content, reply } = response.unseal;
+  if ('decrypt' in response) {
+    const { content, reply } = response.decrypt;
     assert.ok(content instanceof Secret, 'the shelf keeps plain values');
     const { value, expiresAt } = reply(content) as RetrievalResult;
     return { value: value.reveal(), expiresAt };

@@ -127,7 +127,7 @@ export class Shelf {
       case 'putKeySlot':
       case 'removeKeySlot':
       case 'editKeyset':
-      case 'reseal':
+      case 'reencrypt':
         // No operation of a history uses a credential, needs an approval, or changes a key.
         return;
       case 'putAgent':

@@ -148,7 +148,7 @@ function WhatEnds({ name }: { readonly name: string }) {
           <strong>{countText(leases, 'active lease')}</strong> and <strong>{countText(sessions, 'session')}</strong>{' '}
           end.
         </li>
-        <li>It cannot log in any more.</li>
+        <li>It can no longer log in.</li>
         <li>A private key that the service made for it is deleted.</li>
       </ul>
       <p>

@@ -24,8 +24,7 @@ interface Props {
   readonly onAnswered: (card: HTMLElement | null) => void;
 }
 
-const UNREADABLE =
-  'The request is not readable any more, so it cannot be approved. Deny it, and the agent can ask again.';
+const UNREADABLE = 'The request can no longer be read, so it cannot be approved. Deny it, and the agent can ask again.';
 const TOO_EARLY = 'Not answered: the request was not yet shown for half a second. Answer it again.';
 
 export function ApprovalCard({ requests, onAnswered }: Props) {

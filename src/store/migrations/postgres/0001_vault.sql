@@ -5,7 +5,7 @@ CREATE TABLE vault (
   id              integer PRIMARY KEY CHECK (id = 1),
   key_check       text   NOT NULL,
   created_at      bigint NOT NULL,
-  -- The latest time that the vault has recorded: a clock that is set back does not extend a lease or a session.
+  -- The latest time that the vault has recorded: a clock that is moved back does not extend a lease or a session.
   high_water_time bigint NOT NULL,
   vault_id        text   NOT NULL
 );

@@ -5,7 +5,7 @@ CREATE TABLE vault (
   id              INTEGER PRIMARY KEY CHECK (id = 1),
   key_check       TEXT    NOT NULL,
   created_at      INTEGER NOT NULL,
-  -- The latest time that the vault has recorded: a clock that is set back before a start does not extend a lease or a
+  -- The latest time that the vault has recorded: a clock that is moved back before a start does not extend a lease or a
   -- session.
   high_water_time INTEGER NOT NULL,
   vault_id        TEXT    NOT NULL

@@ -24,7 +24,7 @@ const MAX_STEP_BYTES = 1024 * 1024;
 /** How much longer than it worked a step waits, so that callers keep most of the time. */
 const PAUSE_FACTOR = 3;
 
-export interface ResealingParts {
+export interface ReencryptionParts {
   readonly ledger: Pick<Ledger, 'submit'>;
   readonly store: Pick<Store, 'run' | 'dialect'>;
   readonly keys: VaultKeys;
@@ -33,8 +33,8 @@ export interface ResealingParts {
   readonly intervalMs?: number;
 }
 
-export class Resealing {
-  readonly #parts: ResealingParts;
+export class Reencryption {
+  readonly #parts: ReencryptionParts;
   readonly #stopping = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | null = null;
@@ -42,7 +42,7 @@ export class Resealing {
   /** The keys of a complete pass that could remove none: it is repeated only after a rotation or a start. */
   #stuck = '';
 
-  constructor(parts: ResealingParts) {
+  constructor(parts: ReencryptionParts) {
     this.#parts = parts;
     this.#timer = setInterval(() => {
       if (this.#stuck !== parts.keys.dataKeyIds.join()) this.begin();
@@ -100,11 +100,11 @@ export class Resealing {
     const left = new Set<string>();
     let cursor: SealedCursor | null = FIRST_SEALED;
     let isLastPass = false;
-    let hasResealed = false;
+    let hasReencrypted = false;
     while (!this.#stopping.signal.aborted) {
       if (cursor === null) {
         // ORDER: a second pass proves that no value is left, and finds those that do not authenticate.
-        if (isLastPass || !hasResealed) break;
+        if (isLastPass || !hasReencrypted) break;
         isLastPass = true;
         cursor = FIRST_SEALED;
       }
@@ -114,8 +114,8 @@ export class Resealing {
       );
       if (isLastPass) for (const { content } of rows) left.add(Buffer.from(content.subarray(1, 5)).toString('hex'));
       for (const part of isLastPass ? [] : bySize(rows)) {
-        hasResealed = true;
-        await ledger.submit(resealOperation(part));
+        hasReencrypted = true;
+        await ledger.submit(reencryptOperation(part));
       }
       cursor = next;
       const pauseMs = rows.length === 0 ? 0 : (performance.now() - startedAt) * PAUSE_FACTOR;
@@ -141,8 +141,8 @@ function bySize(rows: readonly SealedVersion[]): SealedVersion[][] {
 }
 
 /** Not recorded: no value changes. */
-function resealOperation(rows: readonly SealedVersion[]): Operation<null> {
-  const changes = rows.map(({ bound, content }) => ({ kind: 'reseal' as const, bound, content }));
+function reencryptOperation(rows: readonly SealedVersion[]): Operation<null> {
+  const changes = rows.map(({ bound, content }) => ({ kind: 'reencrypt' as const, bound, content }));
   return {
     reads: {},
     requester: { kind: 'service' },
