@@ -15,7 +15,8 @@ import { startProcess } from '../kit/process.ts';
 const VALUE = `${randomBytes(8).toString('hex')}-Tr4ce-me-if-you-can`;
 /** The value as it is, and in the encodings of logs and files. */
 const FORMS = [VALUE, Buffer.from(VALUE).toString('base64').slice(0, 24), Buffer.from(VALUE).toString('hex')];
-const LIST_ARGUMENTS = 'cat /proc/[0-9]*/cmdline 2>/dev/null';
+// WHY no status: a process can end after its name was listed.
+const LIST_ARGUMENTS = '{ cat /proc/[0-9]*/cmdline 2>/dev/null || true; }';
 
 const holds = (text: string | Buffer): boolean => FORMS.some((form) => text.includes(form));
 
