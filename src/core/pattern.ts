@@ -118,8 +118,8 @@ export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath
 }
 
 /**
- * Does what `nearestPattern` does, for patterns in order: the longest common prefix is that of a neighbour of the path, and the
- * first pattern with this prefix follows the prefix.
+ * Does what `nearestPattern` does, for patterns in order: the longest common prefix is that of a neighbour of the path,
+ * and the first pattern with this prefix follows the prefix.
  */
 export function nearestOf(patterns: readonly Pattern[], path: CredentialPath): Pattern | null {
   const at = lowerBound(patterns, path);

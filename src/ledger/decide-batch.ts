@@ -136,8 +136,8 @@ type DecryptedOutcome = Omit<Outcome<unknown>, 'response'> & {
 };
 
 /**
- * Decrypts the value that an outcome needs. If it does not authenticate or must not be used, the operation's `onFailure`
- * or `reject` outcome replaces this one.
+ * Decrypts the value that an outcome needs. If it does not authenticate or must not be used, the operation's
+ * `onFailure` or `reject` outcome replaces this one.
  */
 function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOutcome {
   const { response, entry, changes } = outcome;

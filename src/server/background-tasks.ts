@@ -98,8 +98,8 @@ const SWEEP_INTERVAL_MS = 10_000;
 /** A few milliseconds of work; the store also limits the time. */
 const SWEEP_ROWS = 500;
 /**
- * The pause between two steps, so that batches of callers come first. It still deletes more leases per second than callers can
- * get.
+ * The pause between two steps, so that batches of callers come first. It still deletes more leases per second than
+ * callers can get.
  */
 const SWEEP_PAUSE_MS = 10;
 

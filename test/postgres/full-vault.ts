@@ -133,7 +133,7 @@ export async function createVault(
   await expect(store.initialise(keys.checkValue, initialHead(keys), Date.now(), unsaved));
 }
 
-/** Writes that calls of the interface cause late or seldom: completed subtrees, signed checkpoints, reencrypted values. */
+/** Writes that calls of the interface cause late or seldom: subtrees, signed checkpoints, re-encrypted values. */
 async function writeRarely(store: PostgresStore): Promise<void> {
   const [{ head }, { keyset }] = [await store.run(readHead()), await store.run(readStoredKeys())];
   const { found, commit } = await store.begin([{ keySlots: true }]);
