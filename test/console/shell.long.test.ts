@@ -1,12 +1,10 @@
-// The frame of the console in a real browser: signing in, the keyboard, themes, and narrow windows.
+// The frame of the console in a real browser: signing in, the keyboard, and the policy of content.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
 import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
-import { settle, violationsOf } from './accessibility.ts';
 
 const service = await startTestService({ after });
 const browser = await startBrowser({ after });
@@ -102,44 +100,4 @@ test('the policy stops markup from text, and the page reports it', async (t) => 
   expectReport(/^console: .*TrustedHTML/);
   await assert.rejects(page.evaluate(`document.body.innerHTML = '<b>text</b>'`), /TrustedHTML/);
   await isReported();
-});
-
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`every page is accessible in the ${colorScheme} theme, also at 360 pixels`, async (t) => {
-    const opened = await browser.open(t, at('/log'), { colorScheme });
-    const { page } = opened;
-    await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
-    assert.deepEqual(await violationsOf(page), [], 'sign-in');
-    await signIn(opened, service.adminToken);
-    for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Log', 'Settings']) {
-      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
-      await page.getByRole('heading', { name, level: 1 }).waitFor();
-      await settle(page);
-      assert.deepEqual(await violationsOf(page), [], name);
-    }
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
-    assert.deepEqual(await violationsOf(page), [], 'palette');
-    await page.keyboard.press('Escape');
-    await page.setViewportSize({ width: 360, height: 740 });
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-    assert.deepEqual(await violationsOf(page), [], 'narrow');
-  });
-}
-
-/** Milliseconds from the request of the page until the element can be used. */
-async function measure(page: Page, selector: string): Promise<number> {
-  await page.locator(selector).waitFor();
-  return page.evaluate<number>('performance.now()');
-}
-
-test('signing in and the first page can be used soon after they are opened', async (t) => {
-  const operator = await addOperator(service, 'eve', ['admin']);
-  const opened = await browser.open(t, at('/'));
-  const { page } = opened;
-  const signInMs = await measure(page, 'input');
-  await signIn(opened, operator.token);
-  await page.reload();
-  const nowMs = await measure(page, 'nav[aria-label="Pages"] a[aria-current]');
-  t.diagnostic(`sign-in after ${signInMs.toFixed(0)} ms, the first page after ${nowMs.toFixed(0)} ms`);
 });

@@ -2,60 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Locator } from 'playwright-core';
-import { startUpstream } from '../broker/upstream.ts';
-import { signIn, startBrowser, type TestPage, untilSeen, untilTrue, watchRequests } from '../kit/browser.ts';
-import type { Client } from '../kit/client.ts';
+import { signIn, startBrowser, type TestPage, untilSeen, watchRequests } from '../kit/browser.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { addOperator } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
-import { storeWithTargets } from '../kit/use.ts';
 import { violationsOf } from './accessibility.ts';
-
-const HOSTILE = '</textarea><img src=x onerror=alert(1)>\u202egnp.exe';
+import { answer, card, setUpApprovals } from './approval-requests.ts';
 
 const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: 50 });
-const upstream = await startUpstream({ after }, (_, response) => response.end('done'));
 const browser = await startBrowser({ after });
-const origin = `https://127.0.0.1:${upstream.port}`;
-const alice = await addOperator(service, 'alice', ['approver']);
-await storeWithTargets(service, 'pay/key', upstream);
+const { alice, agentWith, call } = await setUpApprovals({ after }, service);
 const at = (path: string): string => `${service.address}/console${path}`;
 
-async function agentWith(name: string, approval: object): Promise<Client> {
-  const agent = await service.agent(name);
-  const policy = { principal: `agent:${name}`, resources: ['pay/*'], actions: ['use'], approval };
-  assert.equal((await service.admin.put(`/api/v1/policies/of-${name}`, policy)).status, 200);
-  return agent;
-}
-
-const call = (client: Client, path: string, body: string, purpose = 'a weekly report') =>
-  client.post('/api/v1/use', {
-    path: 'pay/key',
-    method: 'POST',
-    url: `${origin}${path}`,
-    headers: { 'content-type': 'application/json' },
-    purpose,
-    body,
-  });
-
-const card = ({ page }: TestPage, name: string | RegExp) => page.getByRole('article', { name });
-/** An answer counts once the card was shown, in its place, for half a second: clicks until one counts. */
-async function answer({ page }: TestPage, button: Locator): Promise<void> {
-  let isSent = false;
-  const sent = page.waitForRequest((request) => {
-    isSent ||= request.method() === 'POST' && /\/(?:approve|deny)$/.test(request.url());
-    return isSent;
-  });
-  while (!isSent) {
-    // After a click that counts, the button is disabled or gone.
-    const clicked = button.click({ timeout: 5000 }).catch(() => undefined);
-    await Promise.race([sent, clicked]);
-    await Promise.race([sent, sleep(200)]);
-  }
-  await sent;
-}
 /** Stops the clock by which cards measure what was shown for half a second. The result advances it past that time. */
 async function stopClock({ page }: TestPage): Promise<() => Promise<void>> {
   await page.evaluate(`{
@@ -77,42 +35,6 @@ test('without a request the page teaches how to demand an approval', async (t) =
   await page.getByRole('link', { name: 'History' }).click();
   await page.getByRole('heading', { name: 'No request was asked for' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
-});
-
-test('a request appears without a reload, with its scope and its exact body, and passes when it is approved', async (t) => {
-  const agent = await agentWith('payer', { for: 'use', each: 'endpoint', scope: '5 uses' });
-  const opened = await browser.open(t, at('/approvals'));
-  const { page } = opened;
-  await signIn(opened, alice.token);
-  await call(agent, '/v1/charges?dry=1', '{"amount":1,"amount":99999999999999999999}', HOSTILE);
-  const shown = card(opened, /^POST .*\/v1\/charges$/);
-  await shown.waitFor();
-  await shown.getByText(/^An approval allows: .*5 times|^An approval allows: .*5 uses/).waitFor();
-  await shown.getByText(`POST ${origin}/v1/charges?dry=1`).waitFor();
-  // Repeated names and large numbers are shown as they are sent.
-  assert.equal(
-    await shown.getByLabel('Body of the request').inputValue(),
-    '{\n  "amount": 1,\n  "amount": 99999999999999999999\n}',
-  );
-  await shown.getByText('</textarea><img src=x onerror=alert(1)>\\u{202e}gnp.exe').waitFor();
-  assert.equal(await page.locator('img').count(), 0);
-  await shown.getByText('payer', { exact: true }).waitFor();
-  await shown.getByText('0 of 1').waitFor();
-  await shown.getByText(/^4:\d\d left$/).waitFor();
-  await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
-  await untilTrue(page, `document.title === '(1) Approvals · Leasehold'`);
-  assert.deepEqual(await violationsOf(page), []);
-  await answer(opened, shown.getByRole('button', { name: 'Approve' }));
-  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
-  assert.equal((await call(agent, '/v1/charges?dry=2', '{}')).status, 200);
-  await page.getByRole('link', { name: 'Live grants' }).click();
-  const grant = page.getByRole('list', { name: 'Live grants' }).getByRole('listitem');
-  await grant.getByText(/payer · 4 uses left/).waitFor();
-  assert.deepEqual(await violationsOf(page), []);
-  await grant.getByRole('button', { name: 'End' }).click();
-  await page.getByRole('button', { name: 'End it' }).click();
-  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
-  assert.equal((await call(agent, '/v1/charges?dry=3', '{}')).body.error.code, 'APPROVAL_WITHDRAWN');
 });
 
 test('requests of one agent to one endpoint are one card, and one denial is for all of them', async (t) => {

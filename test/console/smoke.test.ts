@@ -1,19 +1,23 @@
-// A newcomer with a browser and the administrator's token, by the keyboard alone: stores a credential, registers an
-// agent, grants it, sees its use, and finds the reason of a denial.
+// The console in a real browser: a newcomer with the administrator's token and the keyboard alone, an approval, and axe
+// on every page. The `.long` files go through each page.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startBrowser } from '../kit/browser.ts';
+import { signIn, startBrowser, untilTrue } from '../kit/browser.ts';
 import { createClient, logIn } from '../kit/client.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import { startTestService } from '../kit/service.ts';
+import { settle, violationsOf } from './accessibility.ts';
+import { answer, card, setUpApprovals } from './approval-requests.ts';
 
 const VALUE = 'sk-tour-5f2b1c9e77d04a';
 const MAX_STOPS = 120;
+const HOSTILE = '</textarea><img src=x onerror=alert(1)>\u202egnp.exe';
 
-const service = await startTestService({ after });
+const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: 50 });
 const browser = await startBrowser({ after });
+const at = (path: string): string => `${service.address}/console${path}`;
 
 /** The role and the accessible name of what has the focus, as a screen reader says them. */
 const FOCUSED = `(() => {
@@ -117,4 +121,58 @@ test('a newcomer stores, registers, grants, sees a use and finds why another was
   await page.keyboard.press('Enter');
   await page.getByRole('complementary').getByText('prod/db/password').waitFor();
   assert.equal((await page.content()).includes(VALUE), false);
+});
+
+test('a request appears without a reload, with its scope and its exact body, and passes when it is approved', async (t) => {
+  const { alice, agentWith, call, origin } = await setUpApprovals({ after }, service);
+  const agent = await agentWith('payer', { for: 'use', each: 'endpoint', scope: '5 uses' });
+  const opened = await browser.open(t, at('/approvals'));
+  const { page } = opened;
+  await signIn(opened, alice.token);
+  await call(agent, '/v1/charges?dry=1', '{"amount":1,"amount":99999999999999999999}', HOSTILE);
+  const shown = card(opened, /^POST .*\/v1\/charges$/);
+  await shown.waitFor();
+  await shown.getByText(/^An approval allows: .*5 times|^An approval allows: .*5 uses/).waitFor();
+  await shown.getByText(`POST ${origin}/v1/charges?dry=1`).waitFor();
+  // Repeated names and large numbers are shown as they are sent.
+  assert.equal(
+    await shown.getByLabel('Body of the request').inputValue(),
+    '{\n  "amount": 1,\n  "amount": 99999999999999999999\n}',
+  );
+  await shown.getByText('</textarea><img src=x onerror=alert(1)>\\u{202e}gnp.exe').waitFor();
+  assert.equal(await page.locator('img').count(), 0);
+  await shown.getByText('payer', { exact: true }).waitFor();
+  await shown.getByText('0 of 1').waitFor();
+  await shown.getByText(/^4:\d\d left$/).waitFor();
+  await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
+  await untilTrue(page, `document.title === '(1) Approvals · Leasehold'`);
+  assert.deepEqual(await violationsOf(page), []);
+  await answer(opened, shown.getByRole('button', { name: 'Approve' }));
+  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  assert.equal((await call(agent, '/v1/charges?dry=2', '{}')).status, 200);
+  await page.getByRole('link', { name: 'Live grants' }).click();
+  const grant = page.getByRole('list', { name: 'Live grants' }).getByRole('listitem');
+  await grant.getByText(/payer · 4 uses left/).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
+  await grant.getByRole('button', { name: 'End' }).click();
+  await page.getByRole('button', { name: 'End it' }).click();
+  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
+  assert.equal((await call(agent, '/v1/charges?dry=3', '{}')).body.error.code, 'APPROVAL_WITHDRAWN');
+});
+
+test('every page is accessible', async (t) => {
+  const opened = await browser.open(t, at('/log'));
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
+  assert.deepEqual(await violationsOf(page), [], 'sign-in');
+  await signIn(opened, service.adminToken);
+  for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Log', 'Settings']) {
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+    await page.getByRole('heading', { name, level: 1 }).waitFor();
+    await settle(page);
+    assert.deepEqual(await violationsOf(page), [], name);
+  }
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: /^Search pages/ }).waitFor();
+  assert.deepEqual(await violationsOf(page), [], 'palette');
 });
