@@ -208,19 +208,6 @@ test('audit tail prints earlier entries, then each new entry once, and ends succ
   );
   aborting.abort(new Cancelled());
   assert.equal((await tail).code, 0);
-  const table = new AbortController();
-  const heading = await new Promise<string>((resolve) => {
-    let text = '';
-    const print = (chunk: string): void => {
-      text += chunk;
-      if (text.split('\n').length > 2) resolve(text);
-    };
-    void leasehold(['audit', 'tail', '--last', '1'], { signal: table.signal, onStdout: print });
-  });
-  table.abort(new Cancelled());
-  const [titles = '', entry = ''] = heading.split('\n');
-  assert.match(titles, /^SEQ +TIMESTAMP +EVENT TYPE +AGENT NAME +RESOURCE +RESULT +REASON$/);
-  assert.equal(titles.indexOf('RESOURCE'), entry.indexOf('tail/6'));
 });
 
 test('a service on a Unix socket accepts every command', async (t) => {
@@ -235,10 +222,8 @@ test('a service on a Unix socket accepts every command', async (t) => {
   assert.equal(JSON.parse(stdout).address, `unix:${socket}`);
 });
 
-test('the service and its database programs are started with their own flags', async (t) => {
+test('the programs for a database take flags of their own', async (t) => {
   const home = newHome(t);
-  const server = await home.leasehold(['server', '--listen', 'nowhere']);
-  assert.deepEqual([server.code, /--listen/.test(server.stderr)], [2, true], server.stderr);
   assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
   assert.match((await home.leasehold(['restore', '--data-dir', 'nowhere'])).stderr, /^leasehold: FILE is missing/);
 });

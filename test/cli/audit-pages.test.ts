@@ -10,7 +10,6 @@ type Row = Record<string, unknown>;
 const words = ['id', 'timestamp', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'];
 const nulls = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'];
 const others = Object.fromEntries([...words.map((word) => [word, 'x']), ...nulls.map((word) => [word, null])]);
-const CREDENTIAL = { path: 'a', type: 't', description: '', created_at: 'x', updated_at: 'x', access_count: 1 };
 
 interface Query {
   readonly limit: number;
@@ -46,7 +45,7 @@ test('a log of several pages is complete and newest first while it grows', async
     const length = Math.max(0, Math.min(limit, last - offset));
     return { total: last, data: Array.from({ length }, (_, at) => toEntry(last - offset - at)) };
   });
-  for (const limit of [1000, 1001, 2000, 100_000]) {
+  for (const limit of [1001, 100_000]) {
     const { code, stdout, stderr } = await home.leasehold(`audit list --limit ${limit} --field seq`.split(' '));
     assert.deepEqual([code, stderr], [0, '']);
     const numbers = stdout.trimEnd().split('\n').map(Number);
@@ -61,7 +60,6 @@ test('a log of several pages is complete and newest first while it grows', async
 
 const falling = (at: number, limit: number): Row => ({ ...others, seq: limit - at });
 const ENDLESS: readonly [line: string, toRow: (at: number, limit: number) => Row, says: RegExp, most: number][] = [
-  ['list', () => CREDENTIAL, /the list does not end/, 101],
   ['audit list --limit 100', () => ({ ...others, seq: 1 }), /not in order/, 1],
   ['audit list --limit 5000', falling, /the audit log has no last page/, 2],
   ['audit tail', () => ({ ...others, seq: 7 }), /not in order/, 1],

@@ -7,7 +7,6 @@ import { after, test } from 'node:test';
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
@@ -114,40 +113,4 @@ test('wrong flags are told before anything is requested', async () => {
   }
   assert.equal(await requested(), before);
   assert.equal(readdirSync(directory).includes('x.age'), false);
-});
-
-test('a file that cannot be made ends the backup at the service, which takes the next one', async (t) => {
-  const own = await startTestService(t);
-  const large = 'v'.repeat(60_000);
-  for (let at = 0; at < 100; at++) await own.admin.post('/api/v1/credentials', { path: `large/${at}`, value: large });
-  const other = newHome(t, { LEASEHOLD_ADDR: own.address, LEASEHOLD_TOKEN: own.adminToken });
-  const { code, stderr } = await other.leasehold(['backup', at('no/such.age'), '--recipient', recipient]);
-  assert.match(stderr, /ENOENT/);
-  assert.equal(code, 2);
-  const ends = async () => (await own.admin.get('/api/v1/audit?event_type=service.backup_result')).body.data;
-  const hasEnded = async (): Promise<boolean> => (await ends()).length > 0;
-  await until(hasEnded, 60_000, () => 'the backup goes on at the service');
-  const [end] = await ends();
-  assert.deepEqual([end.result, end.reason.startsWith('incomplete')], ['error', true]);
-  assert.equal((await other.leasehold(['backup', at('large.age'), '--recipient', recipient])).code, 0);
-});
-
-test('an agent is denied, and nothing is written', async (t) => {
-  const { token } = await service.agent('reader', { '*': ['retrieve'] });
-  const agent = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: token });
-  const { code, stderr } = await agent.leasehold(['backup', at('agent.age'), '--recipient', recipient]);
-  assert.equal(code, 2);
-  assert.match(stderr, /Only the administrator may do this/);
-  assert.deepEqual(
-    readdirSync(directory).filter((name) => name === 'agent.age' || name.endsWith('.new')),
-    [],
-  );
-});
-
-test('in a directory the name says what the backup is', async (t) => {
-  const dir = temporaryDirectory(t);
-  const { code, stdout, stderr } = await home.leasehold(['backup', dir, '--recipient', recipient, '-o', 'json']);
-  assert.equal(code, 0, stderr);
-  const { file, vault_id, through_entry } = JSON.parse(stdout);
-  assert.match(file.slice(dir.length + 1), new RegExp(`^leasehold-${vault_id}-\\d{8}T\\d{6}Z-${through_entry}\\.age$`));
 });

@@ -78,8 +78,8 @@ test('a proxy variable that captures the vault’s address is a warning, exactly
   ];
   for (const [at, [environment, captures]] of rows.entries()) {
     const label = Object.keys(environment).join();
-    // A process takes a second: the weekly run starts all of them.
-    if (at < scaled(2, rows.length)) assert.equal(await isCaptured(environment, proxy), captures, label);
+    // A process takes a second: the weekly run starts one for each row.
+    if (at < scaled(0, rows.length)) assert.equal(await isCaptured(environment, proxy), captures, label);
     const { code, text, found } = await doctor(t, environment);
     assert.equal(found('SDK proxy')?.startsWith('warning: ') ?? false, captures, label);
     assert.equal(code, 0);

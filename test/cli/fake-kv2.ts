@@ -10,8 +10,6 @@ export type Stored = object | string | 'deleted' | 'destroyed' | 'forbidden' | '
 export interface Kv2Server {
   readonly address: string;
   readonly requests: { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders }[];
-  /** The highest number of concurrent requests. */
-  maxConcurrent(): number;
 }
 
 interface Options {
@@ -30,13 +28,9 @@ export async function startKv2Server(
   { token = 'hvs.test', mount = 'secret', answer }: Options = {},
 ): Promise<Kv2Server> {
   const requests: Kv2Server['requests'] = [];
-  let [active, mostActive] = [0, 0];
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     const url = request.url ?? '';
     requests.push({ method: request.method ?? '', url, headers: request.headers });
-    mostActive = Math.max(mostActive, ++active);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-    active -= 1;
     const respond = (status: number, body: unknown): void => {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -74,6 +68,5 @@ export async function startKv2Server(
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    maxConcurrent: () => mostActive,
   };
 }

@@ -98,9 +98,3 @@ test('a token that is not a valid header value is reported with its source', asy
   assert.match(stderr, /^leasehold: LEASEHOLD_TOKEN: must be visible ASCII characters, without spaces/);
   assert.doesNotMatch(stderr, /abc|7700/);
 });
-
-test('a timeout may have fractions down to the millisecond', async (t) => {
-  const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data: { status: 'ok' } })) });
-  const { code, stderr } = await home.leasehold(['status', '--timeout', '120.001']);
-  assert.deepEqual([code, stderr], [0, '']);
-});

@@ -94,21 +94,6 @@ test('token and namespace are sent as headers, never in the URL', async (t) => {
   }
 });
 
-test('only secrets below the directory are requested', async (t) => {
-  const { drafts, server } = await read(t, { 'a/b/c': { value: '1' }, 'x/y': { value: '2' } }, { below: ['a', 'b'] });
-  assert.deepEqual(drafts, ['a/b/c = 1']);
-  assert.ok(server.requests.every(({ url }) => url.includes('/a/b/')));
-});
-
-test('secrets are read with bounded concurrency', async (t) => {
-  const secrets = Object.fromEntries(
-    Array.from({ length: 300 }, (_, at) => [`f${at % 7}/s${at}`, { value: String(at) }]),
-  );
-  const { drafts, server } = await read(t, secrets);
-  assert.equal(drafts.length, 300);
-  assert.ok(server.maxConcurrent() > 1 && server.maxConcurrent() <= 8, String(server.maxConcurrent()));
-});
-
 const rejects = (reading: Promise<unknown>, rule: RegExp) =>
   assert.rejects(
     reading,
@@ -165,13 +150,13 @@ test('an overloaded server is retried a bounded number of times', async (t) => {
 });
 
 test('malicious responses cause an error, not an endless listing', async (t) => {
-  const say = (body: string | Uint8Array | (() => string)) =>
+  const say = (body: string | Uint8Array) =>
     startKv2Server(
       t,
       {},
       {
         answer: (_url, response) => {
-          response.end(typeof body === 'function' ? body() : body);
+          response.end(body);
           return true;
         },
       },
@@ -187,7 +172,6 @@ test('malicious responses cause an error, not an endless listing', async (t) => 
   await rejects(readFrom(await say(Buffer.from('{"data":{"keys":["\xe4"]}}', 'latin1'))), /not text in UTF-8/);
   await rejects(readFrom(await say('[]')), /not from Vault or OpenBao/);
   await rejects(readFrom(await say('{"data":{}}')), /not from a KV v2 mount/);
-  await rejects(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /longer than 16777216 bytes/);
 });
 
 test('a name that is not well-formed Unicode is skipped and reported', async (t) => {

@@ -11,7 +11,6 @@ import { formatOf, readSource } from '../../src/cli/import/sources.ts';
 import { Secret } from '../../src/core/credential.ts';
 import { pathViolation } from '../../src/core/path.ts';
 import { UsageError } from '../../src/platform/errors.ts';
-import { assertGrowth } from '../kit/growth.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const read = (content: Uint8Array | string, name: string, readsAll = false): Promise<ImportSource> => {
@@ -172,21 +171,6 @@ test('of a .env file the secrets are read, by name or form, and with --all every
   await rejects(read('what is this', '.env'), /line 1/);
 });
 
-const GUESSES: readonly [text: string, name: string, format: string][] = [
-  ['A=1', '.env', 'env'],
-  ['{"a":1}', 'secrets', 'json'],
-  ['\ufeff {"a":1}', 'x.txt', 'json'],
-  ['{ "encrypted": false, "items": [] }', 'x.json', 'bitwarden'],
-  ['a,b', 'X.CSV', 'csv'],
-];
-
-test('the format follows from the name and the first bytes', () => {
-  for (const [text, name, format] of GUESSES) assert.equal(formatOf(Buffer.from(text), name), format, name);
-});
-
-test('bytes that are not UTF-8 are rejected', () =>
-  rejects(read(Buffer.from([0x7b, 0xff, 0xfe]), 'a.json'), /is not text in UTF-8/));
-
 const jsonDrafts = (text: string) =>
   readJsonFile(text, 'a.json').drafts.map(({ names, value, where }) => [names.join('/'), value.reveal(), where]);
 
@@ -205,15 +189,6 @@ test('members of objects become names, and numbers and booleans are kept as writ
     ['exact', '1.10', 'a.json › exact'],
     ['on', 'true', 'a.json › on'],
     ['hosts', '["a",{"b":1.0}]', 'a.json › hosts'],
-  ]);
-});
-
-test('null and empty objects are skipped and reported', () => {
-  const { drafts: none, skipped } = readJsonFile('{"a":null,\n"b":{}}', 'a.json');
-  assert.deepEqual(none, []);
-  assert.deepEqual(skipped, [
-    { where: 'a.json › a', reason: 'it is null', kind: 'empty' },
-    { where: 'a.json › b', reason: 'it is an empty object', kind: 'empty' },
   ]);
 });
 
@@ -288,13 +263,6 @@ test('numbers keep their digits, whatever their form', () => {
   );
 });
 
-test('parsing time grows linearly with the file', () => {
-  const textOf = (count: number) =>
-    `{${Array.from({ length: count }, (_, at) => `"key ${at}": "${'x'.repeat(30)}\\n"`).join(',\n')}}`;
-  assert.equal(jsonDrafts(textOf(20_000)).length, 20_000);
-  assertGrowth((count) => jsonDrafts(textOf(count)), { small: 4000, times: 10, limit: 40 });
-});
-
 test('any JSON is parsed as JSON.parse parses it', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(0, 1, '\t'), (value, indent) => {
@@ -354,21 +322,6 @@ test('the same value twice is one credential with the first location', () => {
     [['a', 'x:1 and 1 more']],
   );
   assert.deepEqual(skipped, []);
-});
-
-test('planning and reporting values with one path take time linear in their number', () => {
-  const made = (count: number) => Array.from({ length: count }, (_, at) => draft(['a'], String(at), `x:${at}`));
-  assertGrowth((count) => toRecords(plan(made(count)), 'plan'), { small: 2000, times: 10, limit: 40 });
-});
-
-test('skipped values of the source stay skipped, however many they are', () => {
-  const skipped = Array.from({ length: 300_000 }, (_, at) => ({
-    where: `x:${at}`,
-    reason: 'r',
-    kind: 'empty' as const,
-  }));
-  const options = { prefix: [], existing: new Set<string>(), seesAll: true, onlyNew: false };
-  assert.equal(makePlan({ drafts: [], skipped }, options).skipped.length, skipped.length);
 });
 
 test('a value that the vault would reject is skipped before any request', () => {

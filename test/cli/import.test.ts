@@ -344,15 +344,6 @@ test('after an interrupt every row has an outcome, and progress counts them', as
   assert.deepEqual([body.data.type, body.data.description], ['password', 'of a test']);
 });
 
-test('when the server is unreachable, the rest is not tried', async () => {
-  const away = new Leasehold({ address: `http://127.0.0.1:${await findPort()}`, token: 'lha_x', retries: 0 });
-  const options = { onlyNew: false, signal: NEVER, progress: () => undefined };
-  const { rows } = await storeAll(away, planOf(100, 'away'), options);
-  assert.ok(rows.filter(({ state }) => state === 'failed').length <= 8);
-  assert.ok(rows.every(({ state }) => state === 'failed' || state === 'not tried'));
-  assert.match(rows[0]?.reason ?? '', /UNREACHABLE\); it may have been stored$/);
-});
-
 test('work runs with bounded concurrency; the first failure is thrown after the running work has ended', async () => {
   let [active, most, done] = [0, 0, 0];
   const items = Array.from({ length: 50 }, (_, at) => at);

@@ -23,7 +23,7 @@ async function scene(t: TestContext) {
 test('a policy is created from flags, a file or standard input, then listed, shown and deleted', async (t) => {
   const { home, run, policies } = await scene(t);
   const put = await run(
-    'policy put ci --principal agent:ci-* --resource ci/* --resource x --action retrieve --action list --max-ttl 60',
+    'policy put ci --principal agent:ci-* --resource ci/* --resource x --action retrieve,list --max-ttl 1m',
   );
   assert.equal(put.code, 0, put.stderr);
   writeFileSync(join(home.path, 'two.toml'), 'principal = "agent:a"\nresources = ["a"]\nactions = ["store"]\n');

@@ -1,7 +1,6 @@
 // Files of expectations: their rows, errors about invalid rows, and results.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as delay, setImmediate as settled } from 'node:timers/promises';
 import fc from 'fast-check';
 import { localSimulator } from '../../src/cli/policy/access-query.ts';
 import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
@@ -113,38 +112,4 @@ test('a failed expectation reports the actual decision and its reason', async ()
     ],
   );
   assert.match(held[2]?.reason ?? '', /nearest pattern is prod\/\*/);
-});
-
-test('expectations are evaluated concurrently, reported in the order of the file, and not continued after a failure', async () => {
-  const text = Array.from({ length: 40 }, (_, at) => `deny ci retrieve p/${at}`).join('\n');
-  let open = 0;
-  let most = 0;
-  let asked = 0;
-  const slowly = localSimulator([]);
-  const held = await holdExpectations(readExpectations(text, 'f'), async (question) => {
-    asked++;
-    most = Math.max(most, ++open);
-    await delay((asked * 7) % 5);
-    open--;
-    return slowly(question);
-  });
-  assert.deepEqual([most, asked], [8, 40]);
-  assert.deepEqual(
-    held.map(({ line }) => line),
-    Array.from({ length: 40 }, (_, at) => at + 1),
-  );
-  asked = 0;
-  let answered = 0;
-  await assert.rejects(
-    holdExpectations(readExpectations(text, 'f'), async (question) => {
-      if (asked++ === 0) throw new Error('away');
-      await delay(5);
-      answered++;
-      return slowly(question);
-    }),
-    /away/,
-  );
-  while (answered < 7) await delay(1);
-  await settled();
-  assert.equal(asked, 8);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { localSimulator, readQuestion } from '../../src/cli/policy/access-query.ts';
+import { localSimulator } from '../../src/cli/policy/access-query.ts';
 import {
   consideredRows,
   explainAccess,
@@ -10,7 +10,7 @@ import {
   remedyLines,
   verdictLines,
 } from '../../src/cli/policy/explanation.ts';
-import { type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { type Asked, policySets, QUESTIONS, toListed } from './random-policies.ts';
@@ -151,30 +151,12 @@ test('a caller that may not list policies receives the reason and is told who ca
   assert.match(remedyLines(explanation, false).join(), /administrator/);
 });
 
-test('a policy of a newer service with an unknown action is considered like others', () => {
-  const question = { agent: 'ci', action: 'retrieve', path: 'p', request: null } as Asked;
-  const newer = { ...toListed(parsePolicy({ name: 'n', principal: 'agent:*', resources: ['*'], actions: ['list'] })) };
-  const listed = [{ ...newer, actions: ['rotate', 'list'] as Action[] }];
-  const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: '' };
-  assert.deepEqual(
-    explainAccess(question, listed, denied).policies?.map(({ failed }) => failed),
-    ['action'],
-  );
-});
-
 test('a suggested command line is parsed by a shell into the same words', () => {
   const lineFor = (path: string) =>
     grantCommand({ agent: 'a', action: 'list', path, request: null } as Asked, new Set(['a-list']));
   const rest = '--action list --max-ttl 300';
   assert.equal(lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
   assert.equal(lineFor('~root/x'), `leasehold policy put a-list-2 --principal agent:a --resource '~root/x' ${rest}`);
-});
-
-test('invalid arguments of a query are all reported with their rules', () => {
-  const read = readQuestion('admin', 'retreive', 'a//b');
-  assert.ok('problems' in read);
-  assert.equal(read.problems.length, 3);
-  assert.match(read.problems.join('\n'), /^AGENT: .*\nACTION: .*did you mean retrieve\?\nPATH: /);
 });
 
 test('the reason names the policies that demand an approval, with the strictest terms', async () => {

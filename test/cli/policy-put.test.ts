@@ -93,26 +93,6 @@ test('a person is asked before a policy is replaced: no exits with 3, yes replac
   assert.equal((await policies())[0].max_ttl, 900);
 });
 
-test('a declined deletion or directory of policies changes nothing and exits with 3', async (t) => {
-  const { home, run, answer, policies } = await scene(t);
-  await run(NARROW);
-  const kept = await answer('policy delete ci', /Delete it\? \[y\/N\] /, 'n\r');
-  assert.deepEqual([kept.code, /Nothing was done\./.test(kept.shown)], [3, true], kept.shown);
-  writeFileSync(join(home.path, 'ci.toml'), 'principal = "agent:ci"\nresources = ["x"]\nactions = ["list"]\n');
-  assert.equal((await run('policy put ci --file ci.toml')).code, 1, 'a file asks as flags do');
-  const left = await answer('policy apply .', /Make this change\? \[y\/N\] /, 'n\r');
-  assert.deepEqual([left.code, /Nothing was done\./.test(left.shown)], [3, true], left.shown);
-  assert.equal((await policies())[0].max_ttl, 60);
-});
-
-test('lists with commas and durations with units give the same policy', async (t) => {
-  const { run, policies } = await scene(t);
-  const line = 'policy put ci --principal agent:ci --resource ci/*,prod/a --action retrieve,list --max-ttl 15m';
-  assert.equal((await run(line)).code, 0);
-  const [policy] = await policies();
-  assert.deepEqual([policy.resources, policy.actions, policy.max_ttl], [['ci/*', 'prod/a'], ['retrieve', 'list'], 900]);
-});
-
 const PUT = ['policy', 'put', 'p', '--principal', 'agent:ci', '--resource', 'a/*', '--action', 'use'];
 
 test('limits are put by flags and by files, and what is shown can be put again', async (t) => {

@@ -3,26 +3,22 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { standBetween } from '../client/fault-proxy.ts';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-/** A service whose responses can be delayed with `between`. */
-async function scene(t: TestContext) {
-  const service = await startTestService(t);
-  const between = await standBetween(t, service);
-  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
-  const home = newHome(t, environment);
-  return { between, home, onTerminal: home.onTerminal };
-}
+const service = await startTestService({ after });
+/** Delays responses. */
+const between = await standBetween({ after }, service);
+const home = newHome({ after }, { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken });
+const { onTerminal } = home;
 
 /** The bar is redrawn from the beginning of its line, which is empty at the end. */
 const CLEARED = '\r\u001b[K';
 
-test('an import shows how many credentials it has stored', async (t) => {
-  const { between, home, onTerminal } = await scene(t);
+test('an import shows how many credentials it has stored', async () => {
   writeFileSync(join(home.path, '.env'), Array.from({ length: 24 }, (_, at) => `NAME_${at}=value-${at}\n`).join(''));
   const { promise: isShown, resolve: goOn } = Promise.withResolvers<void>();
   // The bar is drawn after a while; then the rest waits until it is seen.
@@ -35,8 +31,7 @@ test('an import shows how many credentials it has stored', async (t) => {
   assert.ok(importing.screen().includes(CLEARED));
 });
 
-test('a verification shows how many entries the service has checked', async (t) => {
-  const { between, onTerminal } = await scene(t);
+test('a verification shows how many entries the service has checked', async () => {
   const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
   const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();
@@ -49,14 +44,13 @@ test('a verification shows how many entries the service has checked', async (t) 
   assert.ok(verifying.screen().endsWith(`${CLEARED}true\n`), verifying.screen());
 });
 
-test('an export shows how many entries it has written', async (t) => {
-  const { between, home, onTerminal } = await scene(t);
-  for (const path of ['a', 'b', 'c']) await home.leasehold(['put', path, '-'], { input: 'x' });
+test('an export shows how many entries it has written', async () => {
+  await home.leasehold(['put', 'a', '-'], { input: 'x' });
   const { promise: isShown, resolve: goOn } = Promise.withResolvers<void>();
   between.next({ slowlyUntil: isShown }, ({ path }) => path.endsWith('/export'));
   const exporting = onTerminal(['audit', 'export', '--out', 'log']);
-  await exporting.shows(/Exporting {2}█+░* {2}\d of \d/);
+  await exporting.shows(/Exporting {2}█+░* {2}\d+ of \d+/);
   goOn();
   assert.equal((await exporting.ended).exitCode, 0);
-  assert.match(exporting.screen(), /Wrote \d entries/);
+  assert.match(exporting.screen(), /Wrote \d+ entries/);
 });

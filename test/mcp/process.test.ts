@@ -1,7 +1,6 @@
 // `leasehold mcp` as a process: the configurations of docs/mcp.md, the lines of the protocol, and its end.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -84,17 +83,24 @@ const entries = blocks.flatMap(([, kind, text = '']): Entry[] => {
   return Object.values(read['mcpServers'] ?? read['mcp_servers'] ?? {});
 });
 
-test('the configurations on the page start the server, whose tools and arguments are on the page; a signal ends it', async (t) => {
+test('the configurations on the page start the server, whose tools and arguments are on the page; texts of the vault are escaped, and a signal ends it', async (t) => {
   assert.equal(entries.length, 3);
   for (const { command, args } of entries)
     assert.deepEqual([command, ...args], ['leasehold', 'mcp', '--agent', 'coder']);
+  const between = await standBetween(t, service);
+  const session = { session_id: 'x', agent_name: '\u001b[31mRED\nline\u202e', expires_at: '2099-01-01T00:00:00Z' };
+  const body = JSON.stringify({ data: { ...session, expires_in: 3600 } });
+  const headers = { 'content-type': 'application/json' };
+  between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
   const transport = new StdioClientTransport({
     command: program,
     args: [...first, 'mcp', '--agent', 'builder'],
-    env: { HOME: home, ...COMPILED, LEASEHOLD_ADDR: service.address, LEASEHOLD_KEY_FILE: keyFile },
+    env: { HOME: home, ...COMPILED, LEASEHOLD_ADDR: between.address, LEASEHOLD_KEY_FILE: keyFile },
     cwd: home,
-    stderr: 'ignore',
+    stderr: 'pipe',
   });
+  let said = '';
+  transport.stderr?.on('data', (chunk) => (said += chunk));
   const client = new Client({ name: 'test', version: '0' });
   t.after(() => client.close());
   await client.connect(transport);
@@ -110,6 +116,16 @@ test('the configurations on the page start the server, whose tools and arguments
   });
   process.kill(transport.pid ?? assert.fail(), 'SIGTERM');
   await closed;
+  assert.match(said, /^leasehold mcp: acts as \\u001b\[31mRED\\u000aline\\u202e at http:[^\n]*\n/);
+});
+
+test('it ends with its output', async () => {
+  const { stdin, stdout, answer, ended } = await serve();
+  stdin.write(INITIALIZE);
+  await answer(1);
+  stdout.destroy(new Error('EPIPE'));
+  stdin.write(line(2, 'tools/list', {}));
+  await ended;
 });
 
 test('odd messages and one of more than 1 MiB get errors, the next ones are served, and the end of stdin ends it', async () => {
@@ -135,32 +151,6 @@ test('odd messages and one of more than 1 MiB get errors, the next ones are serv
   assert.equal(logged.join('').includes('xxxx'), false);
   stdin.end();
   await ended;
-});
-
-test('the process prints texts of the vault escaped, and ends with its output', async (t) => {
-  const between = await standBetween(t, service);
-  const session = {
-    session_id: 'x',
-    agent_name: '\u001b[31mRED\nsecond line\u202e',
-    expires_at: '2099-01-01T00:00:00Z',
-    expires_in: 3600,
-  };
-  const body = JSON.stringify({ data: session });
-  const headers = { 'content-type': 'application/json' };
-  between.next({ status: 200, headers, body }, ({ method, path }) => `${method} ${path}` === 'GET /auth/session');
-  const words = [...first, 'mcp', '--address', between.address, '--agent', 'builder', '--key-file', keyFile];
-  const child = spawn(program, words, { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
-  t.after(() => child.kill('SIGKILL'));
-  const stderr = child.stderr.toArray();
-  child.stdin.on('error', () => undefined);
-  const ended = once(child, 'close');
-  child.stdin.write(INITIALIZE);
-  await readAnswers(child.stdout).answer(1);
-  child.stdout.destroy();
-  child.stdin.write(line(2, 'tools/list', {}));
-  assert.deepEqual(await ended, [0, null]);
-  const said = (await stderr).join('');
-  assert.match(said, /^leasehold mcp: acts as \\u001b\[31mRED\\u000asecond line\\u202e at http:[^\n]*\n/);
 });
 
 test('a long line is reported once and not stored, however it is divided', async () => {
