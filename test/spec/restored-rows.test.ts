@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { scanState } from '../../src/vault/verification/state-scan.ts';
 import { sweepAll } from '../contract/sweeping.ts';
-import { executeSql, selectRows } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { scaled } from '../kit/scale.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
-import { startTestClock } from '../kit/test-clock.ts';
+import { startTestClock, type TestClock } from '../kit/test-clock.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
-import { insert } from './raw-rows.ts';
 import {
   ATTACKS,
   type Attack,
@@ -43,56 +43,71 @@ async function problemsOf({ admin }: TestService, query = 'state'): Promise<read
 const sorted = (problems: readonly Problem[]): readonly Problem[] =>
   problems.toSorted((a, b) => (a.subject < b.subject ? -1 : 1));
 
-/** Missing rows look like rows that never existed. */
-function denied(kind: Kind, how: Attack): number {
-  return kind === 'credential' && how === 'taken away' ? 404 : TARGETS[kind].denied;
+interface Attempt {
+  readonly kind: Kind;
+  readonly how: Attack;
 }
 
+/** An attack on each kind of row. The rounds together try every attack on every kind. */
+const attemptsOf = (round: number): readonly Attempt[] =>
+  KINDS.map((kind, index) => {
+    const how = ATTACKS[(index + round) % ATTACKS.length] ?? assert.fail();
+    return { kind, how: how === 'rolled back' && TARGETS[kind].change === null ? 'changed' : how };
+  });
+
+/** Missing rows look like rows that never existed. */
+const deniedStatus = ({ kind, how }: Attempt): number =>
+  kind === 'credential' && how === 'taken away' ? 404 : TARGETS[kind].denied;
+
 /** Whether nodes hold the rows in memory. */
-const isControl = (kind: Kind): boolean => kind === 'agent' || kind === 'operator' || kind === 'policy';
+const isControl = ({ kind }: Attempt): boolean => kind === 'agent' || kind === 'operator' || kind === 'policy';
 
-for (const how of ATTACKS) {
-  const kinds = KINDS.filter((kind) => TARGETS[kind].change !== null || how !== 'rolled back');
-
-  /** A row of each kind, the tokens that need them, and the edits of the database. */
-  const prepareAll = async (service: TestService, clock: ReturnType<typeof startTestClock>) => {
-    const tokens = new Map<Kind, string>();
-    for (const kind of kinds) tokens.set(kind, await prepare(kind, service));
-    const edits: (() => Promise<void>)[] = [];
-    for (const kind of kinds) edits.push(await attack(kind, how, service, tokens.get(kind) ?? '', clock));
-    const problems: Problem[] = [];
-    for (const kind of kinds) problems.push({ subject: await subjectOf(kind, service.dataDir), problem: PROBLEM[how] });
-    const edit = async (): Promise<void> => {
-      for (const each of edits) await each();
-    };
-    return { tokens, edit, problems: sorted(problems) };
+/** A row of each kind, the tokens that need them, and the edits of the database. */
+async function prepareAll(attempts: readonly Attempt[], service: TestService, clock: TestClock) {
+  const tokens = new Map<Kind, string>();
+  for (const { kind } of attempts) tokens.set(kind, await prepare(kind, service));
+  const edits: (() => Promise<void>)[] = [];
+  for (const { kind, how } of attempts) edits.push(await attack(kind, how, service, tokens.get(kind) ?? '', clock));
+  const problems: Problem[] = [];
+  for (const { kind, how } of attempts)
+    problems.push({ subject: await subjectOf(kind, service.dataDir), problem: PROBLEM[how] });
+  const edit = async (): Promise<void> => {
+    for (const each of edits) await each();
   };
+  return { tokens, edit, problems: sorted(problems) };
+}
 
-  test(`a row of each kind, ${how} while stopped, grants nothing; start and verification name it`, async (t) => {
+for (let round = 0; round < scaled(1, ATTACKS.length); round++) {
+  const attempts = attemptsOf(round);
+
+  test(`rows that were edited while stopped grant nothing; start and verification name them (${round})`, async (t) => {
     const clock = startTestClock(t);
     const service = await startTestService(t);
-    const { tokens, edit, problems } = await prepareAll(service, clock);
+    const { tokens, edit, problems } = await prepareAll(attempts, service, clock);
     await service.stop();
     await edit();
     const again = await startTestService(t, [], service.dataDir);
-    for (const kind of kinds) assert.equal(await probe(kind, again, tokens.get(kind) ?? ''), denied(kind, how), kind);
+    for (const attempt of attempts) {
+      const status = await probe(attempt.kind, again, tokens.get(attempt.kind) ?? '');
+      assert.equal(status, deniedStatus(attempt), `${attempt.kind} ${attempt.how}`);
+    }
     assert.deepEqual(sorted(await problemsOf(again)), problems);
     assert.equal(again.warnings.length, 1, again.warnings.join('\n'));
     const [warning = ''] = again.warnings;
-    for (const kind of kinds.filter(isControl))
+    for (const { kind } of attempts.filter(isControl))
       assert.ok(warning.includes(await subjectOf(kind, service.dataDir)), warning);
     await again.stop();
   });
 
   if (STORE === 'postgres') {
-    test(`a row of each kind, ${how} while nodes run, grants nothing on either, and verification names it`, async (t) => {
+    test(`rows that were edited while nodes run grant nothing on either, and verification names them (${round})`, async (t) => {
       const clock = startTestClock(t);
       const service = await startTestService(t);
-      const { tokens, edit, problems } = await prepareAll(service, clock);
+      const { tokens, edit, problems } = await prepareAll(attempts, service, clock);
       const other = await startAnotherNode(t, service);
       await edit();
       // Nodes read such rows if their epoch is later than the one they know.
-      for (const kind of kinds.filter(isControl)) {
+      for (const { kind } of attempts.filter(isControl)) {
         for (const [table, where] of Object.entries(TARGETS[kind].tables))
           await executeSql(service.dataDir, `UPDATE ${table} SET epoch = 1000000 WHERE ${where}`);
       }
@@ -101,8 +116,10 @@ for (const how of ATTACKS) {
       }
       for (const node of [service, other]) {
         // A row that is in force and was only deleted stays in memory until it is read again.
-        for (const kind of kinds.filter((one) => !isControl(one) || how !== 'taken away'))
-          assert.equal(await probe(kind, node, tokens.get(kind) ?? ''), denied(kind, how), kind);
+        for (const attempt of attempts.filter((one) => !isControl(one) || one.how !== 'taken away')) {
+          const status = await probe(attempt.kind, node, tokens.get(attempt.kind) ?? '');
+          assert.equal(status, deniedStatus(attempt), `${attempt.kind} ${attempt.how}`);
+        }
         assert.deepEqual(sorted(await problemsOf(node)), problems);
       }
       await other.stop();
@@ -148,10 +165,9 @@ test('rows with an empty key are checked', async (t) => {
 test('targets of a removed credential are named when inserted again, with or without another one at the path', async (t) => {
   const service = await startTestService(t);
   await prepare('targets', service);
-  const [row] = await selectRows(service.dataDir, 'SELECT * FROM usages');
-  assert.ok(row);
+  await executeSql(service.dataDir, 'CREATE TABLE kept_usages AS SELECT * FROM usages');
   await service.admin.delete('/api/v1/credentials/targets/key');
-  await executeSql(service.dataDir, insert('usages', row));
+  await executeSql(service.dataDir, 'INSERT INTO usages SELECT * FROM kept_usages; DROP TABLE kept_usages');
   for (let isStoredAgain = false; ; isStoredAgain = true) {
     assert.equal((await service.admin.get('/api/v1/targets/targets/key')).status, 404);
     assert.deepEqual(await problemsOf(service), [{ subject: 'targets:targets/key', problem: 'not as recorded' }]);
