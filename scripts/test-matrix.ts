@@ -14,10 +14,10 @@ export const ONCE: Readonly<Record<string, string>> = {
   backup: 'from each store to each store',
   bench: 'no store',
   broker: 'no store',
-  cli: 'uses the interface, which test/spec tests on both stores',
-  client: 'uses the interface, as cli does',
+  cli: 'uses the HTTP API, which test/spec tests on both stores',
+  client: 'uses the HTTP API, as cli does',
   cluster: 'nodes that share a PostgreSQL',
-  console: 'uses the interface, as cli does',
+  console: 'uses the HTTP API, as cli does',
   contract: 'tests every store in one run',
   core: 'no store',
   crypto: 'no store',
@@ -27,23 +27,37 @@ export const ONCE: Readonly<Record<string, string>> = {
   hostile: 'requests that are rejected before the store is read, and other services',
   kit: 'no store except PostgreSQL itself',
   masking: 'no store',
-  mcp: 'uses the interface, as cli does',
+  mcp: 'uses the HTTP API, as cli does',
   package: 'no store',
   run: 'no store',
   server: 'starting and stopping; test/postgres and test/cluster do so with a database',
   postgres: 'properties of PostgreSQL',
+  spec: 'decides alike on each store, except for the files below',
   sqlite: 'properties of SQLite',
+  vault: 'decides alike on each store, except for the files below',
 };
 
 /**
- * The tests that `npm test` also runs on PostgreSQL: each request reaches SQL in its own way. Those of `test/contract`,
- * `test/cluster` and `test/postgres` use it themselves. The other tests that open a vault run there in
- * `npm run test:all`.
+ * The tests that `npm test` also runs on PostgreSQL. Those of `test/contract`, `test/cluster` and `test/postgres` use
+ * it themselves.
  */
-export const EARLY_ON_POSTGRES: readonly string[] = [
-  'test/spec/conformance.test.ts',
-  'test/spec/lists.test.ts',
-  'test/spec/audit.test.ts',
+export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/conformance.test.ts'];
+
+/**
+ * The tests that `npm run test:all` runs on PostgreSQL although their directory runs once: they filter, count or page
+ * in SQL, edit rows, or have several nodes there.
+ */
+const LATER_ON_POSTGRES: readonly string[] = [
+  ...['altered-log-and-rows', 'audit', 'credentials', 'entity-tags', 'exposure', 'idempotency', 'leases', 'lists'].map(
+    (name) => `test/spec/${name}.test.ts`,
+  ),
+  ...['matrix', 'operator-time', 'overview', 'recorded-states', 'restored-rows', 'unrecorded', 'verification'].map(
+    (name) => `test/spec/${name}.test.ts`,
+  ),
+  ...['checkpoints', 'counts', 'exposure-model', 'foreign-entries', 'idempotency', 'integrity', 'key-rotation'].map(
+    (name) => `test/vault/${name}.test.ts`,
+  ),
+  ...['panic', 'search', 'sessions', 'tree', 'long-log.long'].map((name) => `test/vault/${name}.test.ts`),
 ];
 
 /** Tests that take long, such as packaging and pages. Only `npm run test:all` runs them. */
@@ -91,6 +105,7 @@ function directoryOf(file: string): string | undefined {
  * Whether the file runs on both stores. A file outside of `test`, such as a sample of the runner's tests, runs once.
  */
 export function runsOnBoth(file: string): boolean {
+  if (isEarly(file) || LATER_ON_POSTGRES.includes(nameOf(file))) return true;
   const directory = directoryOf(file);
   if (directory === undefined) return false;
   return [directory, nameOf(file).slice('test/'.length)].every((name) => !Object.hasOwn(ONCE, name));
@@ -150,6 +165,6 @@ function laterOnPostgres(kind: Kind, file: string): boolean {
 
 /** The directories and files named above that do not exist. */
 export function missingNames(): string[] {
-  const names = [...Object.keys(ONCE).map((name) => `test/${name}`), ...EARLY_ON_POSTGRES];
+  const names = [...Object.keys(ONCE).map((name) => `test/${name}`), ...EARLY_ON_POSTGRES, ...LATER_ON_POSTGRES];
   return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }

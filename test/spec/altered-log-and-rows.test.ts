@@ -6,7 +6,7 @@ import { executeSql } from '../kit/direct-db.ts';
 import { until } from '../kit/log-receivers.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
-import { type Attack, attack, type Kind, prepare, probe } from './state-attacks.ts';
+import { attack, prepare, probe } from './state-attacks.ts';
 
 const UNPROVEN = /agents, operators and policies cannot be checked against the log, because .*accept-rollback/;
 /** Removes the newest entry about a policy or an agent, as if the change had never happened. */
@@ -21,32 +21,27 @@ async function verifies({ admin }: TestService): Promise<boolean> {
   return (await admin.get('/api/v1/audit/verify')).body.data.valid;
 }
 
-for (const [kind, how] of [
-  ['policy', 'inserted again'],
-  ['agent', 'rolled back'],
-] as const satisfies readonly (readonly [Kind, Attack])[]) {
-  test(`${kind}, ${how}, and the entry removed too: nothing is in force until it is accepted`, async (t) => {
-    const service = await startTestService(t);
-    const token = await prepare(kind, service);
-    const edit = await attack(kind, how, service, token);
-    await service.stop();
-    await edit();
-    await executeSql(service.dataDir, FORGET);
-    const again = await startTestService(t, [], service.dataDir);
-    assert.match(again.warnings.join('\n'), UNPROVEN);
-    assert.equal(await probe(kind, again, token), 401);
-    assert.deepEqual((await again.admin.get('/api/v1/policies')).body.data, []);
-    assert.equal(await verifies(again), false);
-    await again.stop();
-    const accepted = await startTestService(t, ['--accept-rollback'], service.dataDir);
-    assert.equal((await accepted.admin.get('/api/v1/policies')).body.data.length, 1);
-    await accepted.stop();
-    const last = await startTestService(t, [], service.dataDir);
-    assert.doesNotMatch(last.warnings.join('\n'), UNPROVEN);
-    assert.equal((await last.admin.get('/api/v1/policies')).body.data.length, 1);
-    assert.equal(await verifies(last), false);
-  });
-}
+test('a policy is inserted again, and the entry of its removal deleted: nothing is in force until it is accepted', async (t) => {
+  const service = await startTestService(t);
+  const token = await prepare('policy', service);
+  const edit = await attack('policy', 'inserted again', service, token);
+  await service.stop();
+  await edit();
+  await executeSql(service.dataDir, FORGET);
+  const again = await startTestService(t, [], service.dataDir);
+  assert.match(again.warnings.join('\n'), UNPROVEN);
+  assert.equal(await probe('policy', again, token), 401);
+  assert.deepEqual((await again.admin.get('/api/v1/policies')).body.data, []);
+  assert.equal(await verifies(again), false);
+  await again.stop();
+  const accepted = await startTestService(t, ['--accept-rollback'], service.dataDir);
+  assert.equal((await accepted.admin.get('/api/v1/policies')).body.data.length, 1);
+  await accepted.stop();
+  const last = await startTestService(t, [], service.dataDir);
+  assert.doesNotMatch(last.warnings.join('\n'), UNPROVEN);
+  assert.equal((await last.admin.get('/api/v1/policies')).body.data.length, 1);
+  assert.equal(await verifies(last), false);
+});
 
 test('an entry about a policy is removed and its row is not: only that policy is out of force', async (t) => {
   const service = await startTestService(t);

@@ -143,16 +143,6 @@ test('the same request again is held until the answer to the first', async () =>
   assert.deepEqual([(await first).status, (await second).status], [200, 200]);
 });
 
-test('an approval that comes between two tries lets the next one pass, and only that request', async () => {
-  const { alice, agentWith, pendingOf } = brief;
-  const agent = await agentWith('late', { for: 'use' });
-  await call(agent);
-  await approveAs(alice, await pendingOf('late'));
-  const changed = await call(agent, '{"n":2}');
-  assert.equal(errorOf(changed).code, 'APPROVAL_PENDING');
-  assert.equal((await call(agent)).status, 200);
-});
-
 test('the five outcomes are told apart', async () => {
   const { admin, alice, agentWith, pendingOf } = held;
   const agent = await agentWith('unlucky', { for: 'use' });
@@ -249,26 +239,6 @@ test('at a base URL the body is sent after the approval, and the error is marked
   assert.equal((await send('third')).response.statusCode, 503);
   const large = await send('x'.repeat(1024 * 1024 + 1));
   assert.equal(large.response.statusCode, 413);
-});
-
-test('agents see their own approvals and no answers are theirs; viewers see no request', async () => {
-  const { service, alice, agentWith, pendingOf } = brief;
-  const agent = await agentWith('own', { for: 'use' });
-  const other = await agentWith('nosy', { for: 'use' });
-  const viewer = await addOperator(service, 'vic', ['viewer']);
-  await call(agent);
-  const pending = await pendingOf('own');
-  const path = `/api/v1/approvals/${pending.approval_id}`;
-  assert.equal((await agent.get(path)).status, 200);
-  assert.equal((await other.get(path)).status, 404);
-  assert.deepEqual(dataOf(await other.get('/api/v1/approvals')), []);
-  assert.equal((await viewer.get(path)).status, 403);
-  assert.equal((await viewer.get('/api/v1/approvals?status=pending&agent=own')).status, 200);
-  assert.equal((await approveAs(agent, pending)).status, 403);
-  assert.equal((await approveAs(viewer, pending)).status, 403);
-  assert.equal((await alice.post(`${path}/approve`, { nonce: 'guessed' })).status, 400);
-  assert.equal((await other.delete(path)).status, 404);
-  assert.equal((await agent.delete(path)).status, 204);
 });
 
 test('an editor lifts no approval that a policy within its reach demands', async () => {

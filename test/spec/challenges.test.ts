@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { readAgentKey } from '../kit/client.ts';
 import { dumpCallerData, dumpDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertInvalid, assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { assertRejected, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
@@ -89,12 +89,6 @@ test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', a
   dataOf(await verify('openssl', challenge_id, signature.toString('base64')), 200, SESSION);
 });
 
-test('a challenge issued for an unregistered name stays invalid after the name is registered', async () => {
-  const { challenge_id, nonce } = await challenge('registered-later');
-  const key = await register('registered-later');
-  assertRejected(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
-});
-
 test('an unknown agent gets a challenge of the same shape, and the same 401 at verify as a known one', async () => {
   await register('known');
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -109,50 +103,6 @@ test('an unknown agent gets a challenge of the same shape, and the same 401 at v
     }),
   );
   assert.deepEqual(seen[0], seen[1]);
-});
-
-test('every login failure returns the same response', async () => {
-  const key = await register('fails');
-  const { privateKey: wrongKey } = generateKeyPairSync('ed25519');
-  const spent = await challenge('fails');
-  await verify('fails', spent.challenge_id, signed(key, spent.nonce));
-  const [open, short, theirs] = [await challenge('fails'), await challenge('fails'), await challenge('asked')];
-  const invented = randomUUID().replace(/^(.{14})./, '$18');
-  const failures = [
-    await verify('fails', open.challenge_id, signed(wrongKey, open.nonce)),
-    await verify('fails', short.challenge_id, 'AAAA'),
-    await verify('fails', spent.challenge_id, signed(key, spent.nonce)),
-    await verify('fails', theirs.challenge_id, signed(key, theirs.nonce)),
-    await verify('fails', invented, signed(key, open.nonce)),
-    await verify('nobody-at-all', theirs.challenge_id, signed(key, theirs.nonce)),
-  ];
-  for (const answer of failures) {
-    assertRejected(answer, 'AUTH_FAILED');
-    assert.deepEqual(answer.body, failures[0]?.body);
-  }
-});
-
-test('a signature in non-canonical base64 is rejected and opens no session', async () => {
-  const key = await register('strict');
-  const { challenge_id, nonce } = await challenge('strict');
-  const good = signed(key, nonce);
-  const spellings = [
-    good.replaceAll('=', ''),
-    `${good}=`,
-    ` ${good}`,
-    `${good}\n`,
-    `${good.slice(0, 40)}\n${good.slice(40)}`,
-    good.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''),
-    // 64 bytes leave four bits unused in the last letter: the next one decodes to the same bytes.
-    `${good.slice(0, -3)}${String.fromCharCode(good.charCodeAt(good.length - 3) + 1)}==`,
-    '',
-  ];
-  for (const signature of spellings) {
-    const entries = await auditEntriesOf(service, async () => {
-      assertInvalid(await verify('strict', challenge_id, signature), 'signature');
-    });
-    assert.deepEqual(entries, []);
-  }
 });
 
 test('/auth/* is also served under /api/v1/auth/*', async () => {

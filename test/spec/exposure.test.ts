@@ -90,21 +90,6 @@ test('an exposure outlives the credential and the agent, and is listed by the na
   assert.deepEqual([page.data.length, page.data[0].path, page.meta.total], [1, 'outlived/b', 2]);
 });
 
-test('an agent gets nothing of this, and its attempt is recorded', async () => {
-  const agent = await service.agent('nosy', { '*': ['retrieve'] });
-  const attempts = [
-    ['exposure.read', await agent.get('/api/v1/exposure/apart/key')],
-    ['exposure.read', await agent.get('/api/v1/exposure?agent=nosy')],
-    ['exposure.read', await agent.get('/api/v1/panic')],
-    ['service.panic', await agent.post('/api/v1/panic', {})],
-  ] as const;
-  for (const [event, { status }] of attempts) {
-    assert.equal(status, 403);
-    const { text } = await admin.get(`/api/v1/audit?agent=nosy&event_type=${event}&result=denied`);
-    assert.ok(dataOf({ text }).length > 0, event);
-  }
-});
-
 test('a panic about one agent ends its leases and sessions and those of no other', async () => {
   await store('panic/seen');
   await store('panic/used');

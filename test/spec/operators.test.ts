@@ -1,7 +1,6 @@
 // Operators: roles, names, keys, and what the log says about them. SOURCE: docs/api.md, "Operators".
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
@@ -44,32 +43,6 @@ test('a viewer and an approver see everything but values, whatever policies gran
     assertRejected(await operator.post('/api/v1/agents', { name: newName() }), 'ACCESS_DENIED');
     assertRejected(await operator.post(OPERATORS, newBody(newName())), 'ACCESS_DENIED');
   }
-});
-
-test('an editor touches only credentials that policies grant it, and nothing else of the administrator', async () => {
-  const editor = await addOperator(service, newName(), ['editor'], { 'team/*': ['retrieve', 'store'] });
-  assert.equal((await retrieve(editor)).body.data.value, 'a value');
-  assert.equal(await statusOf(editor.post(CREDENTIALS, { path: 'team/new', value: 'v' })), 201);
-  assert.equal(await statusOf(editor.put('/api/v1/targets/team/new', { service: 'openai' })), 200);
-  assertRejected(await editor.delete(`${CREDENTIALS}/team/new`), 'ACCESS_DENIED');
-  assertRejected(await retrieve(editor, 'other/key'), 'ACCESS_DENIED');
-  assertRejected(await retrieve(editor, 'other/none'), 'ACCESS_DENIED');
-  assertRejected(await editor.post(CREDENTIALS, { path: 'other/new', value: 'v' }), 'ACCESS_DENIED');
-  assertRejected(await editor.put('/api/v1/targets/other/key', { service: 'openai' }), 'ACCESS_DENIED');
-  assertRejected(await editor.post(OPERATORS, newBody(newName())), 'ACCESS_DENIED');
-  assertRejected(await editor.post('/api/v1/key/rotate', {}), 'ACCESS_DENIED');
-  assertRejected(await editor.post('/api/v1/panic', {}), 'ACCESS_DENIED');
-});
-
-test('an operator with the role admin may do what the administrator may, without a policy', async () => {
-  const boss = await addOperator(service, newName(), ['admin']);
-  const { body } = await retrieve(boss, 'other/key');
-  assert.equal(body.data.value, 'another value');
-  const lease = (await boss.get(`/api/v1/leases/${body.data.lease_id}`)).body.data;
-  assert.deepEqual([lease.agent_name.startsWith('operator:'), lease.policy_name], [true, 'builtin:admin']);
-  const name = newName();
-  dataOf(await boss.post(OPERATORS, newBody(name)), 201, FIELDS);
-  assert.equal(await statusOf(boss.delete(`${OPERATORS}/${name}`)), 204);
 });
 
 test('roles are a set in a fixed order, and a change holds from the next request on', async () => {
@@ -173,30 +146,6 @@ for (const how of ['rotation', 'removal']) {
     assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
   });
 }
-
-test('the Idempotency-Key of an operator is its own: repeated for it, and unknown to others and to later ones', async () => {
-  const name = newName();
-  const operator = await addOperator(service, name, ['editor'], { 'team/*': ['store'] });
-  const other = await addOperator(service, newName(), ['editor'], { 'team/*': ['store'] });
-  const key = { 'idempotency-key': randomUUID() };
-  const store = (client: Pick<TestOperator, 'call'>) =>
-    client.call('POST', CREDENTIALS, { path: `team/${name}`, value: 'v' }, key);
-  const versionOf = async (answer: ReturnType<typeof store>) => (await answer).headers.get('leasehold-version');
-  const first = await store(operator);
-  assert.equal(first.status, 201, first.text);
-  assert.equal((await store(operator)).text, first.text);
-  assert.equal(await versionOf(store(other)), '2');
-  assert.equal(await versionOf(store(admin)), '3');
-  // The records of the others did not replace that of the first.
-  const entries = await auditEntriesOf(service, async () => {
-    for (const client of [operator, other, admin]) assert.equal((await store(client)).status, 201);
-  });
-  assert.deepEqual(entries, []);
-  await admin.delete(`${OPERATORS}/${name}`);
-  assertRejected(await store(operator), 'UNAUTHENTICATED');
-  await admin.post(OPERATORS, { ...newBody(name, ['editor']), public_key: operator.key.publicKey });
-  assert.equal(await versionOf(store(service.as(await operator.enter()))), '4');
-});
 
 test('entries and leases name operator:NAME, and the filters of both lists find them', async () => {
   const name = newName();

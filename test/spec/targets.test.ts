@@ -25,50 +25,6 @@ async function store(value = 'sk-test-0123456789'): Promise<string> {
 
 const put = async (path: string, body: object) => admin.put(`/api/v1/targets/${path}`, body);
 
-test('a service fills targets and placement', async () => {
-  const path = await store();
-  const answer = await put(path, { service: 'anthropic' });
-  assert.equal(answer.status, 200, answer.text);
-  const { service: name, targets, placement } = (await admin.get(`/api/v1/targets/${path}`)).body.data;
-  assert.equal(name, 'anthropic');
-  assert.deepEqual(
-    targets.map((target: { origin: string }) => target.origin),
-    ['https://api.anthropic.com'],
-  );
-  assert.deepEqual(placement, { kind: 'header', name: 'x-api-key', template: '{value}' });
-});
-
-test('given fields override those of the service', async () => {
-  const path = await store();
-  const given = { service: 'openai', targets: [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }] };
-  const { targets, placement } = (await put(path, given)).body.data;
-  assert.deepEqual(
-    [targets[0].origin, targets.length, placement],
-    ['https://eu.api.openai.com', 1, { kind: 'bearer' }],
-  );
-  const placed = { service: 'openai', placement: { kind: 'header', name: 'api-key' } };
-  assert.deepEqual((await put(path, placed)).body.data.placement, {
-    kind: 'header',
-    name: 'api-key',
-    template: '{value}',
-  });
-});
-
-test('a service whose host is the user’s needs it in the first target', async () => {
-  const path = await store();
-  const missing = await put(path, { service: 'jira' });
-  assertRejected(missing, 'INVALID_REQUEST');
-  assert.match(missing.body.error.message, /^targets: must name your own host for jira, of the form https:\/\/\*\./);
-  assertRejected(
-    await put(path, { service: 'jira', targets: [{ origin: 'https://evil.example.com' }] }),
-    'INVALID_REQUEST',
-  );
-  const named = { service: 'jira', targets: [{ origin: 'https://acme.atlassian.net', methods: ['GET'] }] };
-  const { targets, placement } = (await put(path, named)).body.data;
-  assert.deepEqual([targets[0].origin, targets[0].methods], ['https://acme.atlassian.net', ['GET']]);
-  assert.equal(placement.kind, 'basic');
-});
-
 test('a service that is not supported or does not exist is an error, and so are missing fields', async () => {
   const path = await store();
   for (const [body, message] of [

@@ -124,16 +124,6 @@ test('a panic about an agent ends its leases and cuts its streams', async () => 
   assert.deepEqual([body.data.leases, body.data.streams], [1 + STREAMS, STREAMS]);
 });
 
-test('the service stops while streams are open', async (t) => {
-  const own = await startTestService(t, [], undefined, undefined, { stopMs: 100 });
-  await storeWithTargets(own, 'api/key', upstream);
-  const agent = await own.agent('agent', { 'api/*': ['use'] });
-  const headers = { authorization: `Bearer ${agent.token}` };
-  const [stream] = await openStreams(1, own.address, '/use/api/key/-/events', headers);
-  await own.stop();
-  await stream?.broken;
-});
-
 /** Each use has a result that says why it ended. */
 async function assertRecorded(count: number, path: string, ended = 'revoked'): Promise<void> {
   const results = async (): Promise<string[]> => {

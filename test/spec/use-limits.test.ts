@@ -6,7 +6,6 @@ import type { ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';
 import type { Client } from '../kit/client.ts';
-import { executeSql } from '../kit/direct-db.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -62,38 +61,6 @@ test('a policy shows its limits only where they were given, also after a restart
   assert.equal('limits' in second, false);
   assert.equal('limits' in (await again.admin.put('/api/v1/policies/with', plain)).body.data, false);
   assert.equal('limits' in (await again.admin.get('/api/v1/policies/with')).body.data, false);
-});
-
-test('limits that were edited outside Leasehold do not authenticate', async (t) => {
-  const other = await startTestService(t);
-  const fields = { principal: 'agent:a', resources: ['a'], actions: ['use'], limits: { concurrent: 1 } };
-  await other.admin.put('/api/v1/policies/p', fields);
-  await other.stop();
-  await executeSql(other.dataDir, 'UPDATE policies SET limits = NULL');
-  const again = await startTestService(t, [], other.dataDir);
-  assert.deepEqual((await again.admin.get('/api/v1/policies')).body.data, []);
-});
-
-test('invalid limits are rejected with the field and the rule', async () => {
-  const fields = { principal: 'agent:a', resources: ['a'], actions: ['use'] };
-  for (const [limits, message] of [
-    [{}, /^limits/],
-    [{ uses_per_hour: 0 }, /^limits[.[]uses_per_hour/],
-    [{ bytes_per_hour: 1.5 }, /^limits[.[]bytes_per_hour/],
-    [{ concurrent: 1_000_000_000_001 }, /^limits[.[]concurrent/],
-    [{ uses_per_day: 1 }, /^(?:limits|body): has an unknown field/],
-  ] as const) {
-    const answer = await admin.put('/api/v1/policies/invalid', { ...fields, limits });
-    assertRejected(answer, 'INVALID_REQUEST');
-    assert.match(answer.body.error.message, message);
-  }
-  const other = await admin.put('/api/v1/policies/invalid', {
-    ...fields,
-    actions: ['list'],
-    limits: { concurrent: 1 },
-  });
-  assertRejected(other, 'INVALID_REQUEST');
-  assert.equal(other.body.error.message, 'limits: is only for policies with the action use');
 });
 
 test('uses over the hourly number are 429 with Retry-After, per agent, and recorded once', async () => {
