@@ -2,6 +2,7 @@
 // SOURCE: SECURITY.md, P17; docs/approvals.md.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, test } from 'node:test';
 import { createClient } from '../kit/client.ts';
 import { demandApproval, findPending } from '../kit/held.ts';
@@ -14,6 +15,8 @@ import { APPROVALS, startApprovals } from './approval-scene.ts';
 
 const { service, upstream, ann, ben, newAgent, enter, send, approve, assertHeld } = await startApprovals({ after });
 const { admin, address } = service;
+
+const MIB = 1024 * 1024;
 
 const statusOf = async (id: string): Promise<string> => (await admin.get(`${APPROVALS}/${id}`)).body.data.status;
 
@@ -235,4 +238,35 @@ test('an operator reads and withdraws its own request without the role approver,
   assertRejected(await eve.get(`${APPROVALS}/${other.approval_id}`), 'ACCESS_DENIED');
   assertRejected(await eve.delete(`${APPROVALS}/${other.approval_id}`), 'ACCESS_DENIED');
   assertRejected(await createClient(address, agent.token).get(`${APPROVALS}/${approval_id}`), 'NOT_FOUND');
+});
+
+test('a body of 1 MiB is approved as a whole, and one byte more is 413, in either framing', async () => {
+  const agent = await newAgent();
+  for (const headers of [{}, { 'transfer-encoding': 'chunked' }, { expect: '100-continue' }]) {
+    const body = Buffer.alloc(MIB, JSON.stringify(headers));
+    const sent = { body, headers: headers as Record<string, string> };
+    await assertHeld(send(agent, sent));
+    const id = await approve(agent.path);
+    const { request } = (await ann.get(`${APPROVALS}/${id}`)).body.data;
+    assert.deepEqual([request.body_bytes, request.body.length, request.truncated], [MIB, 16_384, true]);
+    assert.equal(request.body_sha256, createHash('sha256').update(body).digest('hex'));
+    const altered = Buffer.from(body);
+    altered[MIB - 1] = 0;
+    assert.equal((await send(agent, { ...sent, body: altered })).status, 503);
+    assert.equal((await send(agent, sent)).status, 200);
+    const { status, code } = await send(agent, { ...sent, body: Buffer.alloc(MIB + 1) });
+    assert.deepEqual([status, code], [413, 'PAYLOAD_TOO_LARGE']);
+    const waiting = (await admin.get(`${APPROVALS}?status=pending&agent=${agent.name}`)).body.data;
+    for (const { approval_id } of waiting) await admin.delete(`${APPROVALS}/${approval_id}`);
+  }
+});
+
+test('bodies that arrive together share 64 MiB, and a body that was refused frees its share', async () => {
+  const agent = await newAgent();
+  const body = (n: number): Buffer => Buffer.alloc(MIB, `${n} `);
+  const answers = await Promise.all(Array.from({ length: 80 }, (_, n) => send(agent, { body: body(n) })));
+  const codes = answers.map(({ code }) => code);
+  const held = codes.filter((code) => code === 'APPROVAL_PENDING').length;
+  assert.ok(held <= 80 && codes.every((code) => code === 'APPROVAL_PENDING' || code === 'UNAVAILABLE'), String(codes));
+  await assertHeld(send(agent, { body: body(0) }));
 });

@@ -33,8 +33,6 @@ export interface Caller {
   readonly token: string | null;
 }
 
-/** Places in which a URL of another origin is never a request to the target. */
-export const FOREIGN_PLACES = 7;
 const HEAD_END = '\r\n\r\n';
 const CONTINUE = `HTTP/1.1 100 Continue${HEAD_END}`;
 

@@ -13,6 +13,7 @@ import { findBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
+import { scaled } from '../kit/scale.ts';
 
 const dataDir = join(temporaryDirectory({ after }), 'data');
 const service = await startProcess({ after }, dataDir, ['--log-level', 'debug']);
@@ -26,6 +27,8 @@ const signature = sign(null, Buffer.from(issued.nonce, 'base64'), key).toString(
 const proof = { challenge_id: issued.challenge_id, agent_name: 'insider', signature };
 const session: string = (await anonymous.post('/auth/verify', proof)).body.data.session_id;
 
+/** One of seven requests in `npm test`: seven divides the number of rows of no route. */
+const STEP = scaled(7, 1);
 const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider: session, admin: service.adminToken };
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;
 const found = (text: string) => findBytes(dataDir, text);
@@ -144,7 +147,7 @@ function bytesOf(
 for (const [caller, token] of Object.entries(CALLERS)) {
   test(`no part of a rejected request is stored, logged or returned (sent by ${caller})`, async () => {
     const mark = newMark();
-    const requests = requestsWith(mark);
+    const requests = requestsWith(mark).filter((_, at) => at % STEP === 0);
     const statuses = new Set<number>();
     while (requests.length > 0) {
       const batch = requests.splice(0, 16);

@@ -4,18 +4,17 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertInvalid } from '../kit/responses.ts';
-import { startFixture } from './fixture.ts';
+import { scaled } from '../kit/scale.ts';
+import { share, startFixture } from './fixture.ts';
 
 const fixture = await startFixture({ after });
 const { admin } = fixture.service;
 const LONG = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
-const BOMBED = 300;
+const BOMBED = 50;
 
 // Rows that no filter may match: denials of an agent on a path of maximal length.
-for (let n = 0; n < BOMBED; n += 50) {
-  const denials = Array.from({ length: 50 }, () => fixture.agent.get(`/api/v1/credentials/${LONG}`));
-  for (const { status } of await Promise.all(denials)) assert.equal(status, 403);
-}
+const denials = Array.from({ length: BOMBED }, () => fixture.agent.get(`/api/v1/credentials/${LONG}`));
+for (const { status } of await Promise.all(denials)) assert.equal(status, 403);
 
 /** The number of rows that the query matches; 0 for an `INVALID_REQUEST` that names the parameter. */
 async function found(address: string, name: string, value: string): Promise<number | 'refused'> {
@@ -88,22 +87,20 @@ const INJECTIONS = [
   ...['allowe_', 'allow%', 'allo[w]ed', '*', '?', 'a*', '../..', 'a'.repeat(640)],
 ];
 
-const FILTERS: Readonly<Record<string, readonly string[]>> = {
-  '/api/v1/audit': ['agent', 'action', 'event_type', 'result'],
-  '/api/v1/leases': ['agent', 'path', 'status'],
-  '/api/v1/credentials': ['type'],
-};
+const FILTERS: readonly (readonly [address: string, name: string])[] = [
+  ...['agent', 'action', 'event_type', 'result'].map((name) => ['/api/v1/audit', name] as const),
+  ...['agent', 'path', 'status'].map((name) => ['/api/v1/leases', name] as const),
+  ['/api/v1/credentials', 'type'],
+];
 
-for (const [address, names] of Object.entries(FILTERS)) {
-  for (const name of names) {
-    test(`${address}?${name}= matches exactly, and an injection matches nothing`, async () => {
-      for (const value of INJECTIONS) {
-        const count = await found(address, name, value);
-        assert.equal(count === 0 || count === 'refused', true, `${value}: ${count}`);
-      }
-    });
+test('a filter matches exactly, and an injection matches nothing', async () => {
+  for (const [index, [address, name]] of FILTERS.entries()) {
+    for (const value of share(INJECTIONS, index, scaled(4, 1))) {
+      const count = await found(address, name, value);
+      assert.equal(count === 0 || count === 'refused', true, `${address}?${name}=${value}: ${count}`);
+    }
   }
-}
+});
 
 test('only * and ? are special in the resource filter', async () => {
   const isSpecial = (value: string) => /[*?]/.test(value);
@@ -167,27 +164,27 @@ const NO_NUMBERS = [
   ...['9999999999999999', '99999999999999999999999999', '\u0661', '\uff11', '1\u0000', '1;2', "1'", '[1]'],
 ];
 
-for (const address of PAGED) {
-  test(`${address}: limit and offset must be integers in plain digits, of any size`, () =>
-    fixture.assertUnchangedBy(
-      async () => {
+test('limit and offset must be integers in plain digits, of any size', () =>
+  fixture.assertUnchangedBy(
+    async () => {
+      for (const [index, address] of PAGED.entries()) {
         for (const name of ['limit', 'offset']) {
-          for (const value of NO_NUMBERS) {
+          for (const value of share(NO_NUMBERS, index, 4)) {
             assertInvalid(await admin.get(`${address}?${name}=${encodeURIComponent(value)}`), name);
           }
         }
         assertInvalid(await admin.get(`${address}?limit=0`), 'limit');
-        for (const huge of ['1000', '1001', '2147483648', '4294967296', '999999999999999']) {
+        for (const huge of ['1001', '999999999999999']) {
           const { meta } = (await admin.get(`${address}?limit=${huge}&offset=0`)).body;
           assert.deepEqual([meta.limit, meta.offset], [1000, 0], huge);
           const beyond = await admin.get(`${address}?limit=${huge}&offset=999999999999999`);
           assert.deepEqual([beyond.body.data, beyond.body.meta.limit], [[], 1000], huge);
         }
-      },
-      // Listing credentials is recorded: two pages per number.
-      address === '/api/v1/credentials' ? Array<string>(10).fill('credential.list allowed') : [],
-    ));
-}
+      }
+    },
+    // Listing credentials is recorded: two pages per number.
+    Array<string>(4).fill('credential.list allowed'),
+  ));
 
 test('times must be ISO 8601', () =>
   fixture.assertUnchangedBy(async () => {

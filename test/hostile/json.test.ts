@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertRejected } from '../kit/responses.ts';
-import { startFixture } from './fixture.ts';
+import { share, startFixture } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const fixture = await startFixture({ after });
@@ -102,17 +102,17 @@ const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | U
   'a million backslashes': [SYNTAX, `{"${'\\'.repeat(1_000_000)}`],
 };
 
-for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
-  test(`a body is rejected for ${what}`, () =>
-    fixture.assertUnchangedBy(async () => {
-      assert.match(assertRejected(await fixture.ask(post(body)), 'INVALID_REQUEST'), rule);
-      assert.deepEqual(Object.keys(Object.prototype), []);
-    }));
-}
+test('a body that is not strict JSON is rejected for its own defect', () =>
+  fixture.assertUnchangedBy(async () => {
+    for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
+      assert.match(assertRejected(await fixture.ask(post(body)), 'INVALID_REQUEST'), rule, what);
+      assert.deepEqual(Object.keys(Object.prototype), [], what);
+    }
+  }));
 
 test('an unauthenticated caller gets the same errors at /auth/challenge', () =>
   fixture.assertUnchangedBy(async () => {
-    for (const [what, [, body]] of Object.entries(NOT_JSON)) {
+    for (const [what, [, body]] of share(Object.entries(NOT_JSON), 0, 5)) {
       const code = await fixture.codeOf({ ...post(body, '/auth/challenge'), token: null });
       // Bodies over the limit for unauthenticated callers are not parsed.
       const isTooLong = Buffer.byteLength(body) > 32 * 1024;
@@ -122,9 +122,7 @@ test('an unauthenticated caller gets the same errors at /auth/challenge', () =>
 
 test('no body is read for a caller without a token', () =>
   fixture.assertUnchangedBy(async () => {
-    for (const [what, [, body]] of Object.entries(NOT_JSON)) {
-      assert.equal(await fixture.codeOf({ ...post(body), token: null }), 'UNAUTHENTICATED', what);
-    }
+    assert.equal(await fixture.codeOf({ ...post('{'), token: null }), 'UNAUTHENTICATED');
   }));
 
 test('a body of 2 MiB is read, one byte more is 413, and a fully escaped value of 256 KiB fits', async () => {

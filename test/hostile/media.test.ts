@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertRejected, dataOf } from '../kit/responses.ts';
-import { startFixture } from './fixture.ts';
+import { share, startFixture } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const fixture = await startFixture({ after });
@@ -60,10 +60,9 @@ const OTHER_TYPES = [
 test('a body of another type or without one is 415 before it is read', () =>
   fixture.assertUnchangedBy(async () => {
     for (const type of [...OTHER_TYPES, null]) {
-      for (const body of [store('open/untyped'), 'no JSON', '{']) {
-        assert.equal(await fixture.codeOf(post(body, type)), 'UNSUPPORTED_MEDIA_TYPE', `${type}: ${body}`);
-      }
+      assert.equal(await fixture.codeOf(post(store('open/untyped'), type)), 'UNSUPPORTED_MEDIA_TYPE', `${type}`);
     }
+    assert.equal(await fixture.codeOf(post('{', 'text/plain')), 'UNSUPPORTED_MEDIA_TYPE');
   }));
 
 /** Servers disagree whether these are JSON; here a body that is accepted is validated like any other. */
@@ -102,8 +101,8 @@ test('no spelling of a Content-Type bypasses the schema', () =>
         'path=open/x&value=v',
       ],
     ];
-    for (const type of [...DOUBTFUL_TYPES, ...OTHER_TYPES, ...JSON_TYPES]) {
-      for (const body of bodies) {
+    for (const [index, type] of [...DOUBTFUL_TYPES, ...OTHER_TYPES, ...JSON_TYPES].entries()) {
+      for (const body of share(bodies, index, 4)) {
         const code = await fixture.codeOf(post(body, type));
         assert.equal(['INVALID_REQUEST', 'UNSUPPORTED_MEDIA_TYPE'].includes(code), true, `${type}: ${body} ${code}`);
       }
@@ -120,9 +119,9 @@ test('two Content-Type headers are rejected, whatever their values', () =>
   }));
 
 test('the type of an empty body is ignored; a malformed type is ignored or rejected', async () => {
-  for (const type of [null, ...JSON_TYPES, ...OTHER_TYPES, ...DOUBTFUL_TYPES]) {
+  for (const [index, type] of [null, ...JSON_TYPES, ...OTHER_TYPES, ...DOUBTFUL_TYPES].entries()) {
     const isWellFormed = type === null || /^[\w*]+\/[\w*.+-]+(?:; ?\w+=[\w-]+)?$/.test(type);
-    for (const headers of [['Content-Length: 0'], ['Transfer-Encoding: chunked'], []]) {
+    for (const headers of share([['Content-Length: 0'], ['Transfer-Encoding: chunked'], []], index, 3)) {
       const body = headers[0]?.startsWith('Transfer') ? '0\r\n\r\n' : '';
       const asking = { method: 'DELETE', target: `${CREDENTIALS}/open/none`, type, headers, body };
       const code = await fixture.codeOf(asking);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { TestResponse } from '../kit/client.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';
-import { startFixture } from './fixture.ts';
+import { share, startFixture } from './fixture.ts';
 
 const fixture = await startFixture({ after });
 const { admin, anonymous, dataDir } = fixture.service;
@@ -93,12 +93,11 @@ const ENTRY_POINTS: Readonly<Record<string, { field: string; send: (name: string
   },
 };
 
-for (const [entryPoint, { field, send }] of Object.entries(ENTRY_POINTS)) {
-  test(`${entryPoint} rejects every ambiguous name`, () =>
-    fixture.assertUnchangedBy(async () => {
-      for (const name of AMBIGUOUS_NAMES) assertInvalid(await send(name), field);
-    }));
-}
+test('every entry point rejects ambiguous names', () =>
+  fixture.assertUnchangedBy(async () => {
+    for (const [index, { field, send }] of Object.values(ENTRY_POINTS).entries())
+      for (const name of share(AMBIGUOUS_NAMES, index, index === 0 ? 1 : 4)) assertInvalid(await send(name), field);
+  }));
 
 test('deregistration takes the name literally and never as a path', () =>
   fixture.assertUnchangedBy(async () => {

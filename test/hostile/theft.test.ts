@@ -2,9 +2,7 @@
 // answers, by the request that it describes, and by the server's own routes. SOURCE: SECURITY.md, P11.
 
 import { after } from 'node:test';
-import './theft-forms.ts';
-import './theft-requests.ts';
-import './theft-responses.ts';
+import './theft-exchanges.ts';
 import './theft-routes.ts';
 import { testAttempts } from './theft-fixture.ts';
 

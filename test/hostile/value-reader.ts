@@ -12,17 +12,17 @@ const MAX_DECODED_LENGTH = 256 * 1024;
 type Decoder = (text: string) => readonly string[];
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-/** Decompressors, and whether bytes begin as theirs do. Raw deflate and Brotli begin with anything but text. */
-const DECOMPRESSORS: readonly (readonly [
-  isStart: (first: number) => boolean,
-  decompress: (bytes: Buffer) => Buffer,
-])[] = [
-  [(first) => first === 0x1f, zlib.gunzipSync],
-  [(first) => first % 16 === 8, zlib.inflateSync],
-  [(first) => first === 0x28, zlib.zstdDecompressSync],
-  [(first) => first < 0x20 || first > 0x7e, zlib.inflateRawSync],
-  [(first) => first < 0x20 || first > 0x7e, zlib.brotliDecompressSync],
-];
+/** Decompressors by the first two bytes of their form. */
+const DECOMPRESSORS: Readonly<Record<number, (bytes: Buffer) => Buffer>> = {
+  8075: zlib.gunzipSync,
+  30721: zlib.inflateSync,
+  30814: zlib.inflateSync,
+  30876: zlib.inflateSync,
+  30938: zlib.inflateSync,
+  10421: zlib.zstdDecompressSync,
+};
+/** Their form has no beginning to recognise. WHY only for whole bodies: trying them takes most of the time. */
+const WITHOUT_MARK = [zlib.inflateRawSync, zlib.brotliDecompressSync];
 
 const DECODERS: readonly Decoder[] = [
   // UTF-16, UTF-32.
@@ -55,15 +55,18 @@ function decodeRuns(text: string, runs: RegExp, alignments: number, encoding: 'h
 }
 
 function decompress(text: string): string[] {
+  if (text.length < 2) return [];
   const bytes = Buffer.from(text, 'latin1');
-  return DECOMPRESSORS.flatMap(([isStart, decoder]) => {
-    if (!isStart(bytes[0] ?? 0)) return [];
-    try {
-      return [decoder(bytes).toString('latin1')];
-    } catch {
-      return [];
-    }
-  });
+  const decoder = DECOMPRESSORS[bytes.readUInt16BE()];
+  return decoder === undefined ? [] : attempted(decoder, bytes);
+}
+
+function attempted(decoder: (bytes: Buffer) => Buffer, bytes: Buffer): string[] {
+  try {
+    return [decoder(bytes).toString('latin1')];
+  } catch {
+    return [];
+  }
 }
 
 /** Whether any reading of the bytes contains eight consecutive characters of the value. */
@@ -71,7 +74,8 @@ export function canRead(bytes: Uint8Array, value: string): boolean {
   const plain = Buffer.from(value, 'utf8').toString('latin1');
   const windows = Array.from({ length: plain.length - WINDOW + 1 }, (_, at) => plain.slice(at, at + WINDOW));
   const isFound = (text: string): boolean => windows.some((window) => text.includes(window));
-  let texts = new Set([Buffer.from(bytes).toString('latin1')]);
+  const whole = Buffer.from(bytes);
+  let texts = new Set([whole.toString('latin1'), ...WITHOUT_MARK.flatMap((decoder) => attempted(decoder, whole))]);
   for (let depth = 0; ; depth++) {
     if ([...texts].some(isFound)) return true;
     if (depth === MAX_DEPTH) return false;

@@ -1,10 +1,10 @@
-// An agent that may use a credential cannot get its value through what the upstream answers. theft-forms.ts has
-// encodings, theft-routes.ts the server's own routes.
+// An agent that may use a credential cannot get its value through what it sends or what the upstream answers.
+// test/broker has encodings and codings, use-ssrf.test.ts has requests to another place.
 
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
-import zlib from 'node:zlib';
-import { alignments, attempt, PATHS, type Respond, tokenOf, VALUE } from './theft-fixture.ts';
+import { attempt, PATHS, type Respond, type TheftFixture, tokenOf, VALUE } from './theft-fixture.ts';
+
+const bearer = { kind: 'bearer' };
 
 function responses(name: string, ...hows: readonly Respond[]): void {
   attempt(name, async ({ echo }) => {
@@ -73,62 +73,6 @@ attempt('a redirect to the agent’s own server, with the value in its address',
   assert.equal(ownServer.requests.length, 0);
 });
 
-const CODINGS = {
-  gzip: zlib.gzipSync,
-  deflate: zlib.deflateSync,
-  br: zlib.brotliCompressSync,
-  zstd: zlib.zstdCompressSync,
-} as const;
-for (const [coding, encode] of Object.entries(CODINGS)) {
-  attempt(`a body that is compressed with ${coding} although it was not asked for`, async ({ echo }) => {
-    for (const status of [200, 203, 205, 404, 500]) {
-      await echo({}, (response, request) => {
-        response.writeHead(status, { 'content-encoding': coding }).end(encode(Buffer.from(tokenOf(request))));
-      });
-    }
-  });
-}
-attempt(
-  'a body with two codings, in members, or with a coding that is unknown or not named in the usual form',
-  async ({ echo }) => {
-    const gzip = (text: string | Uint8Array): Buffer => zlib.gzipSync(text);
-    const rows: readonly [header: string | string[], encode: (value: string) => Buffer, status: number][] = [
-      ['gzip, br', (value) => zlib.brotliCompressSync(gzip(value)), 200],
-      [['gzip', 'gzip'], (value) => gzip(gzip(value)), 200],
-      ['gzip', (value) => Buffer.concat([gzip(value.slice(0, 9)), gzip(value.slice(9))]), 200],
-      ['GZIP , identity', (value) => gzip(value), 200],
-      ['aes128gcm', (value) => Buffer.from(value), 502],
-      ['gzip;q=1', (value) => gzip(value), 502],
-    ];
-    for (const [header, encode, status] of rows) {
-      const answer = await echo({}, (response, request) => {
-        response.setHeader('content-encoding', header);
-        response.end(encode(tokenOf(request)));
-      });
-      assert.equal(answer.status, status, String(header));
-    }
-  },
-);
-attempt('a body in a transfer coding', async ({ echo }) => {
-  const answer = await echo({}, (response, request) => {
-    response.writeHead(200, { 'transfer-encoding': 'gzip, chunked' }).end(zlib.gzipSync(tokenOf(request)));
-  });
-  assert.equal(answer.status, 502, answer.text);
-});
-
-attempt('a body that arrives byte by byte, as an event stream or not', async ({ echo }) => {
-  for (const type of ['text/event-stream', 'text/plain']) {
-    const answer = await echo({}, async (response, request) => {
-      response.writeHead(200, { 'content-type': type });
-      for (const byte of `data: ${tokenOf(request)}\n\n`) {
-        response.write(byte);
-        await sleep(1);
-      }
-      response.end();
-    });
-    assert.equal(answer.body.data.body, 'data: [secret]\n\n');
-  }
-});
 attempt('a value that lies across the longest body', async ({ echo }) => {
   for (const before of [0, 1, 6, 20, 40].map((less) => 2 * 1024 * 1024 - less)) {
     const answer = await echo({}, (response, request) => response.end(`${'.'.repeat(before)}${tokenOf(request)}..`));
@@ -161,19 +105,6 @@ attempt('half of the value in each of two ranges', async ({ setResponse, use }) 
     assert.equal((await use({ headers })).body.data.body, '[secret]');
   }
 });
-attempt('Basic: the header, the user with the value, and base64 of them at each alignment', async ({ echo }) => {
-  const forms: readonly ((header: string) => string)[] = [
-    (header) => header,
-    () => `robot:${VALUE}`,
-    ...[0, 1, 2].map((at) => () => alignments(`robot:${VALUE}`, 'base64')[at] ?? ''),
-    ...[0, 1, 2].map((at) => (header: string) => alignments(header, 'base64')[at] ?? ''),
-    (header) => encodeURIComponent(header),
-    () => `https://robot:${encodeURIComponent(VALUE)}@127.0.0.1/`,
-  ];
-  for (const form of forms) {
-    await echo({ path: PATHS.basic }, (response, request) => response.end(form(request.headers.authorization ?? '')));
-  }
-});
 attempt('query: the address in Link, Location, a page, and escaped within another address', async (fixture) => {
   const { echo, origin, upstream } = fixture;
   await echo({ path: PATHS.query, url: `${origin}/v1/a?b=1` }, (response, request) => {
@@ -188,3 +119,76 @@ attempt('query: the address in Link, Location, a page, and escaped within anothe
   });
   assert.match(upstream.requests.at(-1)?.url ?? '', /^\/v1\/a\?b=1&key=sk-t3st%2B/);
 });
+
+/** The headers that the upstream gets, names and values, when the agent sends these. */
+async function receivedOf(
+  { setResponse, upstream, use }: TheftFixture,
+  headers: Record<string, string>,
+  fields = {},
+): Promise<readonly string[]> {
+  setResponse((response) => response.end());
+  assert.equal((await use({ headers, ...fields })).status, 200);
+  return upstream.requests.at(-1)?.rawHeaders ?? [];
+}
+
+attempt('a mark for the value in the address, a header or the body, which is replaced nowhere', async (fixture) => {
+  const { setResponse, upstream, use } = fixture;
+  setResponse((response, request) => request.pipe(response));
+  const marks = '{value} $VALUE {{value}} [secret] %VALUE%';
+  const answer = await use({ method: 'POST', headers: { 'x-mark': marks }, body: marks });
+  assert.equal(answer.body.data.body, marks);
+  assert.equal(upstream.requests.at(-1)?.headers['x-mark'], marks);
+});
+attempt('methods that repeat the request, make a tunnel, or carry more than a method', async (fixture) => {
+  const { admin, assertRefused, origin: ownOrigin, upstream } = fixture;
+  const methods = ['TRACE', 'TRACK', 'CONNECT', 'get', 'GET /v1/other HTTP/1.1', 'GET\r\nX: y', 'PRI', 'OPTIONS', ''];
+  await assertRefused(methods.map((method) => ({ method })));
+  for (const method of ['TRACE', 'TRACK', 'CONNECT', 'get']) {
+    const tracing = [{ origin: ownOrigin, methods: [method], ca_pem: upstream.caPem }];
+    const answer = await admin.put('/api/v1/targets/theft/bearer', { targets: tracing, placement: bearer });
+    assert.equal(answer.status, 400, answer.text);
+  }
+});
+attempt('a second authority, in every header and spelling that a server might prefer', async (fixture) => {
+  const names = ['Authorization', 'authorization', 'AUTHORIZATION', 'Proxy-Authorization', 'X-Api-Key', 'x_api_key'];
+  const more = [
+    'Cookie',
+    'cookie',
+    'Api-Key',
+    'Private-Token',
+    'X-Auth-Token',
+    'Proxy-Connection',
+    'proxy_authorization',
+  ];
+  // The headers that may have the token of the base URL: a second one is rejected.
+  const isToken = (name: string): boolean => /^(?:authorization|x-api-key|api-key)$/i.test(name);
+  const all = [...names, ...more].filter((name) => fixture.door === 'one call' || !isToken(name));
+  for (const name of [...names, ...more].filter((each) => !all.includes(each)))
+    await fixture.assertRefused([{ headers: { [name]: 'Bearer of-the-thief' } }]);
+  const received = await receivedOf(fixture, Object.fromEntries(all.map((name) => [name, 'Bearer of-the-thief'])));
+  assert.equal(received.includes('Bearer of-the-thief'), false);
+  assert.deepEqual(
+    received.filter((_, at) => /^authorization$/i.test(received[at - 1] ?? '')),
+    [`Bearer ${VALUE}`],
+  );
+});
+attempt(
+  'an upgrade, after which messages have another form',
+  async ({ setResponse, upstream, use }) => {
+    setResponse((response) => response.end('ok'));
+    upstream.server.on('upgrade', (request, socket) => {
+      socket.on('error', () => undefined);
+      socket.end(`HTTP/1.1 101 a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n${tokenOf(request)}`);
+    });
+    const headers = {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Key': 'a',
+      'Sec-WebSocket-Version': '13',
+    };
+    const answer = await use({ headers });
+    upstream.server.removeAllListeners('upgrade');
+    assert.equal(answer.body.data.body, 'ok');
+  },
+  ['one call'],
+);
