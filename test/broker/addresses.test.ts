@@ -38,14 +38,10 @@ const CLASSES: Readonly<Record<string, readonly string[]>> = {
   ISATAP: ['2606:4700::5efe:10.0.0.1', '2606:4700::200:5efe:7f00:1'],
   malformed: ['', '1.2.3', '0x7f.0.0.1', '127.1', 'fe80::1%eth0', '2130706433', '[::1]', 'localhost', '8.8.8.8 '],
 };
-for (const [name, addresses] of Object.entries(CLASSES)) {
-  test(`SSRF: ${name} addresses are refused`, () => {
-    assert.deepEqual(
-      addresses.filter((address) => permits(address)),
-      [],
-    );
-  });
-}
+test('SSRF: addresses that are not public are refused', () => {
+  for (const [name, addresses] of Object.entries(CLASSES))
+    for (const address of addresses) assert.equal(permits(address), false, `${name}: ${address}`);
+});
 
 test('SSRF: the machine’s own addresses are refused', () => {
   const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);

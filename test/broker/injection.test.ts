@@ -32,23 +32,21 @@ const CONNECTION = [
   ...['X-Original-Method', 'True-Client-IP', 'CF-Connecting-IP', 'X-Client-IP', 'X_Client_IP', 'X-Method'],
 ];
 
-for (const name of AUTHORITY) {
-  test(`authority confusion: a caller's ${name} is not sent`, () => {
-    assert.deepEqual(passed([[name, 'Bearer of-the-caller']]), []);
+test('authority confusion: no header of a caller that may have authority is sent', () => {
+  for (const name of AUTHORITY) {
+    assert.deepEqual(passed([[name, 'Bearer of-the-caller']]), [], name);
     const { headers } = build({ headers: [[name, 'Bearer of-the-caller']] });
-    assert.deepEqual(
-      headers.filter(([, value]) => value.startsWith('Bearer')),
-      [['Authorization', `Bearer ${PLAIN_VALUE}`]],
-    );
-  });
-}
+    const bearers = headers.filter(([, value]) => value.startsWith('Bearer'));
+    assert.deepEqual(bearers, [['Authorization', `Bearer ${PLAIN_VALUE}`]], name);
+  }
+});
 
-for (const name of CONNECTION) {
-  test(`hop-by-hop: a caller's ${name} is not sent`, () => {
+test('hop-by-hop: no header of a caller about the connection or its route is sent', () => {
+  for (const name of CONNECTION) {
     const texts = build({ headers: [[name, 'of-the-caller']] }).headers.map(([, value]) => value);
-    assert.equal(texts.includes('of-the-caller'), false);
-  });
-}
+    assert.equal(texts.includes('of-the-caller'), false, name);
+  }
+});
 
 const RANGES = [
   ...['Range', 'If-Range', 'Request-Range', 'X-Ms-Range', 'x_ms_range', 'X-Range', 'X-Ms-Source-Range', 'Ranges'],
@@ -139,11 +137,10 @@ const QUERIES: readonly [sent: string, expected: string][] = [
   ['/v1?monkey=1&keys=2&a=key=3', '/v1?monkey=1&keys=2&a=key=3&key=V'],
   ['/v1?a=%zz&b=%', '/v1?a=%zz&b=%&key=V'],
 ];
-for (const [path, expected] of QUERIES) {
-  test(`authority confusion: of the parameters of ${path}, none of the placement's name is sent`, () => {
+test("authority confusion: no parameter of the placement's name is sent", () => {
+  for (const [path, expected] of QUERIES)
     assert.equal(build({ path, placement: { kind: 'query', name: 'key' }, value: 'V' }).path, expected);
-  });
-}
+});
 
 test('a value in the query is encoded, and the name too', () => {
   const { path, headers } = build({ placement: { kind: 'query', name: 'a&b' }, value: 'x&y=z #?' });

@@ -63,26 +63,6 @@ test('SSRF: a name is refused if any of its addresses is', async (t) => {
   assert.equal(upstream.requests.length, 0);
 });
 
-test('SSRF: addresses as hosts are checked too, in every spelling', async (t) => {
-  const upstream = await startUpstream(t, (_, response) => response.end('ok'));
-  const engine = startEngine(t, {});
-  for (const literal of [
-    '127.0.0.1',
-    '[::1]',
-    '[::ffff:7f00:1]',
-    '127.1',
-    '0x7f000001',
-    '2130706433',
-    'localhost',
-    '0',
-  ])
-    assert.equal(
-      await failureOf(engine.use(orderFor(upstream, { host: literal, allowNetworks: [] }), null)),
-      'refused_address',
-    );
-  assert.equal(upstream.requests.length, 0);
-});
-
 test('without TLS a request is made only within an allowed network', async (t) => {
   const upstream = await startUpstream(t, (_, response) => response.end('ok'), 'http');
   const engine = startEngine(t, { resolve: async () => [PUBLIC] });

@@ -88,7 +88,7 @@ test('an upstream that does not read stops the caller', async () => {
 });
 
 test('a long stream and a decompression bomb pass at flat memory', async () => {
-  const length = scaled(48, 1024) * MIB;
+  const length = scaled(32, 1024) * MIB;
   for (const path of [`/download?bytes=${length}`, `/bomb?bytes=${length}`]) {
     const use = broker.use(orderFor(upstream, { path }), null);
     await headOf(use);

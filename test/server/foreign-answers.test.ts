@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
 import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
+import { seriesValue } from '../kit/prometheus-text.ts';
+import { scrape } from '../kit/scrape.ts';
 import { startTestService } from '../kit/service.ts';
 import { openBrowser } from '../kit/sign-in.ts';
 
@@ -22,6 +24,16 @@ test('a receiver that answers with __proto__ as header and trailer receives the 
   assert.equal((await admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' })).status, 201);
   await until(() => pages > before);
   assert.equal((await admin.get('/api/v1/health')).status, 200);
+});
+
+test('a receiver that switches protocols without a request for it fails its stream, and the service stops', async (t) => {
+  const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
+  const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(switching)], end: 'stay' }));
+  const service = await startTestService(t, webhookStream(t, `http://127.0.0.1:${port}/`));
+  const failures = async (): Promise<number> =>
+    seriesValue(await scrape(service.address), 'leasehold_stream_failures_total', { stream: 'webhook' });
+  await until(async () => (await failures()) >= 2);
+  await service.stop();
 });
 
 test('a sign-in at a provider whose metadata is too long or unusable is 503', async (t) => {

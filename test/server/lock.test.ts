@@ -13,10 +13,8 @@ import {
   slotPublicKey,
 } from '../../src/crypto/key-slots.ts';
 import { formatShare, newShares, parseShare } from '../../src/crypto/shares.ts';
-import type { TestResponse } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { until } from '../kit/log-receivers.ts';
 import { countOpen } from '../kit/open-files.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { assertNoStart, copyVault } from './vaults.ts';
@@ -98,8 +96,7 @@ test('without its root key file the vault starts locked, and a passphrase or sha
     ],
   );
   assert.equal((await unlock(service, base64(randomBytes(32)))).status, 400);
-  const derived = await passphraseSecret(new Secret('correct horse battery'), attended[1].parameters);
-  assert.deepEqual(derived, secret);
+  assert.deepEqual(attended[1].parameters, parameters);
   await assertLocked(service);
   assert.deepEqual((await unlock(service, base64(secret))).body.data, {
     status: 'ok',
@@ -204,44 +201,4 @@ test('with the file slot alone a missing root key prevents the start', async (t)
   const dataDir = await copyVault(t);
   rmSync(join(dataDir, 'root.key'));
   await assertNoStart(t, dataDir, /The root key is missing/);
-});
-
-test('slots are added, tested and removed while the service serves, without a failed request', async (t) => {
-  const service = await startTestService(t, [], await copyVault(t));
-  const agent = await service.agent('ci', { 'a/*': ['retrieve'] });
-  let [isOver, served] = [false, 0];
-  const failures: string[] = [];
-  const requests = [
-    () => service.admin.get('/api/v1/credentials/a/b'),
-    () => agent.get('/api/v1/credentials/a/b'),
-    () => service.admin.post('/api/v1/credentials', { path: 'a/c', value: 'v' }),
-    () => service.anonymous.get('/api/v1/health'),
-  ];
-  const callers = [...requests, ...requests].map(async (request) => {
-    for (; !isOver; served++) {
-      const { status, text } = await request();
-      if (status !== 200 && status !== 201) failures.push(`${status}: ${text}`);
-    }
-  });
-  /** Requests are served during each change. */
-  const during = async (change: Promise<TestResponse>, expected: number, opens?: boolean): Promise<void> => {
-    const { status, body } = await change;
-    assert.deepEqual([status, body?.data?.opens], [expected, opens]);
-    const enough = served + 2 * callers.length;
-    await until(() => served >= enough);
-  };
-  const { admin } = service;
-  for (let round = 0; round < 2; round++) {
-    const secret = await addPassphrase(service);
-    await addShares(service, 3, 2);
-    await during(admin.post(`${SLOTS}/words/test`, { public_key: publicKeyOf(secret) }), 200, true);
-    await during(admin.post(`${SLOTS}/quorum/test`, { public_key: publicKeyOf(new Uint8Array(32)) }), 200, false);
-    await during(admin.post(`${SLOTS}/file/test`, {}), 200, true);
-    await during(admin.post('/api/v1/key/rotate', { key: round % 2 === 0 ? 'root' : 'data' }), 200);
-    for (const slot of ['words', 'quorum']) await during(admin.delete(`${SLOTS}/${slot}`), 204);
-  }
-  isOver = true;
-  await Promise.all(callers);
-  t.diagnostic(`${served} requests`);
-  assert.deepEqual(failures, []);
 });

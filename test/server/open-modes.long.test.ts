@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { launchProcess } from '../kit/process.ts';
+import { launchProcess, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PRELOAD = ['--import', join(ROOT, 'test/faults/modeless-files.ts')];
@@ -33,6 +33,31 @@ const launch = (
     nodeFlags: PRELOAD,
     environment: { MODELESS_DIR: dataDir, ...environment },
   });
+
+test('a new data directory is rejected, and nothing is left of it', async (t) => {
+  const dataDir = join(temporaryDirectory(t), 'data');
+  const { ended, output, ready } = await launch(t, dataDir);
+  await assert.rejects(ready);
+  assert.equal(await ended, 1);
+  assert.match(output(), REASON(dataDir));
+  assert.equal(existsSync(dataDir), false);
+});
+
+test('a start makes everything private, whatever the umask, and stops after the reader of its output has closed', async (t) => {
+  const dataDir = join(temporaryDirectory(t), 'data');
+  await (await startTestService(t, [], dataDir)).stop();
+  const paths = () => [dataDir, ...globSync('**/{*,.*}', { cwd: dataDir }).map((name) => join(dataDir, name))];
+  for (const path of paths()) chmodSync(path, 0o777);
+  const umask = process.umask(0);
+  const { child, end } = await startProcess(t, dataDir).finally(() => process.umask(umask));
+  assert.deepEqual(
+    paths().filter((path) => (statSync(path).mode & 0o077) !== 0),
+    [],
+  );
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  assert.equal(await end('SIGHUP'), 0);
+});
 
 test('an existing vault is rejected too, and no token is written', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');

@@ -3,14 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, globSync, statSync } from 'node:fs';
+import { existsSync, globSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { launchProcess, runProgram, type ServiceProcess, startProcess } from '../kit/process.ts';
+import { runProgram, type ServiceProcess, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 import { photograph, photographRunning } from './vaults.ts';
@@ -150,30 +150,6 @@ test('after a signal it finishes requests in flight, accepts no new ones and ign
   assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
 });
 
-test('a start makes everything private, and stops in order after the reader of its output has closed', async (t) => {
-  const directory = join(temporaryDirectory(t), 'data');
-  await (await startTestService(t, [], directory)).stop();
-  for (const name of globSync('**/{*,.*}', { cwd: directory })) {
-    const path = join(directory, name);
-    chmodSync(path, statSync(path).isDirectory() ? 0o777 : 0o666);
-  }
-  chmodSync(directory, 0o777);
-  const socket = join(directory, 'socket');
-  const service = await withoutUmask(() =>
-    startProcess(t, directory, ['--listen', `unix:${socket}`], { environment: { LEASEHOLD_PRINT_TOKEN: 'never' } }),
-  );
-  assert.equal(service.output().includes(service.adminToken), false);
-  assert.equal(service.address, `unix:${socket}`);
-  assert.deepEqual(loosePaths(directory), []);
-  service.child.stdout?.destroy();
-  service.child.stderr?.destroy();
-  assert.equal(await service.end('SIGHUP'), 0);
-  assert.deepEqual(
-    await lifeOf(t, directory),
-    ['start', 'stop', 'start', 'stop'].map((word) => `service.${word}`),
-  );
-});
-
 test('a stop closes connections of unfinished requests at its time limit', async (t) => {
   const directory = join(temporaryDirectory(t), 'data');
   const service = await startTestService(t, [], directory, undefined, { stopMs: 200 });
@@ -198,17 +174,5 @@ test('an error of usage is one line with exit code 2, and creates nothing', asyn
   const { code, output } = await runProgram(['--data-dir', directory, '--listen', 'nonsense']);
   assert.match(output, /^leasehold: [^\n]{20,}\n$/);
   assert.equal(code, 2, output);
-  assert.equal(existsSync(directory), false);
-});
-
-test('on a file system without modes a new data directory is rejected, and nothing is left of it', async (t) => {
-  const directory = join(temporaryDirectory(t), 'data');
-  const { ended, output, ready } = await launchProcess(t, directory, [], {
-    nodeFlags: ['--import', join(ROOT, 'test/faults/modeless-files.ts')],
-    environment: { MODELESS_DIR: directory },
-  });
-  await assert.rejects(ready);
-  assert.equal(await ended, 1);
-  assert.match(output(), /Other users may read .*: its mode is 0\d\d\d, .* LEASEHOLD_ACCEPT_OPEN_MODES=1/);
   assert.equal(existsSync(directory), false);
 });

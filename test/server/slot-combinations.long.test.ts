@@ -1,4 +1,5 @@
 // Four key slots of different kinds: whichever of them remain, each one opens the vault alone, and a removed one never.
+// Requests are served while slots change.
 
 import assert from 'node:assert/strict';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,8 +13,10 @@ import {
   slotPublicKey,
 } from '../../src/crypto/key-slots.ts';
 import { newShares } from '../../src/crypto/shares.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { temporaryDirectory, withScope } from '../kit/directory.ts';
 import { startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
+import { until } from '../kit/log-receivers.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { copyDatabaseOf } from '../kit/stores.ts';
 import { copyVault } from './vaults.ts';
@@ -33,7 +36,7 @@ const TRANSIT = ['--transit-token-file', tokenFile, '--transit-address', await s
 /** A vault with the four slots. Its slot `file` is that of `root.key`. */
 const original = await copyVault(scope);
 const first = await startTestService(scope, TRANSIT, original);
-for (const slot of [
+const ATTENDED = [
   { name: 'words', kind: 'passphrase', public_key: publicKeyOf(typed), parameters: words },
   {
     name: 'quorum',
@@ -41,8 +44,8 @@ for (const slot of [
     public_key: publicKeyOf(quorum.secret),
     parameters: { group: quorum.group, threshold: 2, shares: 3, digests: quorum.digests },
   },
-  { name: 'bao', kind: 'transit', key: 'leasehold' },
-]) {
+];
+for (const slot of [...ATTENDED, { name: 'bao', kind: 'transit', key: 'leasehold' }]) {
   assert.equal((await first.admin.post(SLOTS, slot)).status, 201);
 }
 await first.stop();
@@ -115,3 +118,42 @@ for (const remaining of combinations) {
     assert.deepEqual(opening, remaining);
   });
 }
+
+test('slots are added, tested and removed while the service serves, without a failed request', async (t) => {
+  const service = await startTestService(t, [], await copyVault(t));
+  const agent = await service.agent('ci', { 'a/*': ['retrieve'] });
+  let [isOver, served] = [false, 0];
+  const failures: string[] = [];
+  const requests = [
+    () => service.admin.get('/api/v1/credentials/a/b'),
+    () => agent.get('/api/v1/credentials/a/b'),
+    () => service.admin.post('/api/v1/credentials', { path: 'a/c', value: 'v' }),
+    () => service.anonymous.get('/api/v1/health'),
+  ];
+  const callers = [...requests, ...requests].map(async (request) => {
+    for (; !isOver; served++) {
+      const { status, text } = await request();
+      if (status !== 200 && status !== 201) failures.push(`${status}: ${text}`);
+    }
+  });
+  /** Requests are served during each change. */
+  const during = async (change: Promise<TestResponse>, expected: number, opens?: boolean): Promise<void> => {
+    const { status, body } = await change;
+    assert.deepEqual([status, body?.data?.opens], [expected, opens]);
+    const enough = served + 2 * callers.length;
+    await until(() => served >= enough);
+  };
+  const { admin } = service;
+  for (let round = 0; round < 2; round++) {
+    for (const slot of ATTENDED) await during(admin.post(SLOTS, slot), 201);
+    await during(admin.post(`${SLOTS}/words/test`, { public_key: publicKeyOf(typed) }), 200, true);
+    await during(admin.post(`${SLOTS}/quorum/test`, { public_key: publicKeyOf(new Uint8Array(32)) }), 200, false);
+    await during(admin.post(`${SLOTS}/file/test`, {}), 200, true);
+    await during(admin.post('/api/v1/key/rotate', { key: round % 2 === 0 ? 'root' : 'data' }), 200);
+    for (const slot of ['words', 'quorum']) await during(admin.delete(`${SLOTS}/${slot}`), 204);
+  }
+  isOver = true;
+  await Promise.all(callers);
+  t.diagnostic(`${served} requests`);
+  assert.deepEqual(failures, []);
+});
