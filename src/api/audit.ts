@@ -17,7 +17,6 @@ const {
   Timestamp,
 } = fields;
 
-/** Longer than any recorded resource, action or event. */
 export const MAX_FILTER_LENGTH = 640;
 
 const filter = (options: TSchemaOptions = {}) =>

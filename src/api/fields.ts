@@ -40,7 +40,6 @@ const MAX_INTEGER = 999_999_999_999_999;
 export const NonNegativeInteger = Type.Integer({ minimum: 0, maximum: MAX_INTEGER });
 export const PositiveInteger = Type.Integer({ minimum: 1, maximum: MAX_INTEGER });
 
-/** The query parameters of a page. */
 export const paging = {
   limit: Type.Optional(
     Type.Integer({ ...PositiveInteger, description: 'The maximum number of entries; values over 1000 count as 1000.' }),
@@ -129,7 +128,6 @@ export const PasskeyLabel = Type.String({
   pattern: LABEL,
   description: 'Without control characters.',
 });
-/** A sign-in code or a state. */
 export const SignInCode = Type.String({ minLength: 1, maxLength: 4096, pattern: SIGN_IN_CODE.source });
 export const Base64url = Type.String({ minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
 export const PolicyName = Type.String({ minLength: 1, maxLength: 128, pattern: POLICY_NAME.source });

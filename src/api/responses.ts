@@ -159,7 +159,6 @@ export const Session = StrictObject({
   session_id: Type.String({ description: 'The bearer token of the session.' }),
   ...session,
 });
-/** Of the caller. */
 export const CurrentSession = StrictObject({
   session_id: Type.Optional(
     Type.String({ description: 'The bearer token of the session; left out for a browser’s, which has it in parts.' }),

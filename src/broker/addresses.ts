@@ -30,7 +30,6 @@ const publicIpv6 = toNetworks(['2000::/3', '64:ff9b::/96']);
 /** Every system takes these for itself, whichever interfaces it has. */
 const loopback = toNetworks(['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']);
 
-/** The fields of a request on which it depends where it may connect to. */
 export type AddressFields = Pick<Order, 'scheme' | 'port' | 'allowNetworks' | 'targetNetworks' | 'ownPorts'>;
 
 export class AddressRules {

@@ -28,17 +28,14 @@ export class BrokerClient {
   #starts = 0;
   #isStopped = false;
 
-  /** The process id; null while none runs. */
   get pid(): number | null {
     return this.#running?.child.pid ?? null;
   }
 
-  /** How often a process was started; each after the first replaced one that died. */
   get starts(): number {
     return this.#starts;
   }
 
-  /** Starts the process before the first use needs it. */
   start(): void {
     this.#ensureRunning();
   }

@@ -33,7 +33,6 @@ export class ChannelStream extends Duplex {
   #isReset = false;
   #bytesRead = 0;
   #redactions = 0;
-  /** Read since credit was returned. */
   #uncredited = 0;
   #credit = WINDOW_BYTES;
   #resume: (() => void) | null = null;
@@ -56,22 +55,18 @@ export class ChannelStream extends Duplex {
     return this.#bytesRead;
   }
 
-  /** What the other side has counted so far. */
   get redactions(): number {
     return this.#redactions;
   }
 
-  /** Whether the other side has ended its direction. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Whether the other side's process has ended. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** Whether the other side has given up both directions. */
   get isReset(): boolean {
     return this.#isReset;
   }
@@ -85,7 +80,6 @@ export class ChannelStream extends Duplex {
     if (!this.destroyed) this.#options.send(FRAME.redactions, encodeCount(count));
   }
 
-  /** Ends the writable side with a message. */
   endWith(message: unknown): void {
     this.#ownEndMessage = message;
     this.end();
@@ -115,7 +109,6 @@ export class ChannelStream extends Duplex {
     resume();
   }
 
-  /** The other side has reset the stream. */
   receiveReset(): void {
     this.#isReset = true;
     this.destroy(new Error('the stream was reset'));

@@ -30,7 +30,6 @@ export class Channel {
   readonly #options: ChannelOptions;
   readonly #streams = new Map<number, ChannelStream>();
   #lastId = 0;
-  /** The start of a frame that is not complete. */
   #received: Buffer = EMPTY;
   #isCorked = false;
   /** Those who wait until the socket takes more. */
@@ -56,7 +55,6 @@ export class Channel {
     return !this.#socket.destroyed;
   }
 
-  /** The number of streams that are open. */
   get openStreams(): number {
     return this.#streams.size;
   }
@@ -87,7 +85,6 @@ export class Channel {
     return stream;
   }
 
-  /** Frames of the same moment are written together. */
   #send(id: number, kind: FrameKind, payload: Uint8Array = EMPTY): void {
     if (this.#socket.destroyed) return;
     if (!this.#isCorked) {

@@ -16,7 +16,6 @@ export interface Address {
   readonly family: number;
 }
 
-/** Returns every address of a name. */
 export type Resolve = (name: string) => Promise<readonly Address[]>;
 
 export interface Connector {
@@ -27,7 +26,6 @@ export interface Connector {
   readonly servername: string;
 }
 
-/** The connections to one host under the same rules. */
 interface Route {
   readonly agent: PlainAgent | https.Agent;
   readonly rules: AddressRules;

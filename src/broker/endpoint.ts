@@ -10,7 +10,6 @@ import { serveUse } from './use.ts';
 
 export interface BrokerOptions {
   readonly timeouts?: Timeouts;
-  /** Replaces the system's resolver. */
   readonly resolve?: Resolve;
 }
 

@@ -20,10 +20,8 @@ interface Kept {
 
 export class Maskings {
   readonly #kept = new Map<string, Kept>();
-  /** The compilations that run, under the caller and the values. */
   readonly #compiling = new Map<string, Promise<Masking>>();
 
-  /** A masking of the value, its rendered forms and the order's further values. */
   async for(
     order: Pick<Order, 'caller' | 'placement' | 'value' | 'redact'>,
     share: TurnShare = UNLIMITED,

@@ -78,13 +78,11 @@ export interface UseResult {
   readonly status: number | null;
   /** Bytes of the caller's body that were sent to the upstream. */
   readonly bytesIn: number;
-  /** Bytes of the redacted body. */
   readonly bytesOut: number;
   readonly redactions: number;
   readonly ended: (typeof ENDS)[number];
 }
 
-/** What the broker says of a use when its response has ended. */
 export interface FinalMessage {
   readonly result: UseResult;
   readonly trailers: HeaderPairs;
@@ -103,7 +101,6 @@ export function encodeMessage(message: unknown): Buffer {
   return Buffer.from(JSON.stringify(message), 'utf8');
 }
 
-/** Undefined if it is not JSON. */
 export function decodeMessage(payload: Buffer): unknown {
   try {
     return JSON.parse(payload.toString('utf8'));

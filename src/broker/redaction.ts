@@ -48,7 +48,6 @@ export class Redactor {
     return kept;
   }
 
-  /** The redacted body, as it is decided. Calls `onChunk` for each chunk of the source. */
   async *body(
     source: AsyncIterable<unknown>,
     contentType: string,

@@ -47,7 +47,6 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
   if (isOfBytes || isMultipart || (status === 206 && !isOfItems)) throw new UpstreamError('partial');
 }
 
-/** The headers or the trailers that the caller gets. */
 export async function responseHeaders(
   headers: HeaderPairs,
   order: Order,
@@ -76,7 +75,6 @@ function weakenTag(name: string, value: string): string {
   return name.toLowerCase() === 'etag' ? weaken(value) : value;
 }
 
-/** The values of a header, joined. */
 export function headerText(headers: HeaderPairs, name: string): string {
   const values: string[] = [];
   for (const [each, value] of headers)

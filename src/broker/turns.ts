@@ -6,23 +6,19 @@
 /** About a millisecond of matching. */
 const STEPS_IN_A_TURN = 50_000;
 
-/** The share of one caller. */
 export interface TurnShare {
   /** Null if the caller may continue now; otherwise resolves when it may. */
   ready(): Promise<void> | null;
   /** Resolves in a later turn, when one piece of long work may run: at most a few milliseconds. */
   next(): Promise<void>;
-  /** Counts the steps of work that was done. */
   spend(steps: number): void;
 }
 
-/** The share of work that delays nobody. */
 export const UNLIMITED: TurnShare = { ready: () => null, next: async () => undefined, spend: () => undefined };
 
 export class Turns {
   /** The waiting work of each caller; none of the queues is empty. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** The steps of each caller in this turn. */
   readonly #spent = new Map<string, number>();
   #isScheduled = false;
 

@@ -28,7 +28,6 @@ export interface UpstreamResponse {
   readonly status: number;
   readonly headers: HeaderPairs;
   readonly body: Readable;
-  /** Known when the body has ended. */
   trailers(): HeaderPairs;
 }
 
@@ -78,7 +77,6 @@ export class UpstreamRequest {
     return this.#bytesIn;
   }
 
-  /** Rejects with UpstreamError. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
   }
@@ -93,7 +91,6 @@ export class UpstreamRequest {
     this.#timedOut = callback;
   }
 
-  /** Restarts the time limit of the phase. */
   touch(): void {
     this.#timer.refresh();
   }
@@ -138,7 +135,6 @@ export class UpstreamRequest {
     this.#request.destroy();
   }
 
-  /** What the error of the body means. */
   classify(error: unknown): ReturnType<typeof classify> {
     return classify(error, this.#phase);
   }
@@ -242,7 +238,6 @@ function toPairs(raw: readonly string[]): HeaderPairs {
   return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''] as const);
 }
 
-/** Repeated names as lists, under the first spelling. */
 function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
   const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
   return Object.fromEntries(

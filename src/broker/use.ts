@@ -21,7 +21,6 @@ import { redactedFrames } from './websocket.ts';
 const BODILESS = new Set([204, 304]);
 const FIRST_UNSUCCESSFUL_STATUS = 300;
 
-/** What all uses share. */
 export interface UseContext {
   readonly pool: ConnectionPool;
   readonly maskings: Maskings;
@@ -29,7 +28,6 @@ export interface UseContext {
   readonly timeouts: Timeouts;
 }
 
-/** Serves the use. A reset of the stream ends the request to the upstream. */
 export async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
   const { pool, maskings, turns, timeouts } = context;
   const share = turns.shareOf(order.caller);
@@ -120,7 +118,6 @@ function decodedBody(order: Order, { status, headers, body }: UpstreamResponse):
   return isEmpty ? body : decodeBody(body, headerText(headers, 'content-encoding'));
 }
 
-/** Sends the class of a failure. */
 function fail(stream: ChannelStream, error: unknown, bytesIn: number): void {
   const failure = error instanceof UpstreamError ? error.failure : 'protocol';
   stream.sendHead({ kind: 'error', failure } satisfies BrokerHead);

@@ -47,7 +47,6 @@ function hasSessionCookie(request: IncomingMessage): boolean {
   return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
 }
 
-/** The values of the cookie, as often as it was sent. */
 function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
   if (headers.cookie === undefined) return [];
   const pairs = headers.cookie.split(';').map((pair) => pair.trim());
@@ -64,7 +63,6 @@ export function browserPageOf(request: FastifyRequest, publicNames: ReadonlySet<
   };
 }
 
-/** Whether the request tries to authenticate: for routes that serve callers with and without a session. */
 export function hasAuthentication(request: FastifyRequest): boolean {
   return request.headers.authorization !== undefined || browserToken(request) !== null;
 }

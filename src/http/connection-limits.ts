@@ -16,9 +16,7 @@ const MAX_PROTECTED_PER_AGENT = 100;
 
 interface Connection {
   readonly address: string;
-  /** The agent whose limit the connection counts towards. */
   agentName: PrincipalName | null;
-  /** Closes the connection and stops counting it. */
   close(): void;
 }
 
@@ -112,7 +110,6 @@ export class ConnectionLimits {
     socket.once('close', release);
   }
 
-  /** Records that a response has ended, from which on the connection is idle. */
   recordIdle(socket: Socket): void {
     const connection = this.#find(socket);
     if (connection === undefined || !this.#unprotected.delete(connection)) return;

@@ -7,12 +7,10 @@ import { http } from '../platform/node-http.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
-/** How long a caller may take. Tests shorten the times. */
 export interface CallerTimeouts {
   /** Also for a TLS handshake, and for a socket that receives nothing. */
   readonly headersMs: number;
   readonly requestMs: number;
-  /** How often Node checks the two. */
   readonly checkIntervalMs: number;
   /** How long a connection may make no progress: longer than the verification of millions of entries. */
   readonly silenceMs: number;

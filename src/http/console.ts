@@ -113,7 +113,6 @@ export interface ConsoleFile {
   readonly bytes: Readonly<Partial<Record<Encoding, Uint8Array>>> & { readonly identity: Uint8Array };
 }
 
-/** The files by their path after `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 const INDEX = 'index.html';

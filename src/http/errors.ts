@@ -43,7 +43,6 @@ export function compressedBody(): ApiError {
   return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
 }
 
-/** Null if the error is a bug. */
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
   const unavailable = storageUnavailable(error);

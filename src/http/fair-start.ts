@@ -14,7 +14,6 @@ const MAX_DEBT = 16;
 /** A busy loop turns less often than every millisecond: what a caller earned meanwhile still counts, up to this. */
 const MAX_CATCH_UP_MS = 8;
 const UNAUTHENTICATED_COST = 6;
-/** Maximum number of waiting requests of one caller; further ones are rejected immediately. */
 const MAX_WAITING = 1024;
 /** Bytes of a body that cost one credit. */
 const BYTES_PER_CREDIT = 1024;
@@ -111,9 +110,7 @@ export class FairStart {
 }
 
 interface Reading {
-  /** The number of bodies being read. */
   count: number;
-  /** Callbacks that start to read the waiting bodies, oldest first. */
   readonly waiting: Set<() => void>;
 }
 

@@ -24,7 +24,6 @@ interface Service {
   readonly hostRule: AllowedHosts | null;
 }
 
-/** Of the route: see `Route`. */
 interface Availability {
   readonly isAlwaysServed?: boolean;
   readonly showsLog?: boolean;
@@ -89,7 +88,6 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count;
 }
 
-/** The hosts that a request may name. */
 export interface AllowedHosts {
   /** Allowed names in addition to `localhost` and IP literals, in lower case. */
   readonly names: ReadonlySet<string>;

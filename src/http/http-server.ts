@@ -52,7 +52,6 @@ export interface HttpParts {
   readonly newRequestId: () => string;
   /** Null if every Host is allowed. */
   readonly hostRule: AllowedHosts | null;
-  /** Addresses and networks of the proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
   readonly prove: ProveService;
@@ -254,13 +253,10 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     readonly measures?: RouteMeasures;
-    /** Whether the route needs no token. By default it needs one. */
     readonly isPublic?: boolean;
-    /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
     readonly showsLog?: boolean;
     readonly takesSession?: boolean;
-    /** The event of a route that only the administrator may use. */
     readonly adminEvent?: EventType;
   }
 }

@@ -9,7 +9,6 @@ const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;
 const DIGITS = /^\d{1,15}$/;
 
-/** The names of the schema's integer parameters. */
 export function integerParameters({ properties }: TObject): string[] {
   const isInteger = (schema: TSchema) => 'type' in schema && schema.type === 'integer';
   return Object.keys(properties).filter((name) => isInteger(properties[name] ?? {}));
@@ -29,7 +28,6 @@ interface PageFields {
   readonly offset?: number | undefined;
 }
 
-/** The requested page, with defaults. */
 export function toPage({ limit = DEFAULT_LIMIT, offset = 0 }: PageFields): PageRequest {
   return { limit: Math.min(MAX_LIMIT, limit), offset };
 }
@@ -63,7 +61,6 @@ export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) =>
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
 }
 
-/** One JSON object per line. */
 export function toNdjson(batches: AsyncIterable<readonly unknown[]>): Readable {
   async function* text(): AsyncGenerator<string> {
     for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');

@@ -41,7 +41,6 @@ const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]))
 
 const toReference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-/** Replaces named schemas by references. */
 function withReferences(schema: unknown): unknown {
   const name = NAMES.get(keyOf(schema));
   return name === undefined ? withInnerReferences(schema) : toReference(name);
@@ -60,7 +59,6 @@ const json = (schema: unknown, description: string): Json => ({
 
 const envelopeName = ({ id }: Route): string => `${id.slice(0, 1).toUpperCase()}${id.slice(1)}Response`;
 
-/** The object around `data`. */
 function envelopeOf(row: Route): TSchema {
   const meta = { always: { meta: responses.Meta }, paged: { meta: Type.Optional(responses.Meta) }, never: {} }[
     row.meta

@@ -67,7 +67,6 @@ function toPreparation(row: Route): preValidationHookHandler {
   };
 }
 
-/** Whether a request without a body lacks a required field. */
 function needsBody({ body }: Route): boolean {
   return body !== null && (body.required ?? []).length > 0;
 }
@@ -183,7 +182,6 @@ function toCall<C>(
 
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/;
 
-/** Headers that proxies add to the requests that they forward. */
 const FORWARDED = /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/;
 
 /**

@@ -10,13 +10,10 @@ import type { Context } from '../core/operation.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
 
-/** Makes the `data` of a route's response from the target of its operation. */
 export type Represent = (target: never) => object;
 
-/** The limit of all headers together. */
 const MAX_HEADER_LENGTH = 16 * 1024;
 
-/** The header's schema for the route table. */
 export const IF_MATCH_HEADER = {
   'If-Match': Type.String({
     description: 'The `ETag` of the GET whose result is changed: 412 if the resource is another one now, or is gone.',
@@ -55,14 +52,12 @@ export function preconditionOf(
         (excluded === undefined || !includes(excluded, true, target));
 }
 
-/** Whether the client of a GET already has the representation with this tag. */
 export function isUnchanged({ 'if-none-match': header = '' }: IncomingHttpHeaders, tag: string): boolean {
   return header.trim() === '*' || tagsIn(header).some((known) => known.tag === tag);
 }
 
 // Reads the header Idempotency-Key and fingerprints the request. SOURCE: docs/decisions.md, "Idempotency".
 
-/** The header's schema for the route table. */
 export const IDEMPOTENCY_HEADER = {
   'Idempotency-Key': Type.String({
     pattern: IDEMPOTENCY_KEY.source,

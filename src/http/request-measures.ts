@@ -12,7 +12,6 @@ export class RouteMeasures {
    * standard has, so that an upstream cannot make up any number of them.
    */
   readonly statuses = new Map<number, number>();
-  /** From the end of the request's head to the end of the response. */
   readonly seconds = new Distribution();
 
   constructor(method: string, path: string) {
@@ -29,13 +28,10 @@ export class RouteMeasures {
 
 export class RequestMeasures {
   readonly rejections = new Tally<ApiErrorCode>(API_ERROR_CODES);
-  /** Requests for a path or method without a route. */
   readonly unrouted = new RouteMeasures('*', 'none');
-  /** Set by the server. */
   openConnections: () => number = () => 0;
   readonly #routes = new Map<string, RouteMeasures>([['none', this.unrouted]]);
 
-  /** The same object for the same route: a route may have several paths. */
   of(method: string, path: string): RouteMeasures {
     const key = `${method} ${path}`;
     const known = this.#routes.get(key) ?? new RouteMeasures(method, path);
@@ -55,8 +51,6 @@ export interface RequestLog {
     readonly method: string;
     readonly remoteAddr: string | undefined;
   }): void;
-  /** Logs that the system could not accept a connection, such as for lack of file descriptors. */
   acceptFailed(error: Error): void;
-  /** Logs an exception that is not an `ApiError`, which is a bug. */
   unexpectedError(error: unknown, requestId: string): void;
 }

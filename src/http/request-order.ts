@@ -48,7 +48,6 @@ export class RequestOrder {
     startNext(entries);
   }
 
-  /** Whether a response to a complete request is awaited, or a response was sent in part. */
   isResponding(socket: Socket): boolean {
     const entries = this.#unanswered.get(socket) ?? [];
     return entries.some(({ request, response }) => request.complete || response.headersSent);

@@ -10,7 +10,6 @@ import type { WebOrigin } from '../vault/passkeys.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
 
-/** The schema of a query or body without fields. */
 const NOTHING: TObject = Nothing;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -19,7 +18,6 @@ export type Reply =
   | {
       readonly data: unknown;
       readonly meta?: unknown;
-      /** Whether the status is the row's `failureStatus`. */
       readonly hasFailed?: boolean;
       readonly headers?: Readonly<Record<string, string>>;
     }
@@ -33,7 +31,6 @@ export type Reply =
   | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
 
-/** The page of the console that may have sent the request. */
 export interface BrowserPage {
   /** Whether the request's token came in the two parts of a browser's session. */
   readonly isSession: boolean;
@@ -86,7 +83,6 @@ export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
 /** Returns the proof for a caller's nonce that this service runs on the data directory whose key the caller has. */
 export type ProveService = (nonce: string) => string | null;
 
-/** The metrics of the service. */
 export interface MetricsPage {
   /** Hash of the metrics token; null without one: then only clients on this machine may read them. */
   readonly tokenHash: TokenHash | null;
@@ -96,13 +92,11 @@ export interface MetricsPage {
   render(): Promise<string>;
 }
 
-/** The media type and description of a response body that is not `data`. */
 interface Content {
   readonly mediaType: string;
   readonly description: string;
 }
 
-/** The rows of one subject. */
 export interface RouteGroup {
   readonly tag: string;
   readonly description: string;
@@ -118,25 +112,22 @@ interface RouteHead {
   readonly summary: string;
   /** The schemas of the path parameters, in order, for the document. The parsers of `core` check the values. */
   readonly params: Readonly<Record<string, TSchema>>;
+  /** By default 200, and 204 without `data` and `content`. */
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;
-  /** The schema of `data`; null for 204 and for other content. */
+  /** The schema of `data`. */
   readonly data: TSchema | null;
   readonly content: Content | null;
   /** The status of a response that reports a failure in `data`. */
   readonly failureStatus: 503 | null;
-  /** Whether the response has `meta` in addition to `data`. */
   readonly meta: 'always' | 'paged' | 'never';
   /** The request headers that the route reads, with their descriptions. */
   readonly headers: Readonly<Record<string, TSchema>>;
-  /** Other paths of the same route. */
   readonly aliases: readonly string[];
-  /** Whether an Idempotency-Key is honoured. */
   readonly acceptsIdempotencyKey: boolean;
   /** Makes the data of which the entity tag is a digest; null if the resource has no entity tag. */
   readonly represent: Represent | null;
-  /** Whether the route is served while the service starts, stops or is locked. */
   readonly isAlwaysServed: boolean;
   /** Whether the route is served while a loss of log entries is not accepted. */
   readonly showsLog: boolean;
@@ -156,77 +147,62 @@ export type Route = RouteHead &
       }
   );
 
-interface RouteSpec<Q extends TObject, B extends TObject | null> {
-  readonly id: string;
-  readonly method: Method;
-  readonly path: string;
-  readonly summary: string;
-  readonly params?: Readonly<Record<string, TSchema>>;
-  readonly status?: 200 | 201 | 204;
+interface RouteSpec<Q extends TObject, B extends TObject | null>
+  extends Pick<RouteHead, 'id' | 'method' | 'path' | 'summary'>,
+    Partial<Omit<RouteHead, 'id' | 'method' | 'path' | 'summary' | 'query' | 'body'>> {
   readonly query?: Q;
   readonly body?: B;
-  readonly data: TSchema | null;
-  readonly content?: Content;
-  readonly failureStatus?: 503;
-  readonly meta?: 'always' | 'paged';
-  readonly headers?: Readonly<Record<string, TSchema>>;
-  readonly aliases?: readonly string[];
-  readonly acceptsIdempotencyKey?: true;
-  readonly represent?: Represent;
-  readonly isAlwaysServed?: true;
-  readonly showsLog?: true;
-  readonly takesSession?: true;
 }
 
+type Handler<C> = { handle(call: C): Promise<Reply> };
 type QueryOf<Q extends TObject> = Static<Q>;
 type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefined;
 
-/** Returns a row for authenticated callers. The handler's types follow from the schemas. */
+/** A row for agents, operators and the administrator. The handler's types follow from the schemas. */
 export function route<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> &
-    ({ readonly who: 'authenticated' } | { readonly who: 'admin'; readonly adminEvent: EventType }) & {
-      handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
-    },
+  row: RouteSpec<Q, B> & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
 ): Route {
   // The values were validated by the schemas that give them their types.
   const handle = row.handle as Extract<Route, { who: 'authenticated' }>['handle'];
-  const head = normalizeSpec(row);
-  return row.who === 'admin'
-    ? { ...head, who: row.who, adminEvent: row.adminEvent, handle }
-    : { ...head, who: row.who, handle };
+  return { ...headOf(row), who: 'authenticated', handle };
 }
 
-/** Returns a row that needs no token. */
-export function publicRoute<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & { handle(call: PublicCall<QueryOf<Q>, BodyOf<B>>): Promise<Reply> },
+/** A row for operators and the administrator. */
+export function adminRoute<Q extends TObject, B extends TObject | null = null>(
+  row: RouteSpec<Q, B> & { readonly adminEvent: EventType } & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
 ): Route {
-  return { ...normalizeSpec(row), who: 'public', handle: row.handle as Extract<Route, { who: 'public' }>['handle'] };
+  const handle = row.handle as Extract<Route, { who: 'admin' }>['handle'];
+  return { ...headOf(row), who: 'admin', adminEvent: row.adminEvent, handle };
 }
 
-function normalizeSpec<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B>): RouteHead {
+export function publicRoute<Q extends TObject, B extends TObject | null = null>(
+  row: RouteSpec<Q, B> & Handler<PublicCall<QueryOf<Q>, BodyOf<B>>>,
+): Route {
+  return { ...headOf(row), who: 'public', handle: row.handle as Extract<Route, { who: 'public' }>['handle'] };
+}
+
+function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B>): RouteHead {
+  const { headers, data = null, content = null, acceptsIdempotencyKey = false, represent = null } = row;
   return {
-    id: row.id,
-    method: row.method,
-    path: row.path,
-    summary: row.summary,
-    params: row.params ?? {},
-    status: row.status ?? 200,
-    query: row.query ?? NOTHING,
-    body: row.body ?? null,
-    data: row.data,
-    content: row.content ?? null,
-    failureStatus: row.failureStatus ?? null,
-    meta: row.meta ?? 'never',
+    params: {},
+    status: data === null && content === null ? 204 : 200,
+    query: NOTHING,
+    body: null,
+    failureStatus: null,
+    meta: 'never',
+    aliases: [],
+    isAlwaysServed: false,
+    showsLog: false,
+    takesSession: false,
+    ...row,
+    data,
+    content,
+    acceptsIdempotencyKey,
+    represent,
     headers: {
-      ...row.headers,
-      ...(row.acceptsIdempotencyKey ? IDEMPOTENCY_HEADER : {}),
-      ...(row.represent === undefined || row.method === 'GET' ? {} : IF_MATCH_HEADER),
+      ...headers,
+      ...(acceptsIdempotencyKey ? IDEMPOTENCY_HEADER : {}),
+      ...(represent === null || row.method === 'GET' ? {} : IF_MATCH_HEADER),
     },
-    aliases: row.aliases ?? [],
-    acceptsIdempotencyKey: row.acceptsIdempotencyKey ?? false,
-    represent: row.represent ?? null,
-    isAlwaysServed: row.isAlwaysServed ?? false,
-    showsLog: row.showsLog ?? false,
-    takesSession: row.takesSession ?? false,
   };
 }

@@ -12,7 +12,6 @@ import type { FastifyReply } from 'fastify';
  */
 const LINGER_MS = 250;
 
-/** Whether more of the body may arrive. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -28,7 +27,6 @@ export function closeUnread(request: IncomingMessage, reply: FastifyReply): void
   lingerOnClose(socket);
 }
 
-/** Gives the client time to read the response before its connection is closed. */
 export function lingerOnClose(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end();

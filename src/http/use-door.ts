@@ -41,17 +41,14 @@ export function isBaseUrl({ url }: IncomingMessage): boolean {
   return url?.startsWith(BASE_URL_PREFIX) === true;
 }
 
-/** Whether the time limit for a whole request does not apply. */
 export function mayTakeLonger(error: Error & { code?: string }, socket: Socket): boolean {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streaming.has(socket);
 }
 
-/** The headers of an error of ours. */
 export function errorHeaders({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>): Record<string, string> {
   return isBaseUrl(raw) ? { ...BASE_URL_HEADERS, 'x-leasehold-error': '1', 'x-leasehold-request': id } : {};
 }
 
-/** The template of base URLs, for metrics. */
 export const USE_ROUTE = `${BASE_URL_PREFIX}{path}/-/{rest}`;
 
 export function addUseDoor(app: FastifyInstance, vault: Vault, measures: RouteMeasures): void {

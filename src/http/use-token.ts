@@ -9,7 +9,6 @@ import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../core/to
 
 type HeaderPair = readonly [name: string, value: string];
 
-/** A request without its token. */
 export interface RequestWithoutToken {
   readonly headers: readonly HeaderPair[];
   /** With the leading `?`; empty without a query. */

@@ -15,7 +15,6 @@ const LEFT_TO_CORE = ['pattern', 'format', 'minLength', 'maxLength', 'contentEnc
 
 type Ajv = Parameters<NonNullable<NonNullable<FastifyServerOptions['ajv']>['onCreate']>>[0];
 
-/** The options of the framework's validator. */
 export const VALIDATOR = {
   customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: false, verbose: true },
   onCreate(ajv: Ajv): void {
@@ -67,7 +66,6 @@ interface FieldSchema {
   readonly patternProperties?: object;
 }
 
-/** The rule of a field's schema, for an error message. */
 function ruleOf({ type, title, enum: words, minimum, maximum, minItems, maxItems, items }: FieldSchema): string {
   if (words !== undefined) return `must be one of ${words.join(', ')}`;
   if (type === 'integer') {

@@ -25,7 +25,6 @@ const PIECE_SYMBOLS = 4096;
 
 export interface SearchPattern {
   readonly symbols: Uint16Array;
-  /** Whether a match may contain line breaks. */
   readonly mayBreak: boolean;
 }
 
@@ -68,7 +67,6 @@ export class Automaton {
   readonly #siblings: Int32Array;
   #size = 1;
 
-  /** The number of states. */
   get size(): number {
     return this.#size;
   }

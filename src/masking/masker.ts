@@ -42,12 +42,10 @@ export class Masker {
     return this.#held.length > 0;
   }
 
-  /** Number of masks in the output so far. */
   get maskCount(): number {
     return this.#maskCount;
   }
 
-  /** Steps of work so far. */
   get steps(): number {
     return this.#matcher.steps - this.#stepsBefore;
   }
@@ -93,13 +91,11 @@ export class Masker {
     return this.end();
   }
 
-  /** Begins to count again. Call after `end`. */
   restart(): void {
     this.#maskCount = 0;
     this.#stepsBefore = this.#matcher.steps;
   }
 
-  /** Adds a run and joins overlapping ones. */
   #cover(from: number, to: number): void {
     const first = Math.max(from, this.#floor, to - (this.windowBytes ?? to));
     const run: Run = { from: first, to };

@@ -16,7 +16,6 @@ const MAX_IDLE = 16;
 export interface Masking {
   /** Names of the values that are too short to be masked, in the given order. */
   readonly tooShort: readonly string[];
-  /** Whether there is anything to mask. */
   readonly isNeeded: boolean;
   /** States of the automaton; each has about 30 bytes. */
   readonly states: number;

@@ -55,7 +55,6 @@ export class Matcher {
   /** The position after the last byte, and its slot. */
   #at = 0;
   #slot = 0;
-  /** Whether a line break is inside the character that is taken. */
   #isBroken = false;
   #steps = 0;
   /** Reports how many of the last bytes are a match. */
@@ -67,7 +66,6 @@ export class Matcher {
     this.#mostBreaks = mostBreaks;
   }
 
-  /** Steps so far. Tests and schedulers count them. */
   get steps(): number {
     return this.#steps + this.#spellings.steps;
   }
@@ -226,7 +224,6 @@ export class Matcher {
     }
   }
 
-  /** Adds the state after a character, and reports the match that it completes. */
   #arrive(state: number, node: number, place: number, start: number): void {
     this.#steps++;
     if (state === 0) return;

@@ -10,7 +10,6 @@ import { secretParts } from './secret-parts.ts';
 
 /** Shorter values, without line breaks, would mask much of ordinary output. */
 const SHORTEST_MASKED_BYTES = 4;
-/** Maximum length of a pattern. */
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
 /** Larger values are searched as text and in base64 only, which bounds memory. */
@@ -146,7 +145,6 @@ function nestedForms(text: string, json: string): Form[] {
   ];
 }
 
-/** The text with the characters as `\u` escapes. */
 function escaped(text: string, characters: RegExp): string {
   return text.replaceAll(characters, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

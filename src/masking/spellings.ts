@@ -21,7 +21,6 @@ import {
 
 /** How often a character may be written in characters that are written otherwise. */
 const MAX_LAYERS = 3;
-/** Longer spellings are not read. */
 const MAX_SPELLING_BYTES = 48;
 /** Positions that are remembered: more than the longest spelling. A power of two. */
 const SLOTS = 64;
@@ -44,9 +43,7 @@ export class Spellings {
   readonly starts = new Int32Array(MAX_READINGS);
   readonly characters = new Int32Array(MAX_READINGS);
   count = 0;
-  /** Steps so far, which tests and schedulers count. */
   steps = 0;
-  /** Whether a line break is inside the reading. */
   readonly broken = new Uint8Array(MAX_READINGS);
   readonly #layers = new Uint8Array(MAX_READINGS);
   /** Open spellings by the position up to which they were read. Positions are 32-bit integers that wrap. */
@@ -58,19 +55,16 @@ export class Spellings {
   readonly #begins = new Int32Array(SLOTS * MAX_OPEN);
   readonly #depths = new Uint8Array(SLOTS * MAX_OPEN);
   readonly #breaks = new Uint8Array(SLOTS * MAX_OPEN);
-  /** The position after the byte that is read. */
   #at = 0;
   #slot = 0;
   #begin = 0;
   #layer = 0;
   #broken = 0;
 
-  /** Whether a spelling is open after the last byte. */
   get isOpen(): boolean {
     return (this.#counts[this.#slot] ?? 0) > 0;
   }
 
-  /** Forgets what was read. */
   reset(): void {
     this.#positions.fill(-1);
     this.#counts.fill(0);
@@ -102,7 +96,6 @@ export class Spellings {
     return count;
   }
 
-  /** Whether a colour sequence is open after the last byte. */
   get isInSequence(): boolean {
     const base = this.#slot * MAX_OPEN;
     for (let index = 0; index < (this.#counts[this.#slot] ?? 0); index++)

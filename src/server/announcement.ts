@@ -119,14 +119,12 @@ export function readGivenToken(givenFile: string, warn: (line: string) => void):
   return new Secret(text);
 }
 
-/** Writes a new token; with a supplied one, deletes the file that an earlier start wrote. */
 function placeAdminToken({ token, writtenTo }: AdminToken, tokenFile: string, givenFile: string | null): void {
   checkPrivateFile(tokenFile);
   if (writtenTo !== null) writePrivateFile(writtenTo, `${token.reveal()}\n`);
   else if (givenFile === null || !isSameFile(givenFile, tokenFile)) rmSync(tokenFile, { force: true });
 }
 
-/** Whether the operator supplied the token file of the data directory. */
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;

@@ -16,7 +16,6 @@ const MAX_QUEUED = 1000;
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 const LOG_INTERVAL_MS = 60_000;
-/** For the messages that wait when the service stops. */
 const STOP_TIMEOUT_MS = 2000;
 /** These may succeed later; with any other 4xx the receiver has rejected the message. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
@@ -97,7 +96,6 @@ export class ApprovalWebhook {
     }
   }
 
-  /** Moves the messages of the approval to the end, in their order. */
   #postpone(approvalId: ApprovalId): void {
     const isPostponed = (message: ApprovalMessage): boolean => message.approvalId === approvalId;
     const postponed = this.#queue.filter(isPostponed);

@@ -18,7 +18,6 @@ const MAX_READ_BYTES = 8 * 1024 * 1024;
 
 export type CheckpointKeys = Pick<VaultKeys, 'vaultId' | 'signing'>;
 
-/** A checkpoint that the vault has signed. */
 interface KeptCheckpoint extends LogCheckpoint {
   readonly generation: number;
 }

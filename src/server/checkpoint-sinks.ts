@@ -8,7 +8,6 @@ import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 
-/** The state of a sink, which metrics show. */
 export interface CheckpointSinkStatus {
   /** `data-directory`, or `file`, with a number from the second of these on. */
   readonly label: string;

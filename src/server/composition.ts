@@ -35,18 +35,14 @@ export interface Service {
   /** In the form that clients take, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
-  /** For the operator, one line each. */
   readonly warnings: readonly string[];
   status(): ServiceStatus;
   /** Finishes requests in flight within 10 s, records the stop, and closes. */
   stop(): Promise<void>;
 }
 
-/** Tests shorten these. */
 export interface ServiceTimeouts extends CallerTimeouts {
-  /** For requests in flight when the service stops. */
   readonly stopMs: number;
-  /** For a request that waits for an approval. */
   readonly approvalHoldMs: number;
 }
 
@@ -202,13 +198,11 @@ export async function startService(
   };
 }
 
-/** The port of an address that clients take. */
 function portOf(address: string): number {
   const { port, protocol } = new URL(address);
   return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
-/** In one line. */
 function lockedWarning({ slots, problems }: Locked): string {
   const attended = slots.filter(({ kind }) => isAttended(kind));
   const names = attended.map(({ name }) => name).join(', ');

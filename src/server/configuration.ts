@@ -87,7 +87,6 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
     /** Null for the embedded store. */
     database: chooseDatabase({ flag: values.database ?? undefined, file: file('database-file'), environment }),
-    /** Whether startup may bring the schema of a shared database up to date. */
     mayMigrate: !values['no-migrate'],
     listen,
     rootKeyFile: file('root-key-file'),

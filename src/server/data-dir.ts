@@ -6,7 +6,6 @@ import { dataDirPaths, KNOWN_FILES } from '../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
-/** An empty volume may contain this entry. */
 const EMPTY_VOLUME = 'lost+found';
 
 function namesIn(dir: string): string[] {
@@ -69,14 +68,12 @@ export function markVault(dir: string): void {
   if (!checkPrivateFile(createdFile)) writePrivateFile(createdFile, MARKER_TEXT);
 }
 
-/** The error for a database that cannot be read. */
 export function databaseUnreadable(file: string): StartupError {
   return new StartupError(
     `The vault in ${file} cannot be read: the file or its write-ahead log is damaged, or another program uses it. Nothing was changed. Restore the two files, or a backup.`,
   );
 }
 
-/** The error for a vault whose database was deleted or emptied. */
 export function databaseMissing(file: string): StartupError {
   return new StartupError(
     `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is in PostgreSQL and --database is missing. Restore a backup, or give another --data-dir to start an empty vault.`,

@@ -27,7 +27,6 @@ function amount(help: string, byDefault: number, most = MAX_AMOUNT) {
   });
 }
 
-/** A list separated by commas. */
 function commaList<T>(value: string, help: string, parse: (item: string, field: string) => T) {
   const read = ([given = '']: readonly string[], field: string): readonly T[] =>
     given.split(',').flatMap((item) => (item.trim() === '' ? [] : [parse(item.trim(), field)]));

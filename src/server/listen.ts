@@ -53,7 +53,6 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 const MAX_TRIES = 20;
-/** The errors of a machine that does not have the address. */
 const ABSENT = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EPROTONOSUPPORT']);
 
 const OTHER: Readonly<Record<string, string>> = { '127.0.0.1': '::1', '::1': '127.0.0.1' };

@@ -88,7 +88,6 @@ interface Value {
   readonly metricName?: string;
 }
 
-/** Returns null while the vault is locked. */
 type FindVault = () => VaultSources | null;
 
 /** The metrics that a locked vault has too. */

@@ -18,7 +18,6 @@ import { openUnattended, openWith } from './open-keys.ts';
 import { readRootKey } from './root-key.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 
-/** What opens the vault. */
 export interface SlotAccess {
   /** For the root key file, and for the other slots that need no person. */
   readonly configuration: Configuration;

@@ -21,7 +21,6 @@ const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SCOPE = 'openid email';
 const SECRET = /^[\x21-\x7e]{1,512}$/;
 
-/** Codes of errors about what the provider sent. */
 const REJECTIONS = [
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',

@@ -49,9 +49,7 @@ export function openWith(stored: StoredKeys, secret: GivenSecret): VaultKeys | n
 
 /** The vault has slots that a person opens, and no other slot opened it. */
 export interface Locked {
-  /** All of the vault. */
   readonly slots: readonly KeySlot[];
-  /** Why the other slots do not open, one line each. */
   readonly problems: readonly string[];
 }
 

@@ -43,7 +43,6 @@ export interface OpenedStore extends OpenedKeys {
 
 /** The last millisecond with a four-digit year. */
 const END_OF_9999_MS = Date.parse('9999-12-31T23:59:59.999Z');
-/** Maximum difference between a node's clock and the database's. */
 const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 
 type Warn = (line: string) => void;
@@ -178,7 +177,6 @@ function openMarker(dataDir: string, keys: VaultKeys, resources: AsyncDisposable
   return marker;
 }
 
-/** Whether the store holds neither a vault nor rows of one. */
 async function isNew(store: Store): Promise<boolean> {
   return (await store.run(readRootKeyCheck())) === null && (await store.run(isEmpty()));
 }

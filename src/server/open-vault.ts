@@ -28,7 +28,6 @@ import { type OpenedStore, openStore } from './open-store.ts';
 import { acceptFinding, describeFinding, findRollback, type RollbackFinding } from './rollback-detection.ts';
 import type { RollbackMarker } from './rollback-marker.ts';
 
-/** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
 /** Takes the lock of the data directory as one of `resources`. @throws StartupError */
@@ -40,7 +39,6 @@ export function prepareDataDir({ dataDir }: Configuration, resources: AsyncDispo
   for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
 }
 
-/** What `openVault` resolves to for a vault that is not locked. */
 export type OpenedVault = Exclude<Awaited<ReturnType<typeof openVault>>, Locked>;
 
 /**

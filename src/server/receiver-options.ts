@@ -14,26 +14,20 @@ export interface StreamOption {
 
 /** Files that all streams share; null without one. */
 export interface StreamFiles {
-  /** The secret with which webhooks are signed. */
   readonly secretFile: string | null;
-  /** The bearer token for webhooks. */
   readonly tokenFile: string | null;
-  /** Authorities for TLS, in PEM. */
   readonly caFile: string | null;
 }
 
 export interface ApprovalWebhookOption {
   readonly url: URL;
-  /** Contains the secret with which messages are signed. */
   readonly secretFile: string;
 }
 
-/** A flag whose value is a URL, or a list of them. */
 interface UrlFlag {
   readonly name: string;
   /** The flag of the token's file; null for a receiver that takes no token. */
   readonly tokenFlag: string | null;
-  /** The forms of its value, for messages. */
   readonly forms: string;
 }
 
@@ -104,7 +98,6 @@ export interface OidcSettings {
   readonly clientId: string;
   /** Null for a public client. */
   readonly secretFile: string | null;
-  /** What the console writes on its button. */
   readonly label: string;
 }
 

@@ -64,7 +64,6 @@ export class RestoreChecks {
   #forgedRows = 0;
   #unsignedCheckpoints = 0;
   readonly #sample: Pick<AssociatedData, 'credentialId' | 'path'>[] = [];
-  /** The sample by the credential's id, once all credentials are known. */
   #sampledById: ReadonlyMap<string, Pick<AssociatedData, 'credentialId' | 'path'>> | null = null;
   readonly #agents = new Map<AgentId, RestoredAgent>();
   /** By credential, its newest version, until its row comes. */
@@ -79,12 +78,10 @@ export class RestoreChecks {
     this.#chain = new ChainVerifier(keys);
   }
 
-  /** The authentic agents in the backup. */
   get agents(): ReadonlyMap<AgentId, RestoredAgent> {
     return this.#agents;
   }
 
-  /** The number of values that were decrypted. */
   get decrypted(): number {
     return this.#decrypted;
   }

@@ -30,20 +30,16 @@ import { RollbackMarker } from './rollback-marker.ts';
 
 interface Restored {
   readonly target: RestoreTarget;
-  /** What it has committed. */
   readonly copy: Store;
   readonly keys: VaultKeys;
   readonly request: RestoreRequest;
   readonly agents: ReadonlyMap<AgentId, RestoredAgent>;
   readonly agentKeys: readonly SealedAgentKey[];
-  /** For the entry. */
   readonly reason: string;
 }
 
 export interface FinishedRestore {
-  /** Of the chain, with the entry of the restore. */
   readonly verification: VerificationResult;
-  /** The number of agents whose key was written. */
   readonly agentKeysWritten: number;
   /** Why the start will refuse the restored state, because this directory has seen a later one; or null. */
   readonly rollback: string | null;

@@ -20,7 +20,6 @@ import { openOffline } from './offline-keys.ts';
 import { RestoreChecks } from './restore-checks.ts';
 import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
 
-/** A backup whose fields are valid, and whose keys opened. */
 export interface ReadBackup {
   readonly summary: BackupSummary;
   /** SHA-256 of its records, in hexadecimal. */
@@ -75,7 +74,6 @@ function assertConsistent(header: BackupHeader, keys: VaultKeys): void {
   throw damaged('record 1 (the header): log_end or key_slots differ from the record of the vault or its keys');
 }
 
-/** The rows of a record, for the store. */
 export function toRows(
   header: BackupHeader,
   { table: name, rows }: { readonly table: string; readonly rows: readonly (readonly Cell[])[] },

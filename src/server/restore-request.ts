@@ -86,12 +86,9 @@ export interface RestoreRequest extends SlotAccess {
   readonly acceptsDamage: boolean;
 }
 
-/** How a running restore reports, asks, and is cancelled. */
 export interface RestoreReporter {
   readonly signal: AbortSignal;
-  /** A line about the step that begins, or a warning. */
   say(line: string): void;
-  /** How many rows of a table were restored. */
   progress(what: string, rows: number, of: number): void;
   /** The answer to a question on the terminal; null without a terminal. */
   ask(question: string): Promise<string | null>;

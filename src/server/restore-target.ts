@@ -28,7 +28,6 @@ export interface RestoreTarget {
   readonly writer: TransferTarget;
   /** Commits the copy, and opens it for verification. */
   commit(): Promise<Store>;
-  /** Makes the copy the vault of this location. */
   publish(): Promise<void>;
 }
 

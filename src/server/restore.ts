@@ -147,7 +147,6 @@ async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter
   );
 }
 
-/** What the backup says about itself, and has been checked against its keys. */
 function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey: string): string[] {
   const { created_at, leasehold, log_end, vault_id, store } = header;
   const rows = (table: string): number => totals.rows[table] ?? 0;
@@ -164,14 +163,12 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
   ];
 }
 
-/** How many of them a message names. */
 const MAX_NAMED = 3;
 const MAX_SHOWN_LENGTH = 200;
 
 interface CommittedCopy {
   readonly copy: Store;
   readonly header: BackupHeader;
-  /** They opened with what the header has. */
   readonly keys: VaultKeys;
   readonly signal: AbortSignal;
 }

@@ -16,11 +16,8 @@ import { IncompleteTreeError, LogTree } from '../vault/log-tree.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import type { MarkedEntry, RollbackMarker } from './rollback-marker.ts';
 
-/** Lost log entries, or the loss of what would show them. */
 export interface RollbackFinding {
-  /** One sentence. */
   readonly what: string;
-  /** The alternatives to accepting the rollback. */
   readonly remedy: string;
 }
 
@@ -55,7 +52,6 @@ export function acceptFinding(finding: RollbackFinding | null, accepts: boolean)
   return `${finding.what} The operator accepts the loss.`;
 }
 
-/** One line for the operator of a vault that is read-only for it. */
 export function describeFinding({ what, remedy }: RollbackFinding): string {
   return `${what} Until that is solved, only health, and lists, verification and export of the log, are served. ${remedy}; or, to accept the loss, run leasehold audit accept-rollback, or start once with --accept-rollback.`;
 }

@@ -15,7 +15,6 @@ import type { LastEntry } from '../store/store.ts';
 
 export type MarkedEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 
-/** The content of an existing file. */
 export interface MarkerContent {
   /** Null if neither slot is intact. */
   readonly entry: MarkedEntry | null;
@@ -58,7 +57,6 @@ export class RollbackMarker {
     this.#syncFile = syncFile;
   }
 
-  /** Writes and syncs that failed, so far. */
   get failures(): number {
     return this.#failures;
   }

@@ -73,7 +73,6 @@ function readIfExists(file: string): string | null {
   }
 }
 
-/** The error for a root key that is not the vault's. */
 export function wrongRootKey(file: string): StartupError {
   return new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
 }

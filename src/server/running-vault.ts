@@ -46,7 +46,6 @@ export interface RunningVaultParts {
   readonly node: OwnNode;
   /** For links; null if browsers cannot reach the service. */
   readonly consoleUrl: () => string | null;
-  /** The TCP ports on which the server listens. */
   readonly ownPorts: () => readonly number[];
 }
 
@@ -57,7 +56,6 @@ export class RunningVault {
   readonly #denials: DenialBudget;
   readonly #parts: RunningVaultParts;
   readonly #checkpointSinks: CheckpointSinks;
-  /** What the metrics read. */
   readonly sources: VaultSources;
   readonly #approvalEvents: ApprovalEvents;
   #webhook: ApprovalWebhook | null = null;
@@ -218,7 +216,6 @@ export class RunningVault {
     for (const each of this.#background.splice(0).reverse()) await each.stop();
   }
 
-  /** Ends every use. */
   endUses(): Promise<void> {
     return this.#uses.stop();
   }

@@ -41,7 +41,6 @@ export class VaultGate implements VaultAccess {
     this.#attempts = new UnlockAttempts(log);
   }
 
-  /** Null while the vault is locked. */
   get running(): RunningVault | null {
     return this.#running;
   }
@@ -96,7 +95,6 @@ export class VaultGate implements VaultAccess {
     }, RETRY_INTERVAL_MS).unref();
   }
 
-  /** Opens and records the event. */
   async #opened(given: GivenSecret | null, event: 'service.start' | 'service.unlock', accepts = false) {
     const opened = await this.#open(given, accepts || this.#acceptsRollback);
     if ('slots' in opened) return opened;
@@ -248,7 +246,6 @@ const SHARES_TTL_MS = 10 * 60_000;
 const MAX_FAILURES = 10;
 const FAILURES_WINDOW_MS = 60_000;
 
-/** The shares of a slot that were given so far. */
 interface GivenShares {
   readonly given: readonly Share[];
   readonly needed: number;
@@ -293,7 +290,6 @@ export class UnlockAttempts {
     throw new ApiError('RATE_LIMITED', 'Too many wrong secrets. Wait a minute.', FAILURES_WINDOW_MS / 1000);
   }
 
-  /** Counts a wrong secret. Returns the error. */
   failed(error: ApiError): ApiError {
     this.#failures.push(performance.now());
     this.#log(`a wrong secret was given to unlock the vault (${this.#failures.length} in a minute)`);

@@ -81,7 +81,6 @@ async function readStart(response: Response): Promise<string> {
 
 export interface WebhookTarget {
   readonly url: URL;
-  /** Signs each message. */
   readonly key: Uint8Array;
   /** Sent as a bearer token; null without one. */
   readonly token: string | null;

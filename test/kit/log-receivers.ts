@@ -64,9 +64,9 @@ export function webhookStream(scope: Scope, url: string): string[] {
 /** Waits until the condition holds; only a hang reaches two minutes. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const endsAt = performance.now() + 120_000;
-  while (!(await condition())) {
+  for (let pauseMs = 10; !(await condition()); pauseMs = Math.min(160, 1.5 * pauseMs)) {
     if (performance.now() > endsAt) throw new Error('it did not happen in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

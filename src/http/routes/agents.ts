@@ -10,18 +10,17 @@ import { listAgents, readAgent } from '../../core/operations/agents.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route } from '../route.ts';
 import { toAgentResponse, toTimestamp } from '../serialize.ts';
 
 const DEFAULT_GRACE_SECONDS = 300;
 
 export const agentRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listAgents',
     method: 'GET',
     path: '/api/v1/agents',
     summary: 'List agents.',
-    who: 'admin',
     adminEvent: 'agent.list',
     query: PageQuery,
     data: Type.Array(Agent),
@@ -31,12 +30,11 @@ export const agentRoutes: readonly Route[] = [
       return streamList(sliceListing(agents, toOptionalPage(query)), toAgentResponse);
     },
   }),
-  route({
+  adminRoute({
     id: 'registerAgent',
     method: 'POST',
     path: '/api/v1/agents',
     summary: 'Register an agent, with its public key or with a key pair that the service generates.',
-    who: 'admin',
     adminEvent: 'agent.register',
     status: 201,
     body: AgentRequest,
@@ -52,13 +50,12 @@ export const agentRoutes: readonly Route[] = [
       return { data: { name, public_key: publicKey, registered_at: toTimestamp(registeredAt) } };
     },
   }),
-  route({
+  adminRoute({
     id: 'readAgent',
     method: 'GET',
     path: '/api/v1/agents/{name}',
     summary: 'Read an agent.',
     params: { name: AgentName },
-    who: 'admin',
     adminEvent: 'agent.read',
     data: Agent,
     async handle({ vault, context, params }) {
@@ -66,13 +63,12 @@ export const agentRoutes: readonly Route[] = [
       return { data: toAgentResponse(await vault.ledger.submit(readAgent(context, name))) };
     },
   }),
-  route({
+  adminRoute({
     id: 'rotateAgentKey',
     method: 'POST',
     path: '/api/v1/agents/{name}/rotate',
     summary: "Replace an agent's key; for a time the former one is valid too. Its sessions stay.",
     params: { name: AgentName },
-    who: 'admin',
     adminEvent: 'agent.rotate',
     body: AgentRotation,
     data: RotatedAgent,
@@ -86,16 +82,13 @@ export const agentRoutes: readonly Route[] = [
       };
     },
   }),
-  route({
+  adminRoute({
     id: 'deregisterAgent',
     method: 'DELETE',
     path: '/api/v1/agents/{name}',
     summary: 'Deregister an agent: its sessions and leases end immediately.',
     params: { name: AgentName },
-    who: 'admin',
     adminEvent: 'agent.deregister',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await deregisterAgent(vault, context, parseAgentName(params['name'] ?? ''));
       return null;

@@ -9,7 +9,7 @@ import { parseActorName } from '../../core/names.ts';
 import { parsePurpose } from '../../core/upstream-url.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approval-answers.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route, route } from '../route.ts';
 import { toListedApprovalResponse } from '../serialize.ts';
 
 const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
@@ -20,7 +20,6 @@ export const approvalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/approvals',
     summary: 'List requests for approval, newest first, including those of the last week. An agent sees its own.',
-    who: 'authenticated',
     query: ApprovalsQuery,
     data: Type.Array(ListedApproval),
     meta: 'paged',
@@ -37,20 +36,18 @@ export const approvalRoutes: readonly Route[] = [
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Read what is to be approved, with the exact request.',
     params: { approval_id: Id },
-    who: 'authenticated',
     data: Approval,
     async handle({ vault, context, params }) {
       const { approval, request, now } = await readApproval(vault, context, idOf(params));
       return { data: { ...toListedApprovalResponse(now)(approval), request } };
     },
   }),
-  route({
+  adminRoute({
     id: 'approve',
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/approve',
     summary: 'Approve a request. It passes once as many operators have approved it as its policies demand.',
     params: { approval_id: Id },
-    who: 'admin',
     adminEvent: 'approval.approve',
     body: ApproveRequest,
     data: ListedApproval,
@@ -60,13 +57,12 @@ export const approvalRoutes: readonly Route[] = [
       return { data: toListedApprovalResponse(now)(approval) };
     },
   }),
-  route({
+  adminRoute({
     id: 'deny',
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/deny',
     summary: 'Deny a request. One denial is enough.',
     params: { approval_id: Id },
-    who: 'admin',
     adminEvent: 'approval.deny',
     body: DenyRequest,
     data: ListedApproval,
@@ -86,9 +82,6 @@ export const approvalRoutes: readonly Route[] = [
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Withdraw a request for approval, or end what an approval still allows. An agent withdraws its own.',
     params: { approval_id: Id },
-    who: 'authenticated',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await withdraw(vault, context, idOf(params));
       return null;

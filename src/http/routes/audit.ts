@@ -29,7 +29,7 @@ import {
 } from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route } from '../route.ts';
 import { toCheckpointResponse, toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
@@ -41,12 +41,11 @@ function parseSeq(text: string | undefined): number {
 }
 
 export const auditRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listAuditEntries',
     method: 'GET',
     path: '/api/v1/audit',
     summary: 'List audit entries, newest first.',
-    who: 'admin',
     adminEvent: 'audit.list',
     query: AuditQuery,
     data: Type.Array(AuditEntry),
@@ -59,12 +58,11 @@ export const auditRoutes: readonly Route[] = [
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
   }),
-  route({
+  adminRoute({
     id: 'verifyAuditLog',
     method: 'GET',
     path: '/api/v1/audit/verify',
     summary: 'Verify the whole chain: read every entry and compute every MAC again.',
-    who: 'admin',
     adminEvent: 'audit.verify',
     query: VerifyQuery,
     data: Verification,
@@ -79,12 +77,11 @@ export const auditRoutes: readonly Route[] = [
       return { data: toVerificationResponse(found, state) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readVerificationProgress',
     method: 'GET',
     path: '/api/v1/audit/verify/progress',
     summary: 'Read the progress of the running verification.',
-    who: 'admin',
     adminEvent: 'audit.verify',
     data: VerificationProgress,
     showsLog: true,
@@ -92,24 +89,22 @@ export const auditRoutes: readonly Route[] = [
       return { data: toProgressResponse(await readProgress(vault, context), vault.verifier.state.checked) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readCheckpoint',
     method: 'GET',
     path: '/api/v1/audit/checkpoint',
     summary: 'Read the newest signed checkpoint of the log.',
-    who: 'admin',
     adminEvent: 'audit.checkpoint',
     data: Checkpoint,
     async handle({ vault, context }) {
       return { data: toCheckpointResponse(await readCheckpoint(vault, context)) };
     },
   }),
-  route({
+  adminRoute({
     id: 'proveAuditEntry',
     method: 'GET',
     path: '/api/v1/audit/entries/{seq}/proof',
     summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
-    who: 'admin',
     adminEvent: 'audit.proof',
     params: { seq: PositiveInteger },
     data: EntryProof,
@@ -122,12 +117,11 @@ export const auditRoutes: readonly Route[] = [
       return { data: { seq, hmac, size, proof, receipt, verifier_key: verifierKey } };
     },
   }),
-  route({
+  adminRoute({
     id: 'proveConsistency',
     method: 'GET',
     path: '/api/v1/audit/consistency',
     summary: 'Prove that the log at one size extends the log at a smaller one.',
-    who: 'admin',
     adminEvent: 'audit.proof',
     query: ConsistencyQuery,
     data: ConsistencyProof,
@@ -141,12 +135,11 @@ export const auditRoutes: readonly Route[] = [
       return { data: { from, to, from_root: fromRoot, to_root: toRoot, proof } };
     },
   }),
-  route({
+  adminRoute({
     id: 'readRollback',
     method: 'GET',
     path: '/api/v1/audit/rollback',
     summary: 'What the log has lost, or what would show it; null if nothing is known to be lost.',
-    who: 'admin',
     adminEvent: 'audit.verify',
     data: Rollback,
     showsLog: true,
@@ -155,12 +148,11 @@ export const auditRoutes: readonly Route[] = [
       return { data: { loss: vault.access.loss() } };
     },
   }),
-  route({
+  adminRoute({
     id: 'acceptRollback',
     method: 'POST',
     path: '/api/v1/audit/rollback',
     summary: 'Accept the loss of log entries: the vault is served again, as the database is now.',
-    who: 'admin',
     adminEvent: 'audit.accept_rollback',
     data: Health,
     showsLog: true,
@@ -169,14 +161,12 @@ export const auditRoutes: readonly Route[] = [
       return { data: { status: 'ok' } };
     },
   }),
-  route({
+  adminRoute({
     id: 'exportAuditLog',
     method: 'GET',
     path: '/api/v1/audit/export',
     summary: 'Every entry as newline-delimited JSON, oldest first.',
-    who: 'admin',
     adminEvent: 'audit.export',
-    data: null,
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
     showsLog: true,
     async handle({ vault, context }) {

@@ -27,7 +27,6 @@ export const credentialRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/credentials',
     summary: 'List credentials, without values. An agent sees the paths that its policies let it list.',
-    who: 'authenticated',
     query: ListCredentialsQuery,
     data: Type.Array(ListedCredential),
     meta: 'paged',
@@ -43,7 +42,6 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials/{path}',
     summary: 'Retrieve a value and a lease; with view=metadata, read the credential without its value.',
     params: { path: Path },
-    who: 'authenticated',
     query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, CredentialMetadata]),
     async handle({ vault, context, params, query, disconnectSignal }) {
@@ -65,7 +63,6 @@ export const credentialRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/credentials',
     summary: 'Store a value: a new credential, or a new version. If-None-Match: * rejects a path that exists.',
-    who: 'authenticated',
     status: 201,
     body: StoreRequest,
     headers: { 'If-None-Match': StringEnum(['*'], { description: 'Rejects a path that exists with 409.' }) },
@@ -91,9 +88,6 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials/{path}',
     summary: 'Delete a credential with its versions, and revoke its leases.',
     params: { path: Path },
-    who: 'authenticated',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));
       return null;

@@ -10,16 +10,15 @@ import { exposureBy, exposureOf } from '../../vault/exposure.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { panic, readHeld } from '../../vault/panic.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route } from '../route.ts';
 import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../serialize.ts';
 
 export const exposureRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listExposure',
     method: 'GET',
     path: '/api/v1/exposure',
     summary: 'List what an agent has seen and used, by credential and version.',
-    who: 'admin',
     adminEvent: 'exposure.read',
     query: ExposureQuery,
     data: Type.Array(CredentialExposure),
@@ -29,13 +28,12 @@ export const exposureRoutes: readonly Route[] = [
       return streamList(sliceListing(toExposureResponses(versions), toOptionalPage(query)), (row) => row);
     },
   }),
-  route({
+  adminRoute({
     id: 'readExposure',
     method: 'GET',
     path: '/api/v1/exposure/{path}',
     summary: 'Read who has seen and used each version of a credential, also after it was deleted.',
     params: { path: Path },
-    who: 'admin',
     adminEvent: 'exposure.read',
     data: CredentialExposure,
     async handle({ vault, context, params }) {
@@ -43,12 +41,11 @@ export const exposureRoutes: readonly Route[] = [
       return { data: toExposureResponse(path, await exposureOf(vault, context, path)) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readHeld',
     method: 'GET',
     path: '/api/v1/panic',
     summary: 'Count the leases, sessions and brokered requests that a panic would end now.',
-    who: 'admin',
     adminEvent: 'exposure.read',
     query: PanicRequest,
     data: Held,
@@ -57,12 +54,11 @@ export const exposureRoutes: readonly Route[] = [
       return { data: toHeldResponse(await readHeld(vault, context, agentName)) };
     },
   }),
-  route({
+  adminRoute({
     id: 'panic',
     method: 'POST',
     path: '/api/v1/panic',
     summary: 'End every lease, session and brokered request of an agent, or all, and list the versions to rotate.',
-    who: 'admin',
     adminEvent: 'service.panic',
     body: PanicRequest,
     data: Panicked,

@@ -9,7 +9,7 @@ import { ApiError } from '../../core/errors.ts';
 import { parseSlotName } from '../../core/keyset.ts';
 import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';
 import { addSlot, rotateKey, testSlot } from '../../vault/keys.ts';
-import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
+import { adminRoute, type PublicCall, publicRoute, type Route } from '../route.ts';
 import { toKeySlotResponse } from '../serialize.ts';
 
 function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
@@ -18,24 +18,22 @@ function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>)
 }
 
 export const keyRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listKeySlots',
     method: 'GET',
     path: '/api/v1/key/slots',
     summary: 'List the key slots. Any one of them opens the vault.',
-    who: 'admin',
     adminEvent: 'key.slot_list',
     data: Type.Array(KeySlot),
     async handle({ vault, context }) {
       return { data: (await vault.ledger.submit(listKeySlots(context))).map(toKeySlotResponse) };
     },
   }),
-  route({
+  adminRoute({
     id: 'addKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots',
     summary: 'Add a key slot.',
-    who: 'admin',
     adminEvent: 'key.slot_add',
     status: 201,
     body: KeySlotRequest,
@@ -51,28 +49,24 @@ export const keyRoutes: readonly Route[] = [
       return { data: toKeySlotResponse(slot) };
     },
   }),
-  route({
+  adminRoute({
     id: 'removeKeySlot',
     method: 'DELETE',
     path: '/api/v1/key/slots/{name}',
     summary: 'Remove a key slot, unless it is the last one.',
     params: { name: SlotName },
-    who: 'admin',
     adminEvent: 'key.slot_remove',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removeKeySlot(context, parseSlotName(params['name'] ?? '')));
       return null;
     },
   }),
-  route({
+  adminRoute({
     id: 'testKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots/{name}/test',
     summary: 'Test whether a key slot opens the vault.',
     params: { name: SlotName },
-    who: 'admin',
     adminEvent: 'key.slot_test',
     body: KeySlotTestRequest,
     data: KeySlotTest,
@@ -80,12 +74,11 @@ export const keyRoutes: readonly Route[] = [
       return { data: await testSlot(vault, context, parseSlotName(params['name'] ?? ''), body.public_key ?? null) };
     },
   }),
-  route({
+  adminRoute({
     id: 'rotateKey',
     method: 'POST',
     path: '/api/v1/key/rotate',
     summary: 'Replace the key that seals values, the root key, or the key of the audit log.',
-    who: 'admin',
     adminEvent: 'key.rotate',
     body: RotateKeyRequest,
     data: RotatedKey,
@@ -95,12 +88,11 @@ export const keyRoutes: readonly Route[] = [
       return { data: { key } };
     },
   }),
-  route({
+  adminRoute({
     id: 'lockVault',
     method: 'POST',
     path: '/api/v1/lock',
     summary: 'Lock the vault: uses end, the service forgets the keys, and every later request is rejected.',
-    who: 'admin',
     adminEvent: 'service.lock',
     data: Health,
     async handle({ vault, context }) {

@@ -30,7 +30,6 @@ export const leaseRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/leases',
     summary: 'List leases, newest first, including those that ended within 7 days. An agent sees its own.',
-    who: 'authenticated',
     query: LeasesQuery,
     data: Type.Array(Lease),
     meta: 'paged',
@@ -45,7 +44,6 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/use',
     summary: 'Issue a use lease, whose token is accepted at the base URL of the credential.',
-    who: 'authenticated',
     body: UseLeaseRequest,
     status: 201,
     data: UseLease,
@@ -63,7 +61,6 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
-    who: 'authenticated',
     body: RevokeRequest,
     data: RevokeResponse,
     acceptsIdempotencyKey: true,
@@ -80,7 +77,6 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Read a lease.',
     params: { lease_id: Id },
-    who: 'authenticated',
     data: Lease,
     async handle({ vault, context, params }) {
       const id = parseLeaseId(params['lease_id'] ?? '');
@@ -93,7 +89,6 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}/renew',
     summary: 'Renew a lease from now, if the current policies allow it.',
     params: { lease_id: Id },
-    who: 'authenticated',
     body: Nothing,
     data: Lease,
     acceptsIdempotencyKey: true,
@@ -108,9 +103,6 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Revoke a lease.',
     params: { lease_id: Id },
-    who: 'authenticated',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(revokeLease(context, parseLeaseId(params['lease_id'] ?? '')));
       return null;

@@ -14,19 +14,18 @@ import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operator
 import { sliceListing } from '../../vault/paging.ts';
 import { invite } from '../../vault/passkeys.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route } from '../route.ts';
 import { toOperatorResponse, toTimestamp } from '../serialize.ts';
 
 const params = { name: OperatorName };
 const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');
 
 export const operatorRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listOperators',
     method: 'GET',
     path: '/api/v1/operators',
     summary: 'List operators.',
-    who: 'admin',
     adminEvent: 'operator.list',
     query: PageQuery,
     data: Type.Array(Operator),
@@ -36,12 +35,11 @@ export const operatorRoutes: readonly Route[] = [
       return streamList(sliceListing(operators, toOptionalPage(query)), toOperatorResponse);
     },
   }),
-  route({
+  adminRoute({
     id: 'addOperator',
     method: 'POST',
     path: '/api/v1/operators',
     summary: 'Add an operator with its roles, and how it logs in.',
-    who: 'admin',
     adminEvent: 'operator.add',
     status: 201,
     body: OperatorRequest,
@@ -58,13 +56,12 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(operator) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readOperator',
     method: 'GET',
     path: '/api/v1/operators/{name}',
     summary: 'Read an operator.',
     params,
-    who: 'admin',
     adminEvent: 'operator.read',
     data: Operator,
     represent: toOperatorResponse,
@@ -72,13 +69,12 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(await vault.ledger.submit(readOperator(context, nameIn(params)))) };
     },
   }),
-  route({
+  adminRoute({
     id: 'replaceOperator',
     method: 'PUT',
     path: '/api/v1/operators/{name}',
     summary: "Replace an operator's roles, description and identity.",
     params,
-    who: 'admin',
     adminEvent: 'operator.replace',
     body: OperatorReplacement,
     data: Operator,
@@ -94,13 +90,12 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(await vault.ledger.submit(operation)) };
     },
   }),
-  route({
+  adminRoute({
     id: 'rotateOperatorKey',
     method: 'POST',
     path: '/api/v1/operators/{name}/rotate',
     summary: "Replace an operator's key; its sessions and leases end immediately.",
     params,
-    who: 'admin',
     adminEvent: 'operator.rotate',
     body: OperatorRotation,
     data: Operator,
@@ -109,13 +104,12 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(operator) };
     },
   }),
-  route({
+  adminRoute({
     id: 'inviteOperator',
     method: 'POST',
     path: '/api/v1/operators/{name}/enrolment',
     summary: 'Make a code with which an operator registers a passkey, once within 24 hours.',
     params,
-    who: 'admin',
     adminEvent: 'operator.invite',
     data: OneTimeCode,
     async handle({ vault, context, params }) {
@@ -123,31 +117,25 @@ export const operatorRoutes: readonly Route[] = [
       return { data: { code, expires_at: toTimestamp(expiresAt) } };
     },
   }),
-  route({
+  adminRoute({
     id: 'removePasskey',
     method: 'DELETE',
     path: '/api/v1/operators/{name}/passkeys/{id}',
     summary: "Remove an operator's passkey; its sessions and leases end immediately. Its own, or as an admin.",
     params: { name: OperatorName, id: PasskeyId },
-    who: 'admin',
     adminEvent: 'operator.passkey_remove',
-    status: 204,
-    data: null,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removePasskey(context, nameIn(params), parsePasskeyId(params['id'] ?? '')));
       return null;
     },
   }),
-  route({
+  adminRoute({
     id: 'removeOperator',
     method: 'DELETE',
     path: '/api/v1/operators/{name}',
     summary: 'Remove an operator: its sessions and leases end immediately.',
     params,
-    who: 'admin',
     adminEvent: 'operator.remove',
-    status: 204,
-    data: null,
     represent: toOperatorResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removeOperator(context, nameIn(params)));

@@ -26,7 +26,7 @@ import { readMatrix } from '../../vault/matrix.ts';
 import { listNodes, readActivity } from '../../vault/nodes.ts';
 import { search } from '../../vault/search.ts';
 import { readTree } from '../../vault/tree.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route } from '../route.ts';
 import {
   toActivityResponse,
   toAttentionResponse,
@@ -43,12 +43,11 @@ const parsePrefix = (text: string | undefined) =>
   text === undefined || text === '' ? null : parsePath(text, 'prefix');
 
 export const overviewRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'readMatrix',
     method: 'GET',
     path: '/api/v1/matrix',
     summary: 'Decide every action of a page of agents on a page of credentials, with the reasons.',
-    who: 'admin',
     adminEvent: 'policy.simulate',
     query: MatrixQuery,
     data: Matrix,
@@ -63,12 +62,11 @@ export const overviewRoutes: readonly Route[] = [
       return { data: toMatrixResponse(matrix) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readTree',
     method: 'GET',
     path: '/api/v1/tree',
     summary: 'List one level of the tree of credential paths.',
-    who: 'admin',
     adminEvent: 'credential.list',
     query: TreeQuery,
     data: Tree,
@@ -78,12 +76,11 @@ export const overviewRoutes: readonly Route[] = [
       return { data: toTreeResponse(prefix ?? '', await readTree(vault, context, { prefix, limit, after })) };
     },
   }),
-  route({
+  adminRoute({
     id: 'search',
     method: 'GET',
     path: '/api/v1/search',
     summary: 'Search the names of credentials, agents, policies and operators.',
-    who: 'admin',
     adminEvent: 'service.read',
     query: SearchQuery,
     data: SearchResults,
@@ -96,36 +93,33 @@ export const overviewRoutes: readonly Route[] = [
       return { data: { complete: isComplete, results } };
     },
   }),
-  route({
+  adminRoute({
     id: 'readAttention',
     method: 'GET',
     path: '/api/v1/attention',
     summary: 'List what an operator should look at.',
-    who: 'admin',
     adminEvent: 'service.read',
     data: Type.Array(AttentionItem),
     async handle({ vault, context }) {
       return { data: (await readAttention(vault, context)).map(toAttentionResponse) };
     },
   }),
-  route({
+  adminRoute({
     id: 'readActivity',
     method: 'GET',
     path: '/api/v1/activity',
     summary: 'Count the retrievals, uses and denials of this node in each minute of the last hour.',
-    who: 'admin',
     adminEvent: 'service.read',
     data: Type.Array(ActivityMinute),
     async handle({ vault, context }) {
       return { data: (await readActivity(vault, context)).map(toActivityResponse) };
     },
   }),
-  route({
+  adminRoute({
     id: 'listNodes',
     method: 'GET',
     path: '/api/v1/nodes',
     summary: 'List this node, and the others that are connected to the same database.',
-    who: 'admin',
     adminEvent: 'service.read',
     data: Type.Array(Node),
     async handle({ vault, context }) {

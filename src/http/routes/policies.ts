@@ -22,7 +22,7 @@ import { parseMethod, type UseRequest } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { adminRoute, type Route, route } from '../route.ts';
 import { toPolicyResponse } from '../serialize.ts';
 
 interface PolicyFields {
@@ -46,12 +46,11 @@ function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | nu
 }
 
 export const policyRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'listPolicies',
     method: 'GET',
     path: '/api/v1/policies',
     summary: 'List policies.',
-    who: 'admin',
     adminEvent: 'policy.list',
     query: PageQuery,
     data: Type.Array(Policy),
@@ -61,12 +60,11 @@ export const policyRoutes: readonly Route[] = [
       return streamList(sliceListing(policies, toOptionalPage(query)), toPolicyResponse);
     },
   }),
-  route({
+  adminRoute({
     id: 'createPolicy',
     method: 'POST',
     path: '/api/v1/policies',
     summary: 'Create a policy.',
-    who: 'admin',
     adminEvent: 'policy.create',
     status: 201,
     body: PolicyRequest,
@@ -81,7 +79,6 @@ export const policyRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/policies/simulate',
     summary: 'Simulate a decision without access to a value. An agent may simulate only for itself.',
-    who: 'authenticated',
     body: SimulateRequest,
     data: Simulation,
     async handle({ vault, context, body }) {
@@ -96,13 +93,12 @@ export const policyRoutes: readonly Route[] = [
       return { data: { allowed, policy_name: policyName, lease_ttl: leaseTtlSeconds, reason } };
     },
   }),
-  route({
+  adminRoute({
     id: 'readPolicy',
     method: 'GET',
     path: '/api/v1/policies/{name}',
     summary: 'Read a policy.',
     params: { name: PolicyName },
-    who: 'admin',
     adminEvent: 'policy.read',
     data: Policy,
     represent: toPolicyResponse,
@@ -111,13 +107,12 @@ export const policyRoutes: readonly Route[] = [
       return { data: toPolicyResponse(await vault.ledger.submit(readPolicy(context, name))) };
     },
   }),
-  route({
+  adminRoute({
     id: 'replacePolicy',
     method: 'PUT',
     path: '/api/v1/policies/{name}',
     summary: 'Create or replace a policy.',
     params: { name: PolicyName },
-    who: 'admin',
     adminEvent: 'policy.replace',
     body: PolicyReplacement,
     data: Policy,
@@ -129,16 +124,13 @@ export const policyRoutes: readonly Route[] = [
       return { data: toPolicyResponse(await vault.ledger.submit(replacePolicy(context, toDraft(name, body)))) };
     },
   }),
-  route({
+  adminRoute({
     id: 'deletePolicy',
     method: 'DELETE',
     path: '/api/v1/policies/{name}',
     summary: 'Delete a policy. It grants nothing from its audit entry on.',
     params: { name: PolicyName },
-    who: 'admin',
     adminEvent: 'policy.delete',
-    status: 204,
-    data: null,
     represent: toPolicyResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deletePolicy(context, parsePolicyName(params['name'] ?? '')));

@@ -2,7 +2,7 @@
 import { Health } from '../../api/responses.ts';
 import { takeBackup } from '../../vault/backup/backup.ts';
 import { openApiDocument } from '../openapi.ts';
-import { publicRoute, type Route, type RouteGroup, route } from '../route.ts';
+import { adminRoute, publicRoute, type Route, type RouteGroup } from '../route.ts';
 
 const PROOF_HEADER = 'leasehold-proof';
 
@@ -29,7 +29,6 @@ export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route
       method: 'GET',
       path: '/openapi.json',
       summary: 'This document.',
-      data: null,
       content: { mediaType: 'application/json', description: 'The OpenAPI document.' },
       async handle() {
         document ??= Buffer.from(JSON.stringify(openApiDocument(groups()), null, 2));
@@ -42,14 +41,12 @@ export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route
 const MEDIA_TYPE = 'application/x-ndjson';
 
 export const backupRoutes: readonly Route[] = [
-  route({
+  adminRoute({
     id: 'takeBackup',
     method: 'POST',
     path: '/api/v1/backup',
     summary: 'Everything in the vault as of one moment, for a backup. Values and private keys stay sealed.',
-    who: 'admin',
     adminEvent: 'service.backup',
-    data: null,
     content: { mediaType: MEDIA_TYPE, description: 'The records of a backup, one JSON object per line.' },
     async handle({ vault, context, disconnectSignal }) {
       // A large database takes long to copy before the first byte.
@@ -68,7 +65,6 @@ export const monitoringRoutes: readonly Route[] = [
     method: 'GET',
     path: '/metrics',
     summary: 'Metrics for Prometheus: with the metrics token, or without one for clients on the same machine.',
-    data: null,
     content: { mediaType: 'text/plain', description: 'The text format 0.0.4 of Prometheus.' },
     isAlwaysServed: true,
     async handle({ scrape }) {

@@ -53,7 +53,6 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
-    who: 'authenticated',
     data: CurrentSession,
     async handle(call) {
       return { data: toCurrentSessionResponse(call, await call.vault.ledger.submit(readSession(call.context))) };
@@ -65,7 +64,6 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session/renew',
     aliases: ['/api/v1/auth/session/renew'],
     summary: "Extend the caller's own session by half an hour, up to its end. For operators.",
-    who: 'authenticated',
     data: CurrentSession,
     async handle(call) {
       const { vault, context } = call;
@@ -82,9 +80,6 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "End the caller's own session.",
-    who: 'authenticated',
-    status: 204,
-    data: null,
     async handle({ vault, context, browser }) {
       if (!browser.isSession) {
         await vault.ledger.submit(endSession(context));

@@ -31,7 +31,7 @@ import {
 import type { OidcClient } from '../../vault/ports.ts';
 import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sign-in.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { type BrowserPage, type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
+import { adminRoute, type BrowserPage, type PublicCall, publicRoute, type Reply, type Route } from '../route.ts';
 import { toPasskeyResponse, toTimestamp } from '../serialize.ts';
 
 /** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */
@@ -87,12 +87,11 @@ export const signInRoutes: readonly Route[] = [
       return { data };
     },
   }),
-  route({
+  adminRoute({
     id: 'openBrowserSession',
     method: 'POST',
     path: '/api/v1/auth/browser',
     summary: "Use the caller's token in a browser: half of it as a cookie. For operators and the administrator.",
-    who: 'admin',
     adminEvent: 'session.browser',
     data: BrowserSession,
     async handle({ vault, context, token, browser }) {
@@ -195,13 +194,12 @@ export const signInRoutes: readonly Route[] = [
       return openNew(browser, await signInWithIdentity(vault, provider, context, callbackOf(browser), { code, state }));
     },
   }),
-  route({
+  adminRoute({
     id: 'issueHandoff',
     method: 'POST',
     path: '/api/v1/auth/handoff',
     summary:
       'Make a code that signs a browser in as the caller, once within a minute. For operators outside a browser.',
-    who: 'admin',
     adminEvent: 'session.handoff',
     data: OneTimeCode,
     async handle({ vault, context, token, browser }) {

@@ -17,7 +17,6 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Set where a credential may be used, and how it is placed in a request. Ends its use leases.',
     params: { path: Path },
-    who: 'authenticated',
     body: TargetsRequest,
     data: CredentialTargets,
     represent: toTargetsResponse,
@@ -32,7 +31,6 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Read where a credential may be used.',
     params: { path: Path },
-    who: 'authenticated',
     data: CredentialTargets,
     represent: toTargetsResponse,
     async handle({ vault, context, params }) {
@@ -46,9 +44,6 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Delete the targets of a credential, which then cannot be used. Ends its use leases.',
     params: { path: Path },
-    who: 'authenticated',
-    status: 204,
-    data: null,
     represent: toTargetsResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
@@ -60,7 +55,6 @@ export const targetRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/services',
     summary: 'List the services whose targets and placement the catalogue has.',
-    who: 'authenticated',
     data: Type.Array(CatalogueService),
     async handle({ vault, context }) {
       await vault.ledger.submit(readCatalogue(context));

@@ -28,7 +28,6 @@ export const useRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/use',
     summary: 'Make a request with a credential that the caller does not see.',
-    who: 'authenticated',
     body: UseRequest,
     data: UseResponse,
     async handle({ vault, context, body, disconnectSignal }) {

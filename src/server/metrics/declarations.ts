@@ -7,7 +7,6 @@ import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './m
 
 const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;
 
-/** Without a webhook. */
 const NONE = new Tally(['sent', 'failed', 'dropped']);
 
 const APPROVAL_METRICS: readonly Metric[] = [

@@ -21,7 +21,6 @@ const REST_FACTOR = 50;
 export interface Counted {
   readonly leases: { readonly retrieve: number; readonly use: number };
   readonly sessions: number;
-  /** The values sealed with the current data key, by all nodes. */
   readonly seals: number;
   /** When the newest complete backup was recorded, in milliseconds since 1970; null if none is known. */
   readonly backupAt: number | null;
@@ -38,7 +37,6 @@ export class Inventory {
   #latest: Counted | null = null;
   #running: Promise<void> | null = null;
   #notBefore = 0;
-  /** The oldest lease that was active at the last count. */
   #oldestSeq = 0;
   #isStopped = false;
 

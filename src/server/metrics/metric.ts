@@ -27,7 +27,6 @@ interface Declared<Kind extends string, Value> {
   readonly kind: Kind;
   readonly name: string;
   readonly help: string;
-  /** The names of the labels. */
   readonly labels: readonly string[];
   read(sources: MetricSources): readonly Sample<Value>[];
 }
@@ -39,7 +38,6 @@ export const counter = (name: string, help: string, read: Read<number>): Metric 
   return { kind: 'counter', name, help, labels: [], read: (sources) => [[{}, read(sources)]] };
 };
 
-/** One series per label of the tally. */
 export const counters = (name: string, help: string, label: string, read: Read<Tally>): Metric => ({
   kind: 'counter',
   name,
@@ -82,7 +80,6 @@ export function bucketsOf(distribution: Distribution): Buckets {
 
 const toLabel = (text: string): string => text.replaceAll(' ', '_');
 
-/** The sources of metrics of an opened vault. */
 export interface VaultSources {
   readonly vault: Omit<Vault, 'access'>;
   readonly denials: DenialBudget;

@@ -29,7 +29,6 @@ export interface KmsOptions {
 }
 
 export function awsKmsSlots({ endpoint }: KmsOptions): SlotKindPort {
-  /** The bytes that `send` resolves to. @throws SlotKindError */
   const call = async (
     action: 'Encrypt' | 'Decrypt',
     key: string,

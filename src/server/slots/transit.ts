@@ -21,7 +21,6 @@ export interface TransitOptions {
   readonly address: string | null;
   readonly tokenFile: string | null;
   readonly caFile: string | null;
-  /** The path at which the engine is mounted. */
   readonly mount: string;
 }
 
@@ -70,7 +69,6 @@ async function postInTime(send: typeof fetch, request: Omit<HttpPost, 'signal'>)
   }
 }
 
-/** Null for text that is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -79,7 +77,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Empty for a value that is not an object. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }

@@ -19,11 +19,9 @@ const POLL_INTERVAL_MS = 200;
 /** After a page that was not full: a page and its sync cost the same for one entry as for a hundred. */
 const BATCH_DELAY_MS = 100;
 const SAVE_INTERVAL_MS = 1000;
-/** Between two attempts to become the node that sends the stream. */
 const CLAIM_INTERVAL_MS = 2000;
 const [MIN_BACKOFF_MS, MAX_BACKOFF_MS] = [500, 60_000];
 const MAX_RETRY_AFTER_MS = 300_000;
-/** For what was not sent when the service stops. */
 const DRAIN_TIMEOUT_MS = 1500;
 /** A sink that does not settle when it is aborted, such as a file on a dead network disk, must not delay a lock. */
 const STOP_TIMEOUT_MS = 5000;
@@ -49,7 +47,6 @@ export interface StreamParts {
   onFailure(error: unknown): void;
 }
 
-/** What metrics show. */
 export interface StreamStatus {
   readonly name: string;
   /** Whether this node sends the stream; of several nodes one does. */
@@ -70,12 +67,10 @@ export class LogStream {
   #isSending = false;
   #sent = 0;
   #failures = 0;
-  /** Since the last success. */
   #attempts = 0;
   #sentSeq = 0;
   #savedSeq = 0;
   #savedAt = 0;
-  /** Time of the first entry of the page that is being sent. */
   #pendingSince: number | null = null;
 
   constructor(parts: StreamParts) {
