@@ -1,5 +1,6 @@
-// A flood of connections uses slots only while it lasts, and bodies that a client announces and never sends do not delay
-// others on its address, as on loopback or behind a proxy. SOURCE: docs/decisions.md, "Requests"; SECURITY.md, P8.
+// A flood of connections uses slots only while it lasts. Bodies that a client announces and never sends do not delay
+// others on its address, as on loopback or behind a proxy.
+// SOURCE: docs/decisions.md, "Requests"; SECURITY.md, P8.
 
 import assert from 'node:assert/strict';
 import { request as requestOf } from 'node:http';
