@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { standBetween } from '../client/fault-proxy.ts';
 import { newHome } from '../kit/command.ts';
 import { executeSql } from '../kit/direct-db.ts';
@@ -84,14 +83,6 @@ test('each altered row is named with what is wrong, the first 100 of many, and a
   const broken = await doctor(t, altered, '--state');
   assert.equal(broken.code, 2);
   assert.match(broken.told[0] ?? '', /^log wrong: .*entry 3/);
-});
-
-test('a check of the state may take longer than other requests', async (t) => {
-  const between = await standBetween(t, intact);
-  between.next({ after: () => sleep(4000) }, ({ path }) => path.includes('/verify?'));
-  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: intact.adminToken, LEASEHOLD_TIMEOUT: '3s' };
-  const { code, stdout } = await newHome(t, environment).leasehold(['doctor', '--state', '--field', 'check']);
-  assert.equal(code, 0, stdout);
 });
 
 test('a terminal shows how many rows were checked, and a finding is wrapped between its words', async (t) => {

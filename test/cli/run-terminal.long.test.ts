@@ -6,7 +6,6 @@ import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scope } from '../kit/directory.ts';
 import { openScene, openTerminal, type Screen, VALUES } from './run-fixture.ts';
 
@@ -19,17 +18,6 @@ const A = ['--env', 'A=prod/a'] as const;
 
 const run = (scope: Scope, ...words: readonly string[]): Screen => openTerminal(scope, scene, scene.run(...words));
 const inShell = (scope: Scope, script: string): Screen => run(scope, ...A, '--', 'sh', '-c', script);
-
-claim('all three streams of the program are a terminal, with colours', async (t) => {
-  const screen = inShell(
-    t,
-    'test -t 0 && test -t 1 && test -t 2 && tty && ls --color=auto -d / && printf "\\033[31m$TERM\\033[0m\\n"',
-  );
-  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
-  assert.match(screen.screen(), /^\/dev\/pts\/\d+\r\n/);
-  assert.ok(screen.screen().includes('\u001b[31mxterm\u001b[0m\r\n'));
-  assert.ok(screen.screen().includes('\u001b[01;34m/'));
-});
 
 claim('values are masked on the terminal, across its line endings, also in echoed input', async (t) => {
   const screen = run(
@@ -66,28 +54,6 @@ claim('signals sent to the command reach the program, and its leases are revoked
     assert.ok(screen.screen().includes('caught'), signal);
     assert.equal(await scene.countActive(), 0);
   }
-});
-
-claim('a full-screen program receives single keys, and a line feed keeps the column', async (t) => {
-  const screen = inShell(t, `stty raw -echo; printf 'ab\\nc'; dd bs=1 count=2 2>/dev/null | od -An -tx1`);
-  await screen.sees('ab\nc');
-  screen.type('\u0003\u0004');
-  await screen.sees('03 04');
-  await screen.ended;
-});
-
-claim('a terminal that is read slowly receives all output', async (t) => {
-  const screen = inShell(t, 'echo ready; seq 30000; exit 42');
-  await screen.sees('ready');
-  // Longer than the 200 ms after which the package closes a terminal whose program has ended.
-  for (let pauses = 0; pauses < 4; pauses++) {
-    screen.pause();
-    await sleep(400);
-    screen.resume();
-    await sleep(2);
-  }
-  assert.deepEqual(await screen.ended, { exitCode: 42, signal: undefined });
-  assert.equal(screen.screen(), `ready\r\n${Array.from({ length: 30_000 }, (_, at) => `${at + 1}\r\n`).join('')}`);
 });
 
 claim('a background process is not waited for', async (t) => {
@@ -141,27 +107,6 @@ claim(
     assert.doesNotMatch(screen.screen(), /got 2/);
   },
 );
-
-claim('a shell inside has job control', async (t) => {
-  const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
-  const screen = openTerminal(t, scene, words, { PS1: 'say> ' });
-  await screen.sees('say> ');
-  // One process without children: a stop during a fork can be lost, with or without the command.
-  screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
-  await screen.sees('up 42');
-  screen.type('\u001a');
-  await screen.sees('Stopped');
-  screen.type('fg\r');
-  // Input that is typed while bash hands over the terminal may be lost, as on any terminal.
-  for (let tries = 0; tries < 100 && !screen.screen().includes('again\r\nagain\r\n'); tries++) {
-    screen.type('again\r');
-    await sleep(200);
-  }
-  screen.type('\u0003');
-  await screen.shows(/\^C[\s\S]*say> $/);
-  screen.type('exit 3\r');
-  assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
-});
 
 claim('the settings of the terminal are restored', async (t) => {
   const script = 'before=$(stty -g); "$@"; [ "$before" = "$(stty -g)" ] && echo same';

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { openScene, runScript, seeScript, VALUES } from './run-fixture.ts';
+import { openScene, openTerminal, runScript, seeScript, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 const { home, service } = scene;
@@ -232,4 +232,21 @@ test('a value too short to be masked is named; variables of one credential share
   assert.equal(await countLeases(), before + 2);
   const [lease] = (await service.admin.get('/api/v1/leases?path=prod/a&limit=1')).body.data;
   assert.equal(Date.parse(lease.expires_at) - Date.parse(lease.issued_at), 7000);
+});
+
+test('a program has a masked terminal of the window’s size, and Ctrl-C reaches it once', async (t) => {
+  const script = `trap 'n=$((n+1)); echo got $n' INT; trap 'stty size' WINCH
+    test -t 0 && test -t 1 && test -t 2 && stty size; echo "$A"
+    while :; do read x && { [ "$x" = end ] && exit 9; echo "<$x>"; }; done`;
+  const screen = openTerminal(t, scene, scene.run(...A, '--', 'sh', '-c', script));
+  await screen.sees('24 80\r\n[secret]\r\n');
+  screen.resize(100, 30);
+  await screen.sees('30 100');
+  screen.type(`${VALUES['prod/a']}\r`);
+  await screen.sees('[secret]\r\n<[secret]>\r\n');
+  screen.type('\u0003');
+  await screen.sees('got 1');
+  screen.type('end\r');
+  assert.deepEqual(await screen.ended, { exitCode: 9, signal: undefined });
+  assert.doesNotMatch(screen.screen(), /got 2|hunter2/);
 });

@@ -1,6 +1,5 @@
 /** Calls can be aborted at any moment with the caller's reason, and no attempt exceeds its time limit. */
 import assert from 'node:assert/strict';
-import { getEventListeners } from 'node:events';
 import { after, test } from 'node:test';
 import { setImmediate as settled } from 'node:timers/promises';
 import { until } from '../kit/log-receivers.ts';
@@ -131,13 +130,4 @@ test('a response that stops in the middle times out', async (t) => {
   };
   const vault = asAdmin({ timeoutMs: 200, retries: 0, fetch: stalled });
   await assert.rejects(vault.credentials.retrieve(path), withCode('TIMED_OUT', null));
-});
-
-test('a long-lived signal does not accumulate listeners', async (t) => {
-  const { asAgent, between } = await throughProxy(t, shared);
-  const { signal } = new AbortController();
-  const vault = asAgent();
-  between.next('cut before', ({ method }) => method === 'GET');
-  for (let at = 0; at < 20; at++) await vault.credentials.retrieve(path, { signal });
-  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });

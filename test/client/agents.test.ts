@@ -1,7 +1,6 @@
 /** Logins of an agent: with a key file, a key in memory, or a custom signer, and their errors. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import type { webcrypto } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -30,18 +29,6 @@ test('an agent logs in with a key file, key text, a Web Cryptography key, and a 
     assert.equal(await value(vault), 'correct horse');
   }
   assert.equal(between.count('POST /auth/verify'), 5);
-});
-
-test('an agent with its own key pair is registered with the public key only', async (t) => {
-  const { admin, between } = await throughProxy(t, shared);
-  const made = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
-  const { privateKey, publicKey } = made as webcrypto.CryptoKeyPair;
-  const public_key = Buffer.from(await crypto.subtle.exportKey('raw', publicKey)).toString('base64');
-  await admin.agents.register({ name: 'own', public_key });
-  const agent = { name: 'own', sign: keySigner(privateKey) };
-  const session = await new Leasehold({ address: between.address, agent }).logIn();
-  assert.equal(session.agent_name, 'own');
-  assert.match(session.session_id.reveal(), /^lhs_/);
 });
 
 test('the key file is read at each login, so that a key can be replaced', async (t) => {
@@ -98,18 +85,4 @@ test('an error of a signer is passed on unchanged, and the next call invokes the
   await assert.rejects(value(vault), new RangeError('the token is not plugged in'));
   assert.equal(await value(vault), 'correct horse');
   assert.equal(asked, 2);
-});
-
-test('a wrong signature and an unknown agent fail with the same error, after one attempt', async (t) => {
-  const { between, service } = await throughProxy(t, shared);
-  const wrong: Signer = () => new Uint8Array(64);
-  for (const agent of [
-    { name: AGENT, sign: wrong },
-    { name: 'nobody', sign: fileSigner(keyFileOf(service)) },
-  ]) {
-    const vault = new Leasehold({ address: between.address, agent });
-    await assert.rejects(value(vault), withCode('AUTH_FAILED', 401), agent.name);
-  }
-  assert.equal(between.count('POST /auth/verify'), 2);
-  assert.equal(between.count('GET /api/v1/credentials/prod/db/password'), 0);
 });

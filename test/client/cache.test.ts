@@ -14,13 +14,6 @@ const leaseOf = async (vault: Leasehold, more = {}): Promise<string> =>
   (await vault.credentials.retrieve(path, more)).lease_id;
 const retrievals = ({ between }: Scene): number => between.count(`GET /api/v1/credentials/${path}`);
 
-test('the cache is off by default', async (t) => {
-  const scene = await throughProxy(t, shared);
-  const vault = scene.asAgent();
-  assert.notEqual(await leaseOf(vault), await leaseOf(vault));
-  assert.equal(scene.between.count('GET /api/v1/leases/x'), 0);
-});
-
 test('within a lease the same value and lease are returned, without a request and without an audit entry', async (t) => {
   const scene = await throughProxy(t, shared);
   const vault = scene.asAgent({ cache: 10 });
@@ -104,28 +97,6 @@ test('a retrieval in flight during a change by this client is not cached', async
   letGo();
   assert.equal((await early).value.reveal(), 'correct horse');
   assert.equal((await vault.credentials.retrieve(path)).value.reveal(), 'new');
-});
-
-test('if the lease cannot be read the value is returned and not cached', async (t) => {
-  const scene = await throughProxy(t, shared);
-  const vault = scene.asAgent({ cache: 10 });
-  scene.between.next('cut before', ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
-  const first = await vault.credentials.retrieve(path);
-  assert.equal(first.value.reveal(), 'correct horse');
-  assert.notEqual(await leaseOf(vault), first.lease_id);
-});
-
-test('shortly before its end, and for a lease of one second, the value is requested again', async (t) => {
-  const scene = await throughProxy(t, shared);
-  const vault = scene.asAgent({ cache: 10 });
-  assert.notEqual(await leaseOf(vault, { ttlSeconds: 1 }), await leaseOf(vault, { ttlSeconds: 1 }));
-  const first = await vault.credentials.retrieve(path, { ttlSeconds: 2 });
-  for (let usedAt = 0; ; await sleep(20)) {
-    assert.ok(usedAt < Date.parse(first.expires_at), 'a lease is used until its end and no longer');
-    const askedAt = Date.now();
-    if ((await leaseOf(vault, { ttlSeconds: 2 })) !== first.lease_id) break;
-    usedAt = askedAt;
-  }
 });
 
 test('if this machine’s clock is set or the machine sleeps, entries still expire', async (t) => {

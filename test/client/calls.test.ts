@@ -4,13 +4,13 @@ import { sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
+import { type AuditEntry, Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/credential.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { newOperatorKey } from '../kit/operators.ts';
-import { AGENT, collect, keyFileOf, setScene, throughProxy, withCode } from './fixture.ts';
+import { AGENT, collect, setScene, throughProxy, withCode } from './fixture.ts';
 
 const shared = await setScene({ after });
 
@@ -259,17 +259,4 @@ test('a name that would change the route is rejected before anything is sent', a
   await assert.rejects(vault.policies.delete('%2e%2e/policies/reads'), withCode('INVALID_REQUEST', 400));
   assert.equal(between.seen.length, 2);
   assert.equal((await vault.policies.list()).data.length, 1);
-});
-
-test('a service below a base path is called there', async (t) => {
-  const { service } = await throughProxy(t, shared);
-  const asked: string[] = [];
-  const below: typeof fetch = (input, init) => {
-    asked.push(String(input));
-    return fetch(String(input).replace('/vault/', '/'), init);
-  };
-  const address = `${service.address}/vault/`;
-  const agent = { name: AGENT, sign: fileSigner(keyFileOf(service)) };
-  await new Leasehold({ address, agent, fetch: below }).credentials.retrieve('prod/db/password');
-  assert.equal(asked.at(-1), `${service.address}/vault/api/v1/credentials/prod/db/password`);
 });

@@ -1,12 +1,9 @@
 /** A service whose certificate a private authority issued: trusted only where the caller names the authority. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { withCode } from './fixture.ts';
 
@@ -35,26 +32,6 @@ test('a certificate for another name is rejected, and the error says so', async 
   const { address } = await startTestService(t, certificate.flags);
   const vault = new Leasehold({ address, ca: readFileSync(certificate.certFile, 'utf8') });
   await assert.rejects(vault.health(), /the certificate of \S+ is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
-});
-
-test('the client closes an idle connection before the service does', async (t) => {
-  const certificate = makeCertificate(t);
-  const { address } = await startTestService(t, certificate.flags);
-  const endedBy: string[] = [];
-  const relay = createServer((client: Socket) => {
-    const service = connect(Number(new URL(address).port), '127.0.0.1');
-    client.pipe(service).pipe(client);
-    for (const [name, socket] of Object.entries({ client, service })) {
-      socket.on('error', () => undefined).once('end', () => endedBy.push(name));
-    }
-  }).listen(0, '127.0.0.1');
-  t.after(() => relay.close());
-  await once(relay, 'listening');
-  const { port } = relay.address() as AddressInfo;
-  const ca = readFileSync(certificate.certFile, 'utf8');
-  await new Leasehold({ address: `https://127.0.0.1:${port}`, ca }).health();
-  await until(() => endedBy.length > 0);
-  assert.equal(endedBy[0], 'client');
 });
 
 test('an unusable authority is rejected before any call', () => {

@@ -29,11 +29,11 @@ function withoutIterator(stream: ReadableStream<Uint8Array>): ReadableStream<Uin
 
 test('an export is the log, oldest first, entry for entry, with its head', async (t) => {
   const { asAdmin, admin } = await throughProxy(t, shared);
-  for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
+  for (let at = 0; at < 30; at++) await admin.credentials.readMetadata('prod/db/password');
   const { head, entries } = await asAdmin().audit.export();
   const exported = await collect(entries);
   const listed = await admin.audit.list({ order: 'asc', limit: 1000 });
-  assert.ok(exported.length > 300);
+  assert.ok(exported.length > 30);
   // Only the export has the states of rows.
   const shown = exported.map((entry) => Object.entries(entry).filter(([key]) => key !== 'subject' && key !== 'state'));
   assert.deepEqual(
@@ -41,16 +41,6 @@ test('an export is the log, oldest first, entry for entry, with its head', async
     listed.data,
   );
   assert.match(head ?? '', new RegExp(`^${exported.length} ${exported.at(-1)?.hmac.replaceAll('+', '\\+')} `));
-});
-
-test('the same export is available as bytes', async (t) => {
-  const { asAdmin } = await throughProxy(t, shared);
-  const { bytes } = await asAdmin().audit.export();
-  const lines = (await new Response(bytes).text()).trimEnd().split('\n');
-  assert.deepEqual(
-    lines.map((line) => JSON.parse(line).seq),
-    lines.map((_, at) => at + 1),
-  );
 });
 
 test('the stream may be split after every byte, or between any two', async () => {
@@ -95,24 +85,6 @@ test('an endless line and invalid UTF-8 are rejected', async () => {
   );
   const broken = Uint8Array.of(0x22, 0xff, 0x22, 0x0a);
   await assert.rejects(collect(readEntries(streamOf([broken]), undefined)), withCode('UNREACHABLE', null));
-});
-
-test('an export can be aborted in the middle, with the caller’s reason', async (t) => {
-  const { asAdmin } = await throughProxy(t, shared);
-  const stop = new AbortController();
-  const { entries } = await asAdmin().audit.export({ signal: stop.signal });
-  const reason = new Error('seen enough');
-  const reading = async (): Promise<void> => {
-    for await (const { seq } of entries) {
-      if (seq === 10) {
-        stop.abort(reason);
-        // Entries that have arrived may still be read; later ones must not.
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    }
-    throw new Error('it came whole');
-  };
-  await assert.rejects(reading(), reason);
 });
 
 test('a reader that stops closes the connection', async (t) => {

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
-import { findPort } from '../kit/port.ts';
 import { standBetween } from './fault-proxy.ts';
 import { setScene, throughProxy, withCode } from './fixture.ts';
 
@@ -72,18 +71,6 @@ test('a response without data, without a list or without an end is rejected, and
   await assert.rejects(vault.credentials.retrieve(path), { message: /longer than \d+ bytes/ });
   between.next({ status: 404, body: ' '.repeat(100_000) });
   await assert.rejects(vault.credentials.retrieve(path), { message: /longer than \d+ bytes/ });
-});
-
-test('an unreachable service and a failing service are reported as such', async (t) => {
-  const { asNobody, between } = await throughProxy(t, shared);
-  const nowhere = new Leasehold({ address: `http://127.0.0.1:${await findPort()}`, retries: 0 });
-  await assert.rejects(nowhere.health(), { ...withCode('UNREACHABLE', null), message: /\(ECONNREFUSED\)$/ });
-  between.next({ status: 503, body: JSON.stringify({ data: { status: 'locked' } }) });
-  await assert.rejects(asNobody().health(), {
-    ...withCode('UNAVAILABLE', 503),
-    message: 'the service reports the status "locked"',
-  });
-  assert.equal(between.seen.length, 1, 'health is about now');
 });
 
 test('plain HTTP is allowed to this machine only, unless it is enabled', () => {

@@ -121,15 +121,6 @@ test('transient errors are retried; a decision or an invalid request is not', as
   }
 });
 
-test('the service’s Retry-After is respected', async (t) => {
-  const { asAdmin, between } = await throughProxy(t, shared);
-  between.next({ status: 503, headers: { 'retry-after': '1' }, body: body('UNAVAILABLE') });
-  const startedAt = performance.now();
-  await asAdmin().credentials.retrieve(path);
-  const tookMs = performance.now() - startedAt;
-  assert.ok(tookMs >= 990, `${tookMs} ms`);
-});
-
 test('delays double with jitter, stop growing at ten seconds, and are never shorter than Retry-After', () => {
   const lost = new LeaseholdError('UNREACHABLE', 'lost');
   const busy = (retryAfterSeconds: number) => new LeaseholdError('UNAVAILABLE', 'busy', { retryAfterSeconds });

@@ -77,16 +77,6 @@ test('a service that rejects each new session too is not called indefinitely', a
   assert.equal(between.count(retrievals), 2);
 });
 
-test('a change takes effect once, even if its session ended meanwhile', async (t) => {
-  const { asAgent, between, admin } = await throughProxy(t, shared);
-  const vault = asAgent();
-  await vault.logIn();
-  const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
-  between.next({ status: 401, body: refusal }, ({ method }) => method === 'POST');
-  await vault.credentials.store({ path: 'prod/new', value: 'x' });
-  assert.equal((await admin.credentials.readMetadata('prod/new')).versions.length, 1);
-});
-
 test('logging out ends the session for all calls, and the next call begins another', async (t) => {
   const { asAgent, asAdmin, between } = await throughProxy(t, shared);
   const vault = asAgent();

@@ -195,16 +195,3 @@ test('a base URL has the path and the number of a target, and rejects a path tha
     assert.throws(() => agent.baseURL(PATH, target), { code: 'BAD_OPTIONS', option: 'target' });
   }
 });
-
-test('targets are set, read and deleted', async () => {
-  const path = 'prod/other';
-  await admin.credentials.store({ path, value: 'user:pass' });
-  await assert.rejects(admin.targets.read(path), withCode('NOT_FOUND', 404));
-  const targets = [{ origin: 'https://api.example.com' }];
-  const put = await agent.targets.put(path, { targets, placement: { kind: 'basic' } });
-  assert.deepEqual(put, await agent.targets.read(path));
-  assert.deepEqual([put.path, put.service, put.placement], [path, null, { kind: 'basic' }]);
-  assert.deepEqual(put.targets[0]?.paths, ['/*']);
-  await agent.targets.delete(path);
-  await assert.rejects(agent.targets.delete(path), withCode('NOT_FOUND', 404));
-});
