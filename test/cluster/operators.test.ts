@@ -6,9 +6,10 @@ import { createClient, logIn, verifyAs } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { addOperator, newOperatorKey } from '../kit/operators.ts';
+import { scaled } from '../kit/scale.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
-const ROUNDS = 10;
+const ROUNDS = scaled(2, 10);
 const OPERATORS = '/api/v1/operators';
 const KEY = '/api/v1/credentials/team/key';
 

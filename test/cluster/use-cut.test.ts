@@ -7,7 +7,7 @@ import { logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
 import { openStreams, storeWithTargets } from '../kit/use.ts';
 
-const STREAMS = 20;
+const STREAMS = 5;
 /** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
 const CUT_MS = 1000;
 

@@ -164,7 +164,7 @@ export function leaseContract({ name, newVault }: Subject): void {
           }
         }),
       ),
-      runs(10),
+      runs(4, 10),
     );
   });
 

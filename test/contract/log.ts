@@ -163,53 +163,50 @@ export function logContract({ name, newVault }: Subject): void {
         const found = await matchEntries(store, { ...NO_FILTER, resource: wanted }, to(entries.length));
         assert.deepEqual(found, expected(wanted), wanted);
       }),
-      runs(300),
+      runs(100, 300),
     );
   });
 
-  for (const [wanted, fitting] of [
-    ['a?c', ['abc', 'aXc', 'a%c', 'a_c', 'a[c', 'a]c', 'a\\c', 'a*c', 'a?c', 'a^c', 'a.c', 'a+c', 'a|c', 'a\nc']],
-    ['a_c', ['a_c']],
-    ['%', ['%']],
-    ['[a-z]', ['[a-z]']],
-    ['a[b]c', ['a[b]c']],
-    ['a\\c', ['a\\c']],
-    ['A', ['A']],
-    ['prod/*', ['prod/db/key', 'prod/key']],
-    ['prod', []],
-    ['', ['']],
-    ['*', RESOURCES],
-  ] as const) {
-    test(`${name}: the glob ${JSON.stringify(wanted)} matches exactly the expected resources`, async (t) => {
-      const store = await newVault(t);
-      await logOf(
-        store,
-        RESOURCES.map((resource) => ({ resource })),
-      );
+  test(`${name}: a glob matches exactly the expected resources`, async (t) => {
+    const store = await newVault(t);
+    await logOf(
+      store,
+      RESOURCES.map((resource) => ({ resource })),
+    );
+    for (const [wanted, fitting] of [
+      ['a?c', ['abc', 'aXc', 'a%c', 'a_c', 'a[c', 'a]c', 'a\\c', 'a*c', 'a?c', 'a^c', 'a.c', 'a+c', 'a|c', 'a\nc']],
+      ['a_c', ['a_c']],
+      ['%', ['%']],
+      ['[a-z]', ['[a-z]']],
+      ['a[b]c', ['a[b]c']],
+      ['a\\c', ['a\\c']],
+      ['A', ['A']],
+      ['prod/*', ['prod/db/key', 'prod/key']],
+      ['prod', []],
+      ['', ['']],
+      ['*', RESOURCES],
+    ] as const) {
       const found = await matchEntries(store, { ...NO_FILTER, resource: wanted }, to(RESOURCES.length));
       assert.deepEqual(
         found.map((seq) => RESOURCES[seq - 1]),
         fitting,
+        wanted,
       );
-    });
-  }
+    }
+  });
 
-  for (const field of ['agentName', 'resource', 'action', 'eventType', 'result'] as const) {
-    test(`${name}: a filter with U+0000 matches nothing and is not an error: ${field}`, async (t) => {
-      const store = await newVault(t);
-      await logOf(store, [{}, {}]);
-      const { agent_name: agentName, resource, action, event_type: eventType, result } = anEntry(1);
-      const word = { agentName, resource, action, eventType, result }[field];
+  test(`${name}: a filter with U+0000 matches nothing and is not an error`, async (t) => {
+    const store = await newVault(t);
+    await logOf(store, [{}, {}]);
+    const { agent_name: agentName, resource, action, event_type: eventType, result } = anEntry(1);
+    for (const [field, word] of Object.entries({ agentName, resource, action, eventType, result })) {
       for (const wanted of ['\u0000', `${word}\u0000`, `\u0000${word}`, `${word}\u0000${word}`, `*\u0000*`]) {
-        assert.deepEqual(
-          await matchEntries(store, { ...NO_FILTER, [field]: wanted }, to(2)),
-          [],
-          JSON.stringify(wanted),
-        );
+        const found = await matchEntries(store, { ...NO_FILTER, [field]: wanted }, to(2));
+        assert.deepEqual(found, [], `${field}: ${JSON.stringify(wanted)}`);
       }
       assert.deepEqual(await matchEntries(store, { ...NO_FILTER, [field]: word }, to(2)), [1, 2]);
-    });
-  }
+    }
+  });
 
   test(`${name}: a malicious glob terminates`, async (t) => {
     const store = await newVault(t);
@@ -229,11 +226,12 @@ export function logContract({ name, newVault }: Subject): void {
 
   test(`${name}: the first entry at or after a time is found, across gaps and among equal times`, async (t) => {
     const step = fc.record({ entries: fc.nat(4), gap: fc.nat(3), later: fc.nat(2) });
+    const store = await newVault(t);
+    const entries: AuditEntry[] = [];
+    let [seq, time] = [0, T0];
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        const store = await newVault(t);
-        const entries: AuditEntry[] = [];
-        let [seq, time] = [0, T0];
+        const from = time - 1;
         for (const { entries: count, gap, later } of steps) {
           time += later;
           const batch = numbersTo(count).map((n) => anEntry(seq + n, { timestamp: at(time) }));
@@ -241,7 +239,7 @@ export function logContract({ name, newVault }: Subject): void {
           entries.push(...batch);
           await commit(store, { entries: batch, seq });
         }
-        for (let wanted = T0 - 1; wanted <= time + 1; wanted++) {
+        for (let wanted = from; wanted <= time + 1; wanted++) {
           const expected = entries.find(({ timestamp }) => timestamp >= at(wanted))?.seq ?? null;
           assert.equal(await store.run(findSeqAt(at(wanted))), expected, `${wanted - T0} ms`);
         }

@@ -47,7 +47,7 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
           leases = left;
         }
       }),
-      runs(40),
+      runs(12, 40),
     );
   });
 

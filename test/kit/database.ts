@@ -33,11 +33,35 @@ export async function newDatabase(scope: Scope): Promise<string> {
   return url;
 }
 
-/** The same with the current schema. */
+const freeDatabases: string[] = [];
+let willDropFree = false;
+
+/**
+ * The same with the current schema, whose shape a test must not change: the scope’s end gives the database back, and
+ * the next caller receives it empty. WHY: PostgreSQL creates and drops a database in 250 ms, and empties it in 30.
+ */
 export async function newMigratedDatabase(scope: Scope): Promise<string> {
-  const url = await createMigratedDatabase();
-  scope.after(() => dropDatabase(url));
+  const free = freeDatabases.pop();
+  if (free !== undefined) await emptyDatabase(free);
+  const url = free ?? (await createMigratedDatabase());
+  if (!willDropFree) process.once('beforeExit', () => void freeDatabases.splice(0).map(dropDatabase));
+  willDropFree = true;
+  scope.after(() => void freeDatabases.push(url));
   return url;
+}
+
+/** Ends the connections to the database, and deletes all rows but the record of its schema. */
+function emptyDatabase(url: string): Promise<unknown> {
+  return querySql(
+    url,
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid();
+     do $$ declare name text; begin
+       for name in select tablename from pg_tables where schemaname = 'leasehold' and tablename <> 'migrations' loop
+         execute format('delete from leasehold.%I', name);
+       end loop;
+     end $$`,
+  );
 }
 
 /** A database with the current schema; the caller drops it. */

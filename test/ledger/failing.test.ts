@@ -193,6 +193,6 @@ test('for any failing commits, every acknowledged operation is in the log once, 
         await vault.real.close();
       },
     ),
-    runs(25),
+    runs(8, 25),
   );
 });

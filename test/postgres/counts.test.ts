@@ -83,6 +83,6 @@ test('over any history the counts are exact, while some nodes sweep and others r
         for (const node of nodes) assert.deepEqual(await countsOf(node), expected);
       }),
     ),
-    runs(8),
+    runs(3, 8),
   );
 });

@@ -59,21 +59,20 @@ function outside(file: string, sql: string): void {
 const settings = (database: DatabaseSync, name: string): unknown =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 
-for (const [pragma, expected] of [
-  ['journal_mode', 'wal'],
-  // Commits are synced outside the event loop; see wal-sync.test.ts.
-  ['synchronous', 1],
-  ['fullfsync', 1],
-  ['trusted_schema', 0],
-  ['cell_size_check', 1],
-  ['temp_store', 2],
-] as const) {
-  test(`the setting is in effect: ${pragma} = ${expected}`, (t) => {
-    const database = openDatabase(newFile(t));
-    t.after(() => database.close());
-    assert.equal(settings(database, pragma), expected);
-  });
-}
+test('the settings of the connection are in effect', (t) => {
+  const database = openDatabase(newFile(t));
+  t.after(() => database.close());
+  const expected = {
+    journal_mode: 'wal',
+    // Commits are synced outside the event loop; see wal-sync.test.ts.
+    synchronous: 1,
+    fullfsync: 1,
+    trusted_schema: 0,
+    cell_size_check: 1,
+    temp_store: 2,
+  };
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, settings(database, name)])), expected);
+});
 
 test('the schema cannot be written, and text in double quotes is not a string', (t) => {
   const database = openDatabase(newFile(t));

@@ -9,6 +9,7 @@ import { readExposures } from '../../src/vault/exposure.ts';
 import { panic } from '../../src/vault/panic.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
+import { scaled } from '../kit/scale.ts';
 import { History } from './exposure-history.ts';
 import { type Expected, type Step, toExpected } from './exposure-model.ts';
 import { admin, type OpenedVault, openVault } from './fixture.ts';
@@ -19,9 +20,9 @@ const DAY_MS = 24 * HOUR_MS;
  * Histories that are played at the same time in one vault, in one batch a step. WHY a vault for each run: reads of one
  * that keeps growing would take most of the time.
  */
-const TOGETHER = 75;
-/** 150 histories in `npm test`, 3,000 in `npm run test:weekly`. */
-const RUNS = runs(2, 40);
+const TOGETHER = scaled(40, 75);
+/** 40 histories in `npm test`, 3,000 in `npm run test:weekly`. */
+const RUNS = runs(1, 40);
 
 const index = fc.nat({ max: 1 });
 const which = fc.nat({ max: 9 });

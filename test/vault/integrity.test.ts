@@ -101,8 +101,6 @@ for (const [what, sql, version] of UNREADABLE) {
     assert.equal((await vault.real.run(countLeases(vault.real.dialect, leases, NEWEST_LEASE, 10))).count, 2);
     assert.equal(await accessesOf(vault, 'prod/key'), 0);
     assert.equal((await verify(vault)).isValid, true);
-    const again = await openVault(t, { directory: vault.directory });
-    assert.equal(await accessesOf(again, 'prod/key'), 0);
   });
 }
 
@@ -136,7 +134,7 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
     const vault = await vaultWithValues(t);
     const path = toPath('prod/key');
     // Also where the row was found authentic before.
-    for (let times = 0; times < 20; times++) assert.equal(await get(vault, 'prod/key'), 'second');
+    for (let times = 0; times < 8; times++) assert.equal(await get(vault, 'prod/key'), 'second');
     await executeSql(vault.directory, sql);
     const before = (await readLog(vault.real)).length;
     const retrieval = (version: number | null) =>
@@ -248,21 +246,22 @@ const ALTERED_SESSIONS: readonly (readonly [what: string, sql: string])[] = [
   ['no MAC', "UPDATE sessions SET mac = ''"],
 ];
 
-for (const [what, sql] of ALTERED_SESSIONS) {
-  test(`an altered session is invalid: ${what}`, async (t) => {
-    const vault = await openVault(t);
-    const key = newAgentKey();
-    await enrol(vault, 'ci', key);
-    await enrol(vault, 'other', newAgentKey());
+test('an altered session is invalid', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  await enrol(vault, 'other', newAgentKey());
+  for (const [what, sql] of ALTERED_SESSIONS) {
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     await executeSql(vault.directory, sql);
     for (const shown of [token, 'lhs_forged']) {
-      assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
+      assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED', what);
       // Nor when the session check inside the batch decides.
-      assert.equal(await outcomeOf(get(vault, 'prod/key', unchecked(shown, 'ci'))), 'UNAUTHENTICATED');
+      assert.equal(await outcomeOf(get(vault, 'prod/key', unchecked(shown, 'ci'))), 'UNAUTHENTICATED', what);
     }
-  });
-}
+    await executeSql(vault.directory, 'DELETE FROM sessions');
+  }
+});
 
 test('a removed newest value is a recorded integrity failure; earlier kept versions can still be retrieved', async (t) => {
   const vault = await openVault(t);

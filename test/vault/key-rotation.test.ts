@@ -99,8 +99,8 @@ test('a value that does not authenticate stays, and so does its key', async (t) 
 });
 
 test('a pass that a crash ends is completed after the next start, and no value is lost', async (t) => {
-  const count = Math.min(scaled(400, 4000), 1_000_000);
-  const crashes = scaled(3, 20);
+  const count = Math.min(scaled(150, 4000), 1_000_000);
+  const crashes = scaled(2, 20);
   let vault = await openVault(t);
   for (let n = 0; n < count; n += 50) {
     await Promise.all(Array.from({ length: 50 }, (_, index) => put(vault, `many/${n + index}`)));

@@ -129,23 +129,23 @@ test('no more attempts run concurrently than may fail; the others wait for their
   assert.deepEqual([underWay.length, refused.length], [0, 30]);
 });
 
-for (const [one, other, isSame] of [
-  ['2001:db8::1', '2001:db8::2', true],
-  ['2001:db8::1', '2001:0db8:0:0:ffff:ffff:ffff:ffff', true],
-  ['2001:db8:0:1::1', '2001:db8:0:1:8000::', true],
-  ['2001:DB8::1', '2001:db8::1', true],
-  ['2001:db8::1', '2001:db8:0:1::1', false],
-  ['2001:db8:1::', '2001:db8:2::', false],
-  ['::1', '2001:db8::1', false],
-  ['fe80::1%eth0', 'fe80::2%eth0', true],
-  ['192.0.2.1', '192.0.2.2', false],
-] as const) {
-  test(`${one} and ${other} are ${isSame ? 'one address' : 'two addresses'}: of IPv6 the first 64 bits count`, async () => {
+test('of IPv6 addresses the first 64 bits count, and IPv4 addresses differ', async () => {
+  for (const [one, other, isSame] of [
+    ['2001:db8::1', '2001:db8::2', true],
+    ['2001:db8::1', '2001:0db8:0:0:ffff:ffff:ffff:ffff', true],
+    ['2001:db8:0:1::1', '2001:db8:0:1:8000::', true],
+    ['2001:DB8::1', '2001:db8::1', true],
+    ['2001:db8::1', '2001:db8:0:1::1', false],
+    ['2001:db8:1::', '2001:db8:2::', false],
+    ['::1', '2001:db8::1', false],
+    ['fe80::1%eth0', 'fe80::2%eth0', true],
+    ['192.0.2.1', '192.0.2.2', false],
+  ] as const) {
     const limiter = new LoginThrottle();
     await tries(limiter, 60, 'ci', one);
-    assert.equal(had(await tries(limiter, 1, 'ci', other)), isSame ? 0 : 1);
-  });
-}
+    assert.equal(had(await tries(limiter, 1, 'ci', other)), isSame ? 0 : 1, `${one} and ${other}`);
+  }
+});
 
 test('it keeps a bounded number of addresses and evicts the least recently used one', async () => {
   const limiter = new LoginThrottle();
@@ -175,18 +175,8 @@ test('challenges and successful logins are not charged', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
-  for (let i = 0; i < 500; i++) await issueChallenge(vault, toName('ci'));
+  for (let i = 0; i < 70; i++) await issueChallenge(vault, toName('ci'));
   for (let i = 0; i < 80; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
-});
-
-test('any number of concurrent successful logins is not charged', async (t) => {
-  // Challenges of one millisecond may have the same id, in one of 2^25 pairs.
-  let now = Date.UTC(2026, 0, 1);
-  const vault = await openVault(t, { time: { wall: () => now++, monotonic: () => now++ } });
-  const key = newAgentKey();
-  await enrol(vault, 'ci', key);
-  const outcomes = await Promise.all(Array.from({ length: 100 }, () => outcomeOf(logIn(vault, 'ci', key))));
-  assert.deepEqual(new Set(outcomes), new Set(['ok']));
 });
 
 test('a login that could not be recorded is not charged as a failure', async (t) => {

@@ -7,7 +7,7 @@ import { keepAlive } from '../kit/keep-alive.ts';
 import { scaled } from '../kit/scale.ts';
 import { grant, logIn, newLane, RACES, register, run } from './deletion-races.ts';
 
-const LANES = scaled(4, 16);
+const LANES = scaled(2, 16);
 const RACES_OF_EACH_KIND = scaled(8, 1000);
 
 test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and a use on three nodes, no use succeeds after the deletion`, async (t) => {

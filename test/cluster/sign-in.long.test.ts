@@ -8,10 +8,11 @@ import { startNodes } from '../kit/cluster.ts';
 import { startProvider } from '../kit/oidc-provider.ts';
 import { addOperator } from '../kit/operators.ts';
 import { assertRejected } from '../kit/responses.ts';
+import { scaled } from '../kit/scale.ts';
 import type { TestService } from '../kit/service.ts';
 import { AUTH, invite, sessionHeaders } from '../kit/sign-in.ts';
 
-const ROUNDS = 5;
+const ROUNDS = scaled(2, 5);
 const NAME = 'vault.example';
 const ORIGIN = `https://${NAME}`;
 const PROXIED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': NAME };

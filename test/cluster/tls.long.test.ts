@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -65,20 +65,6 @@ test('a server signed by other roots is rejected except with sslmode=require', a
   assert.equal(await encryptionOf(url('sslmode=require')), true);
 });
 
-test('without a mode remote servers are verified, and loopback and Unix sockets are unencrypted', () => {
-  const modeOf = (authority: string): string => {
-    const address = parseAddress(`postgres://u:p@${authority}/d`);
-    return address.hosts.map((host) => sslModeFor(address, host)).join(' ');
-  };
-  assert.equal(modeOf('db.example'), 'verify-full');
-  assert.equal(modeOf('10.0.0.1:6432,127.0.0.1,localhost,[::1]:5433'), 'verify-full disable disable disable');
-  assert.equal(modeOf('[2001:db8::1]'), 'verify-full');
-  assert.equal(modeOf('127.0.0.1.example'), 'verify-full');
-  const socket = parseAddress('postgres://u:p@/d?host=/run/postgresql');
-  assert.deepEqual(socket.hosts, [{ kind: 'unix', socket: '/run/postgresql/.s.PGSQL.5432' }]);
-  assert.equal(sslModeFor(socket, socket.hosts[0] ?? assert.fail()), 'disable');
-});
-
 test('a server without TLS is not contacted in plaintext, and the error line names the likely cause', async (t) => {
   const plain = await newDatabase(t);
   for (const mode of ['require', 'verify-full']) {
@@ -101,29 +87,4 @@ test('a service stores and retrieves over TLS and over a Unix socket', async (t)
   assert.equal((await second.admin.get('/api/v1/credentials/a')).body.data.value, 'v');
   await second.stop();
   assert.doesNotMatch(readFileSync(join(server.dataDir, 'postgresql.conf'), 'utf8'), /root\.key/);
-});
-
-for (const [what, address, rule] of [
-  ['no URL', 'vault', /must be postgres:\/\//],
-  ['another scheme', 'mysql://a:b@c/d', /must be postgres:\/\//],
-  ['no user', 'postgres://c/d', /must name a user/],
-  ['an unknown parameter', 'postgres://a:b@c/d?sslcert=x', /has an unknown parameter/],
-  ['a mode without protection', 'postgres://a:b@c/d?sslmode=prefer', /sslmode must be one of/],
-  ['a parameter twice', 'postgres://a:b@c/d?sslmode=require&sslmode=disable', /sslmode must be given once/],
-  ['a port that is none', 'postgres://a:b@c:99999/d', /each host must be/],
-  ['a standby that is wanted', 'postgres://a:b@c/d?target_session_attrs=standby', /target_session_attrs must be/],
-  ['roots that are not there', 'postgres://a:b@c/d?sslrootcert=/nowhere', /sslrootcert must be a file/],
-  ['an escape that is none', 'postgres://a:%zz@c/d', /must be percent-encoded/],
-] as const) {
-  test(`a database URL with ${what} is rejected by its rule and not repeated`, () => {
-    assert.throws(
-      () => parseAddress(address),
-      (error: Error) => rule.test(error.message) && !error.message.includes(address),
-    );
-  });
-}
-
-test('passwords are decoded once and may contain any character', () => {
-  const { user, password, database } = parseAddress('postgres://us%40er:p%3Aa%2Fs%25s@h/da%20ta');
-  assert.deepEqual([user, password, database], ['us@er', 'p:a/s%s', 'da ta']);
 });

@@ -1,11 +1,13 @@
-// A process without file descriptors: agents are deregistered, none is partly registered, and the log contains the
-// system's error code.
+// A process without file descriptors: agents are deregistered, none is partly registered, the server log contains the
+// system's error code, and the write-ahead log is checkpointed later.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 test('without file descriptors a deregistration succeeds, a registration is 503, and both leave no key file', async () => {
   const program = fileURLToPath(import.meta.resolve('./file-descriptors.ts'));
@@ -18,4 +20,15 @@ test('without file descriptors a deregistration succeeds, a registration is 503,
   assert.deepEqual([later, known], [[], 0]);
   assert.match(stderr, /a key file could not be written, moved or removed; the service retries/);
   assert.match(stderr, /Error \(EMFILE\)/);
+});
+
+test('a store without file descriptors continues, and checkpoints the write-ahead log when it has some again', async (t) => {
+  const file = join(temporaryDirectory(t), 'vault.db');
+  const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
+  const args = ['-c', 'ulimit -n 80 && exec "$@"', 'sh', process.execPath, '--disable-proto=delete', program, file];
+  const { stdout } = await promisify(execFile)('sh', args, { timeout: 120_000 });
+  const { taken, during, missing } = JSON.parse(stdout);
+  assert.ok(taken > 10, `${taken} descriptors were left to take`);
+  assert.ok(during > 160, `${during} pages: it was written all the same`);
+  assert.equal(missing, 0);
 });

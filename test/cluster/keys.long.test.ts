@@ -1,10 +1,16 @@
-// A rotation on one node: every other one follows with its next batch, and none fails a request.
+// The keys of several nodes: concurrent starts create one vault, and every node follows a rotation with its next batch.
 
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { createClient } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { addOperator } from '../kit/operators.ts';
+import { startProcess } from '../kit/process.ts';
 import { startProxy } from '../kit/proxy.ts';
 
 const PATH = '/api/v1/credentials';
@@ -56,4 +62,23 @@ test('a node that cannot reach the database is locked, although that cannot be r
   assert.deepEqual((await node.anonymous.get('/api/v1/health')).body, { data: { status: 'locked' } });
   proxy.open();
   assert.equal((await node.admin.get('/api/v1/audit')).body.error?.code, 'VAULT_LOCKED');
+});
+
+test('nodes that start concurrently on an empty database create one vault', async (t) => {
+  const url = await newDatabase(t);
+  const directory = temporaryDirectory(t);
+  const rootKeyFile = join(directory, 'root.key');
+  writeFileSync(rootKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const started = await Promise.all(
+    [1, 2, 3, 4].map((node) =>
+      startProcess(t, join(directory, `node-${node}`), ['--database', url, '--root-key-file', rootKeyFile]),
+    ),
+  );
+  const totals = await Promise.all(
+    started.map(async ({ address, adminToken }) => {
+      const { body } = await createClient(address, adminToken).get('/api/v1/audit?event_type=service.start');
+      return body.meta.total;
+    }),
+  );
+  assert.deepEqual(totals, [4, 4, 4, 4]);
 });
