@@ -25,7 +25,6 @@ export const ONCE: Readonly<Record<string, string>> = {
   conventions: 'no store',
   e2e: 'programs and pages; test/cluster kills nodes on PostgreSQL',
   hostile: 'requests that are rejected before the store is read, and other services',
-  kit: 'no store except PostgreSQL itself',
   masking: 'no store',
   mcp: 'uses the HTTP API, as cli does',
   package: 'no store',
@@ -113,7 +112,7 @@ export function runsOnBoth(file: string): boolean {
 
 /** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const directories = ['backup', 'cluster', 'contract', 'kit', 'postgres'];
+  const directories = ['backup', 'cluster', 'contract', 'postgres'];
   return passes.some(
     ({ store, files }) => store === 'postgres' || files.some((file) => directories.includes(directoryOf(file) ?? '')),
   );

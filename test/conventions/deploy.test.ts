@@ -5,18 +5,19 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
 import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { parseRootKey } from '../../src/crypto/keys.ts';
 import { SERVER_FLAGS } from '../../src/server/flag-table.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { parseYaml, type Yaml, type YamlMap } from '../kit/yaml.ts';
 import { readContainerfile } from './containerfile.ts';
 import { ROOT } from './source.ts';
 
 const DEPLOY = path.join(ROOT, 'deploy');
 const read = (name: string): string => readFileSync(path.join(DEPLOY, name), 'utf8');
-const compose = asMap(parseYaml(read('compose.yaml')));
+type YamlMap = Readonly<Record<string, unknown>>;
+const compose = asMap(parse(read('compose.yaml'), { merge: true }));
 const services = Object.entries(asMap(compose['services'])).map(([name, service]) => ({ name, ...asMap(service) }));
 const nodes = services.filter(({ name }) => /^node\d$/.test(name));
 
@@ -27,13 +28,13 @@ const SERVICE_KEYS = new Set(
   ),
 );
 
-function asMap(value: Yaml | undefined): YamlMap {
+function asMap(value: unknown): YamlMap {
   assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value));
   return value as YamlMap;
 }
 
 /** The words of a sequence, or the keys of a mapping. */
-function words(value: Yaml | undefined): string[] {
+function words(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(String);
   return value === undefined ? [] : Object.keys(asMap(value));
 }
@@ -88,7 +89,7 @@ test('every file, directory and volume that a service mounts exists', () => {
 
 test('no node leaves a core dump', () => {
   for (const node of [...nodes, ...services.filter(({ name }) => name === 'schema')] as YamlMap[]) {
-    assert.equal(asMap(node['ulimits'])['core'], '0');
+    assert.equal(asMap(node['ulimits'])['core'], 0);
   }
 });
 

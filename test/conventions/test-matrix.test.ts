@@ -52,7 +52,7 @@ test('tests that run once because they need no store open no vault, directly or 
 test('tests that run on both stores name neither: otherwise the same test would run twice', () => {
   const byName = /^node:sqlite$|\/store\/(?:sqlite|postgres)\/store\.ts$/;
   const asks = (source: Source) => importsOf(source).some(({ specifier }) => byName.test(specifier ?? ''));
-  const both = tests.filter(({ name }) => runsOnBoth(path.join(ROOT, name)));
+  const both = tests.filter(({ name }) => name.endsWith('.test.ts') && runsOnBoth(path.join(ROOT, name)));
   assert.deepEqual(
     both.filter(asks).map(({ name }) => name),
     [],

@@ -55,7 +55,7 @@ test('after any changes the list has every agent in the order of names, and list
       }
       for (const { list, copy } of read) assert.deepEqual(list, copy);
     }),
-    runs(300),
+    runs(80, 1000),
   );
 });
 

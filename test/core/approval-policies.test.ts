@@ -63,7 +63,7 @@ test('after any changes, each policy that demands an approval is found once wher
         }
       }
     }),
-    runs(300),
+    runs(80, 1000),
   );
 });
 

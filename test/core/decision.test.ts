@@ -54,8 +54,6 @@ function* questions(): Generator<[agent: AgentName, action: string, path: Creden
   for (const agent of AGENTS) for (const action of QUESTIONED) for (const path of PATHS) yield [agent, action, path];
 }
 
-const decisionsOf = (index: PolicyIndex) => [...questions()].map((question) => decide(index, ...question));
-
 /** The expected content of the index, computed from the list. */
 function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
   for (const [agent, action, path] of questions()) {
@@ -79,7 +77,7 @@ function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
 test('a decision equals that of a loop over all policies', () => {
   fc.assert(
     fc.property(sets, (list) => holdAgainst(indexOf(list), list)),
-    runs(150),
+    runs(60, 1000),
   );
 });
 
@@ -120,51 +118,7 @@ test('after any puts, replacements and removals the index has exactly the conten
         }
       }
     }),
-    runs(150),
-  );
-});
-
-test('the order of policies does not affect decisions', () => {
-  const shuffled = sets.chain((list) =>
-    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
-  );
-  fc.assert(
-    fc.property(shuffled, ([list, other]) => {
-      assert.deepEqual(decisionsOf(indexOf(other)), decisionsOf(indexOf(list)));
-    }),
-    runs(100),
-  );
-});
-
-test('adding a grant never denies access and never lengthens a lease', () => {
-  fc.assert(
-    fc.property(sets, policies, (list, added) => {
-      const before = decisionsOf(indexOf(list.filter(({ name }) => name !== added.name)));
-      const after = decisionsOf(indexOf([...list.filter(({ name }) => name !== added.name), added]));
-      for (const [at, decision] of before.entries()) {
-        const now = after[at];
-        if (!decision.allowed) continue;
-        assert.ok(now?.allowed === true && now.ttlSeconds <= decision.ttlSeconds);
-      }
-    }),
-    runs(100),
-  );
-});
-
-test('removing a policy restores every decision, and putting a policy replaces the one with its name', () => {
-  fc.assert(
-    fc.property(sets, policies, (list, added) => {
-      const others = list.filter(({ name }) => name !== added.name);
-      const index = indexOf(others);
-      index.put(added);
-      index.put(added);
-      index.remove(added.name);
-      assert.deepEqual(decisionsOf(index), decisionsOf(indexOf(others)));
-      const replaced = indexOf(list);
-      replaced.put(added);
-      assert.deepEqual(decisionsOf(replaced), decisionsOf(indexOf([...others, added])));
-    }),
-    runs(100),
+    runs(60, 1000),
   );
 });
 
@@ -201,6 +155,6 @@ test('every pattern that covers the deepest path is found', () => {
       }
       assert.equal(decide(index, parseAgentName('a'), 'list', path).allowed, true);
     }),
-    runs(300),
+    runs(100, 1000),
   );
 });

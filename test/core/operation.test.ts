@@ -153,7 +153,7 @@ test('a caller without a grant cannot distinguish an existing path from a missin
         assert.equal(after[at]?.code === 'ACCESS_DENIED', answer.code === 'ACCESS_DENIED');
       }
     }),
-    runs(200),
+    runs(60, 1000),
   );
 });
 
@@ -168,6 +168,6 @@ test('a decision does not change the state; its changes are data', () => {
         world.play(turn);
       }
     }),
-    runs(100),
+    runs(40, 1000),
   );
 });

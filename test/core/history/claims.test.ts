@@ -11,7 +11,7 @@ function always(what: string, claim: (world: World) => void): void {
   test(what, () => {
     fc.assert(
       fc.property(histories, (history) => claim(play(history))),
-      runs(300),
+      runs(80, 1000),
     );
   });
 }

@@ -69,7 +69,7 @@ test('an agent registered again does not get the sessions, challenges and leases
         assert.equal(code, 'NOT_FOUND', `${kind} of another's lease under the same name`);
       }
     }),
-    runs(300),
+    runs(80, 1000),
   );
 });
 
@@ -104,6 +104,6 @@ test('a credential stored again at a path does not get version, count, descripti
       }
       assert.equal(world.play(turn({ kind: 'revokeMany', by: 0, agent: null, path: 'p/x' }))[0]?.reply, 0);
     }),
-    runs(300),
+    runs(80, 1000),
   );
 });
