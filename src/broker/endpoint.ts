@@ -1,12 +1,29 @@
-/** The broker's end of the socket that it shares with the service. */
-import type { Duplex } from 'node:stream';
+/**
+ * The broker's end of the socket that it shares with the server. Serves each brokered request from the order that
+ * opened its stream to the final message.
+ */
+import type { Duplex, Readable } from 'node:stream';
+import { isFullyMasked } from '../masking/plain-forms.ts';
+import { drained } from '../platform/waiting.ts';
 import { Channel } from './channel.ts';
+import type { ChannelStream } from './channel-stream.ts';
 import { ConnectionPool, type Resolve } from './connections.ts';
+import { decodeBody } from './decoding.ts';
 import { Maskings } from './maskings.ts';
-import type { Order } from './protocol.ts';
-import { Turns } from './turns.ts';
-import { DEFAULT_TIMEOUTS, type Timeouts } from './upstream.ts';
-import { serveUse } from './use.ts';
+import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
+import { Redactor } from './redaction.ts';
+import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
+import { type TurnShare, Turns } from './turns.ts';
+import { DEFAULT_TIMEOUTS, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
+import { UpstreamError } from './upstream-error.ts';
+import { redactedFrames } from './websocket.ts';
+
+/**
+ * Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1. WHY not 205: Node reads a body
+ * after it, which must be decoded to be redacted.
+ */
+const BODILESS = new Set([204, 304]);
+const FIRST_UNSUCCESSFUL_STATUS = 300;
 
 export interface BrokerOptions {
   readonly timeouts?: Timeouts;
@@ -28,4 +45,110 @@ export function serveBroker(socket: Duplex, closed: () => void, options: BrokerO
       closed();
     },
   });
+}
+
+interface UseContext {
+  readonly pool: ConnectionPool;
+  readonly maskings: Maskings;
+  readonly turns: Turns;
+  readonly timeouts: Timeouts;
+}
+
+async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
+  const { pool, maskings, turns, timeouts } = context;
+  const share = turns.shareOf(order.caller);
+  let request: UpstreamRequest | null = null;
+  try {
+    // WHY: an upstream could repeat it in a form that the redaction does not find.
+    if (!isFullyMasked(order.value)) throw new UpstreamError('value');
+    request = new UpstreamRequest(order, pool, timeouts);
+    stream.on('close', () => request?.close());
+    const hasBody = order.isUpgrade || order.bodyLength !== 0;
+    const sending = request.send(hasBody ? stream : null).catch(() => request?.close());
+    // What is not sent is dropped, so that the stream ends.
+    void sending.finally(() => stream.resume());
+    const response = await request.response;
+    // WHY: an upstream that repeats what it gets would answer one guess after another within one request. One that
+    // rejects the request reads no more of it.
+    if (!order.isUpgrade) {
+      if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
+      else await Promise.race([sending, request.closed]);
+    }
+    if (stream.destroyed) return;
+    const redactor = new Redactor(await maskings.for(order, share), whileOpen(stream, share));
+    await answer(stream, order, request, { ...response, redactor });
+  } catch (error) {
+    fail(stream, error, request?.bytesIn ?? 0);
+  } finally {
+    request?.close();
+    if (request === null) stream.resume();
+  }
+}
+
+/** The share for one stream: waiting work fails if the stream has ended. */
+function whileOpen(stream: ChannelStream, share: TurnShare): TurnShare {
+  const proceed = (): void => {
+    if (stream.destroyed) throw new Error('the stream has ended');
+  };
+  return { ...share, ready: () => share.ready()?.then(proceed) ?? null };
+}
+
+async function answer(
+  stream: ChannelStream,
+  order: Order,
+  request: UpstreamRequest,
+  response: UpstreamResponse & { readonly redactor: Redactor },
+): Promise<void> {
+  const { redactor, status } = response;
+  rejectPartial(status, response.headers);
+  const isHandshake = status === 101;
+  const headers = await responseHeaders(response.headers, order, isHandshake, redactor);
+  const body = isHandshake ? response.body : decodedBody(order, response);
+  stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
+  let [bytesOut, redactions] = [0, 0];
+  let trailers: HeaderPairs = [];
+  let ended: UseResult['ended'] = 'upstream';
+  // A caller that does not read for as long as an upstream may pause: nothing more can be sent to it.
+  request.whenTimedOut(() => {
+    if (stream.writableNeedDrain) stream.destroy();
+  });
+  const onChunk = (): void => request.touch();
+  const redacted = isHandshake
+    ? redactedFrames(body, (payload) => redactor.message(payload), onChunk)
+    : redactor.body(body, headerText(response.headers, 'content-type'), onChunk);
+  try {
+    for await (const bytes of redacted) {
+      if (stream.destroyed) return;
+      if (redactor.count > redactions) {
+        redactions = redactor.count;
+        stream.sendRedactions(redactions);
+      }
+      bytesOut += bytes.length;
+      if (bytes.length > 0 && !stream.write(bytes)) await drained(stream);
+    }
+    trailers = await responseHeaders(response.trailers(), order, false, redactor);
+    ended = 'complete';
+    redactor.release();
+  } catch {
+    // The final message says that the response broke off. What the redaction holds back is not sent, and neither is an
+    // incomplete message of a WebSocket.
+  }
+  stream.endWith({
+    result: { status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended },
+    trailers,
+  } satisfies FinalMessage);
+}
+
+function decodedBody(order: Order, { status, headers, body }: UpstreamResponse): Readable {
+  const isEmpty = order.method === 'HEAD' || BODILESS.has(status);
+  return isEmpty ? body : decodeBody(body, headerText(headers, 'content-encoding'));
+}
+
+function fail(stream: ChannelStream, error: unknown, bytesIn: number): void {
+  const failure = error instanceof UpstreamError ? error.failure : 'protocol';
+  stream.sendHead({ kind: 'error', failure } satisfies BrokerHead);
+  stream.endWith({
+    result: { status: null, bytesIn, bytesOut: 0, redactions: 0, ended: 'failed' },
+    trailers: [],
+  } satisfies FinalMessage);
 }

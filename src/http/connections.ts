@@ -1,7 +1,11 @@
-/** Connections: their timeouts, and the responses to what Node rejects or closes itself. */
+/**
+ * Connections: their timeouts, the responses to what Node rejects or closes itself, and the end of a connection whose
+ * request body is not read, because the response is sent early. SOURCE: RFC 9112, section 9.6.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as PlainServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { FastifyReply } from 'fastify';
 import { ApiError } from '../core/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
@@ -164,4 +168,32 @@ export function writeError(socket: Socket, error: ApiError, requestId: string, m
   ];
   socket.write(`${head.join('\r\n')}\r\n\r\n${text}`);
   endConnection(socket);
+}
+
+/**
+ * Time for the client to read the response. Closing a socket with unread bytes resets the connection, which can discard
+ * the response.
+ */
+const LINGER_MS = 250;
+
+export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** Must be called before the response's headers are written. */
+export function closeUnread(request: IncomingMessage, reply: FastifyReply): void {
+  const { socket } = request;
+  reply.header('connection', 'close');
+  request.pause();
+  // WHY: Node reads and drops a body that was not consumed; one read of no bytes marks it as consumed.
+  request.read(0);
+  lingerOnClose(socket);
+}
+
+export function lingerOnClose(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
 }

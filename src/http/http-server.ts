@@ -23,8 +23,10 @@ import {
   allowHalfOpen,
   type CallerTimeouts,
   CLIENT_DISCONNECTED,
+  closeUnread,
   continueIfExpected,
   handleConnectAndExpect,
+  hasUnreadBody,
   ignoreSocketErrors,
   setTimeouts,
   writeClientError,
@@ -40,7 +42,6 @@ import { RequestOrder } from './request-order.ts';
 import type { MetricsPage, ProveService } from './route.ts';
 import { isInexactTarget, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
-import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
 import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger, USE_ROUTE } from './use-door.ts';
 import { VALIDATOR } from './validation.ts';

@@ -20,11 +20,17 @@ import type { OngoingUse } from '../vault/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
 import { serviceUrlOf } from './browser-session.ts';
-import { allowLongWork, continueIfExpected, disconnectSignal, endConnection, ignoreError } from './connections.ts';
+import {
+  allowLongWork,
+  continueIfExpected,
+  disconnectSignal,
+  endConnection,
+  ignoreError,
+  lingerOnClose,
+} from './connections.ts';
 import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
-import { lingerOnClose } from './unread-body.ts';
 import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
 

@@ -25,7 +25,7 @@ import { withConnectionName } from './database-option.ts';
 import { isLoopback } from './hosts.ts';
 import { listen } from './listen.ts';
 import type { ServiceLog } from './log.ts';
-import { Monitoring } from './monitoring.ts';
+import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';
@@ -132,7 +132,6 @@ export async function startService(
     if (running.loss !== null) return 'rolled_back';
     return running.vault.ledger.state === 'ok' ? 'ok' : 'failing';
   };
-  const monitoring = new Monitoring(configuration, requests, status, () => gate.running?.sources ?? null, warn);
   const server = createServer({
     vault,
     status,
@@ -143,7 +142,7 @@ export async function startService(
     trustedProxies: configuration.trustedProxies,
     tls: readTls(configuration.tls),
     prove: (nonce) => files.prove(nonce),
-    metrics: monitoring.page,
+    metrics: metricsPage(configuration, { requests, status }, () => gate.running?.sources ?? null, warn),
     measures: requests,
     timeouts,
     consoleFiles: installedConsole,

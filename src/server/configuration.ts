@@ -119,7 +119,6 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
       issuer: values['oidc-issuer'] ?? undefined,
       clientId: values['oidc-client-id'] ?? undefined,
       secretFile: file('oidc-client-secret-file'),
-      label: values['oidc-label'] ?? undefined,
     }),
     approvalWebhook: parseApprovalWebhook(
       values['approval-webhook'] ?? undefined,

@@ -99,7 +99,6 @@ const SERVER = {
   'oidc-issuer': text('URL', 'a provider of OpenID Connect at which operators sign in: see docs/operators.md'),
   'oidc-client-id': text('ID', "the server's name at it"),
   'oidc-client-secret-file': text('FILE', "the client's secret; without it a public client"),
-  'oidc-label': text('TEXT', "the provider's name in the console; without it its host"),
   'metrics-token-file': text(
     'FILE',
     'a token that GET /metrics needs; without it clients on this machine may read the metrics',

@@ -3,9 +3,7 @@
  * webhook for approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
-import type { ServiceStatus } from '../api/types.ts';
 import { hashToken } from '../crypto/tokens.ts';
-import type { RequestMeasures } from '../http/request-measures.ts';
 import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
 import type { ApprovalEvents } from '../vault/approval-events.ts';
@@ -19,27 +17,30 @@ import { METRICS } from './metrics/declarations.ts';
 import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metrics/metric.ts';
 import type { LogStream } from './streams/log-stream.ts';
 
-export class Monitoring {
-  readonly page: MetricsPage;
-
-  /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
-  constructor(
-    configuration: Configuration,
-    requests: RequestMeasures,
-    status: () => ServiceStatus,
-    findVault: () => VaultSources | null,
-    warn: (line: string) => void,
-  ) {
-    const text = new MetricsText({ requests, status, version: readVersion() }, findVault);
-    const { metricsTokenFile, listen, publicNames, trustedProxies } = configuration;
-    const token = metricsTokenFile === null ? null : readGivenToken(metricsTokenFile, warn);
-    this.page = {
-      tokenHash: token === null ? null : hashToken(token.reveal()),
-      // Each of these settings says that requests of other machines arrive, perhaps by a forwarder on this one.
-      trustsLoopback: isLoopback(listen) && publicNames.length === 0 && trustedProxies.length === 0,
-      render: () => text.render(),
-    };
-  }
+/** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
+export function metricsPage(
+  configuration: Configuration,
+  service: Omit<ServiceSources, 'version'>,
+  findVault: () => VaultSources | null,
+  warn: (line: string) => void,
+): MetricsPage {
+  const { metricsTokenFile, listen, publicNames, trustedProxies } = configuration;
+  const token = metricsTokenFile === null ? null : readGivenToken(metricsTokenFile, warn);
+  let registry: Promise<Registry> | null = null;
+  let page = Promise.resolve('');
+  let renderedAt = Number.NEGATIVE_INFINITY;
+  return {
+    tokenHash: token === null ? null : hashToken(token.reveal()),
+    // Each of these settings says that requests of other machines arrive, perhaps by a forwarder on this one.
+    trustsLoopback: isLoopback(listen) && publicNames.length === 0 && trustedProxies.length === 0,
+    render() {
+      if (performance.now() - renderedAt < PAGE_TTL_MS) return page;
+      renderedAt = performance.now();
+      registry ??= createRegistry({ ...service, version: readVersion() }, findVault);
+      page = registry.then((each) => each.metrics());
+      return page;
+    },
+  };
 }
 
 /** WHY a dynamic import: most services have no stream, and need no memory for it. @throws StartupError */
@@ -88,34 +89,10 @@ interface Value {
   readonly metricName?: string;
 }
 
-type FindVault = () => VaultSources | null;
-
 /** The metrics that a locked vault has too. */
 const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
 
-class MetricsText {
-  readonly #service: ServiceSources;
-  readonly #findVault: FindVault;
-  #registry: Promise<Registry> | null = null;
-  #page: Promise<string> | null = null;
-  #pageAt = 0;
-
-  constructor(service: ServiceSources, findVault: FindVault) {
-    this.#service = service;
-    this.#findVault = findVault;
-  }
-
-  render(): Promise<string> {
-    if (this.#page === null || performance.now() - this.#pageAt >= PAGE_TTL_MS) {
-      this.#pageAt = performance.now();
-      this.#registry ??= createRegistry(this.#service, this.#findVault);
-      this.#page = this.#registry.then((registry) => registry.metrics());
-    }
-    return this.#page;
-  }
-}
-
-async function createRegistry(service: ServiceSources, findVault: FindVault): Promise<Registry> {
+async function createRegistry(service: ServiceSources, findVault: () => VaultSources | null): Promise<Registry> {
   const { Registry, collectDefaultMetrics } = await import('prom-client');
   const registry = new Registry();
   for (const metric of METRICS) registry.registerMetric(toCollected(metric, service, findVault) as unknown as Gauge);
@@ -124,7 +101,7 @@ async function createRegistry(service: ServiceSources, findVault: FindVault): Pr
 }
 
 /** WHY not the library's classes: they count themselves, at twenty times the cost, and only gauges can be set. */
-function toCollected(metric: Metric, service: ServiceSources, findVault: FindVault) {
+function toCollected(metric: Metric, service: ServiceSources, findVault: () => VaultSources | null) {
   const { kind, name, help } = metric;
   const read = (): Value[] => {
     const vault = findVault();

@@ -2,7 +2,6 @@
  * The servers that flags name: receivers of log streams and of the webhook for approvals, and a provider of OpenID
  * Connect. Checked before the server creates anything; messages never repeat a URL.
  */
-import { isLoopback } from '../client/address.ts';
 import { UsageError } from '../platform/errors.ts';
 import { isLoopbackHost } from './hosts.ts';
 
@@ -88,7 +87,7 @@ function parseHttpUrl({ name, tokenFlag, forms }: UrlFlag, text: string): URL {
     const where = tokenFlag === null ? '' : ` in ${tokenFlag},`;
     throw new UsageError(`${name}: give credentials${where} not in the address.`);
   }
-  if (url.protocol !== 'https:' && !isLoopback(url.hostname))
+  if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname))
     throw new UsageError(`${name}: use https; http is for receivers on this machine only.`);
   return url;
 }
@@ -98,6 +97,7 @@ export interface OidcSettings {
   readonly clientId: string;
   /** Null for a public client. */
   readonly secretFile: string | null;
+  /** The provider's host, which the console shows. */
   readonly label: string;
 }
 
@@ -105,18 +105,15 @@ interface GivenFlags {
   readonly issuer: string | undefined;
   readonly clientId: string | undefined;
   readonly secretFile: string | null;
-  readonly label: string | undefined;
 }
 
 const CLIENT_ID = /^[\x21-\x7e]{1,255}$/;
-const LABEL = /^[^\p{C}]{1,64}$/u;
 
 /** Null without a provider. @throws UsageError */
-export function parseOidc(given: GivenFlags): OidcSettings | null {
-  const { issuer, clientId, secretFile, label } = given;
+export function parseOidc({ issuer, clientId, secretFile }: GivenFlags): OidcSettings | null {
   if (issuer === undefined) {
-    if (clientId === undefined && secretFile === null && label === undefined) return null;
-    throw new UsageError('--oidc-client-id, --oidc-client-secret-file and --oidc-label need --oidc-issuer.');
+    if (clientId === undefined && secretFile === null) return null;
+    throw new UsageError('--oidc-client-id and --oidc-client-secret-file need --oidc-issuer.');
   }
   const url = URL.parse(issuer);
   const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
@@ -124,7 +121,5 @@ export function parseOidc(given: GivenFlags): OidcSettings | null {
     throw new UsageError('--oidc-issuer must be https://HOST or https://HOST/PATH; http:// only for this machine.');
   if (clientId === undefined || !CLIENT_ID.test(clientId))
     throw new UsageError('--oidc-issuer needs --oidc-client-id, 1 to 255 visible ASCII characters.');
-  if (label !== undefined && !LABEL.test(label))
-    throw new UsageError('--oidc-label must be 1 to 64 characters without control characters.');
-  return { issuer, clientId, secretFile, label: label ?? url.host };
+  return { issuer, clientId, secretFile, label: url.host };
 }

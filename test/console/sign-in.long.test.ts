@@ -9,17 +9,18 @@ import { startTestService } from '../kit/service.ts';
 import { invite, toLocalhost } from '../kit/sign-in.ts';
 
 const provider = await startProvider({ after });
-const service = await startTestService({ after }, [...provider.flags, '--oidc-label=Example ID']);
+const service = await startTestService({ after }, provider.flags);
 const browser = await startBrowser({ after });
 const at = (path: string): string => `${toLocalhost(service.address)}/console${path}`;
 provider.allow(at('/callback'));
+const signInAtProvider = { name: `Sign in with ${new URL(provider.issuer).host}` };
 /** The account of the provider in a browser. */
 const identity = { subject: 'none' };
 
 test('the provider signs an operator in, who returns to the page that was asked for', async (t) => {
   await service.admin.post('/api/v1/operators', { name: 'ana', roles: ['viewer'], identity });
   const { page } = await browser.open(t, at('/agents?q=bot'));
-  await page.getByRole('button', { name: 'Sign in with Example ID' }).click();
+  await page.getByRole('button', signInAtProvider).click();
   await page.getByRole('banner').getByText('ana', { exact: true }).waitFor();
   await page.waitForURL(/\/console\/agents\?q=bot$/);
   const kept = await page.evaluate<string>('JSON.stringify({ ...sessionStorage })');
@@ -29,7 +30,7 @@ test('the provider signs an operator in, who returns to the page that was asked 
 test('at an address where neither a passkey nor the provider works, the page says where they do', async (t) => {
   const { page } = await browser.open(t, `${service.address}/console/`);
   await page.getByText('Passkeys and the identity provider do not work at this address.').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Sign in with Example ID' }).count(), 0);
+  assert.equal(await page.getByRole('button', signInAtProvider).count(), 0);
   assert.equal(await page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);
 });
 

@@ -9,7 +9,7 @@ import { startTestService } from '../kit/service.ts';
 import { exchange, storeWithTargets } from '../kit/use.ts';
 
 /** What is held that long is answered before, or was meant to go on waiting. */
-const HOLD_MS = 300;
+const HOLD_MS = 100;
 export const APPROVALS = '/api/v1/approvals';
 
 export interface Sent {

@@ -143,16 +143,6 @@ test('a receiver with TLS gets entries from those who trust its authority, and n
   await until(() => received > 0);
 });
 
-test('an idle connection to a receiver is closed by the service', async (t) => {
-  let endings = 0;
-  const port = await startHttpReceiver(t, (_call, response) => {
-    response.socket?.once('end', () => endings++);
-    response.end('{}');
-  });
-  await startTestService(t, webhookStream(t, `http://127.0.0.1:${port}/hook`));
-  await until(() => endings > 0);
-});
-
 test('a receiver that hangs delays no caller, and its lag is shown', async (t) => {
   const port = await startHttpReceiver(t, () => undefined);
   const file = join(temporaryDirectory(t), 'log.ndjson');

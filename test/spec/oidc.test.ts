@@ -12,7 +12,7 @@ import { AUTH, openBrowser, sessionHeaders, toLocalhost } from '../kit/sign-in.t
 
 const OPERATORS = '/api/v1/operators';
 const provider = await startProvider({ after });
-const service = await startTestService({ after }, [...provider.flags, '--oidc-label=Example ID']);
+const service = await startTestService({ after }, provider.flags);
 const { admin } = service;
 const browser = openBrowser(service);
 provider.allow(`${browser.origin}/console/callback`);
@@ -29,7 +29,7 @@ const lastOf = async (name: string) =>
 const lastSeq = async () => (await admin.get('/api/v1/audit?limit=1')).body.data[0].seq;
 
 test('an operator signs in with the subject at the provider', async () => {
-  assert.deepEqual((await browser.get(`${AUTH}/methods`)).body.data.oidc, { label: 'Example ID' });
+  assert.deepEqual((await browser.get(`${AUTH}/methods`)).body.data.oidc, { label: new URL(provider.issuer).host });
   const name = newName();
   const added = (await add({ subject: 'sub-1' }, name)).body.data;
   assert.deepEqual(added.identity, { issuer: provider.issuer, subject: 'sub-1', email: null });

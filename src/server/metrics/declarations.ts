@@ -3,11 +3,25 @@
  * policy or address. docs/monitoring.md lists the same table, and a test compares it.
  */
 import { Tally } from '../../core/measures.ts';
+import type { StreamStatus } from '../streams/log-stream.ts';
 import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
 
 const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;
 
 const NONE = new Tally(['sent', 'failed', 'dropped']);
+
+const ofStreams = (
+  kind: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  read: (status: StreamStatus) => number,
+): Metric => ({
+  kind,
+  name: `leasehold_stream_${name}`,
+  help,
+  labels: ['stream'],
+  read: ({ streams }) => streams().map((status) => [{ stream: status.name }, read(status)]),
+});
 
 const APPROVAL_METRICS: readonly Metric[] = [
   gauge('leasehold_approvals_pending', 'Requests that this node holds until they are approved.', ({ vault }) => {
@@ -250,41 +264,18 @@ export const METRICS: readonly Metric[] = [
   ),
   ...EVIDENCE_METRICS,
   // Log streams.
-  {
-    kind: 'gauge',
-    name: 'leasehold_stream_sending',
-    help: '1 if this node sends the log stream; of several nodes one does.',
-    labels: ['stream'],
-    read: ({ streams }) => streams().map(({ name, isSending }) => [{ stream: name }, isSending ? 1 : 0]),
-  },
-  {
-    kind: 'counter',
-    name: 'leasehold_stream_entries_total',
-    help: 'Log entries that the stream sent, with repetitions.',
-    labels: ['stream'],
-    read: ({ streams }) => streams().map(({ name, sent }) => [{ stream: name }, sent]),
-  },
-  {
-    kind: 'counter',
-    name: 'leasehold_stream_failures_total',
-    help: 'Attempts of the stream that failed.',
-    labels: ['stream'],
-    read: ({ streams }) => streams().map(({ name, failures }) => [{ stream: name }, failures]),
-  },
-  {
-    kind: 'gauge',
-    name: 'leasehold_stream_lag_entries',
-    help: 'Log entries that the stream has not sent yet.',
-    labels: ['stream'],
-    read: ({ streams }) => streams().map(({ name, lagEntries }) => [{ stream: name }, lagEntries]),
-  },
-  {
-    kind: 'gauge',
-    name: 'leasehold_stream_lag_seconds',
-    help: 'Age of the oldest log entry that the stream has not sent.',
-    labels: ['stream'],
-    read: ({ streams }) => streams().map(({ name, lagSeconds }) => [{ stream: name }, lagSeconds]),
-  },
+  ofStreams('gauge', 'sending', '1 if this node sends the log stream; of several nodes one does.', (stream) =>
+    Number(stream.isSending),
+  ),
+  ofStreams('counter', 'entries_total', 'Log entries that the stream sent, with repetitions.', ({ sent }) => sent),
+  ofStreams('counter', 'failures_total', 'Attempts of the stream that failed.', ({ failures }) => failures),
+  ofStreams('gauge', 'lag_entries', 'Log entries that the stream has not sent yet.', ({ lagEntries }) => lagEntries),
+  ofStreams(
+    'gauge',
+    'lag_seconds',
+    'Age of the oldest log entry that the stream has not sent.',
+    ({ lagSeconds }) => lagSeconds,
+  ),
   // HTTP.
   {
     kind: 'counter',
