@@ -7,7 +7,7 @@ import { ROUTES } from '../../src/http/routes/table.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { scaled } from '../kit/scale.ts';
 import { queryOf } from '../spec/requests.ts';
-import { share, startFixture } from './fixture.ts';
+import { share, startFixture, words } from './fixture.ts';
 
 const fixture = await startFixture({ after });
 const { admin, anonymous } = fixture.service;
@@ -134,35 +134,11 @@ const WRONG: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 const UNKNOWN = [
-  ...[
-    'extra',
-    'Path',
-    'NAME',
-    'path ',
-    ' value',
-    'value[]',
-    'id',
-    'created_at',
-    'access_count',
-    'version',
-    'lease_ttl',
-    'ttl',
-  ],
-  ...[
-    'admin',
-    'role',
-    'token',
-    'password',
-    '$ref',
-    '$where',
-    'toString',
-    'valueOf',
-    'length',
-    '',
-    '0',
-    '\u0000',
-    'n\u00e1me',
-  ],
+  ...words`
+    extra Path NAME value[] id created_at access_count version lease_ttl ttl admin role token password $ref $where
+    toString valueOf length 0 n\u00e1me
+  `,
+  ...['path ', ' value', '', '\u0000'],
 ];
 
 const UNKNOWN_PARAMETERS = [

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertInvalid } from '../kit/responses.ts';
 import { scaled } from '../kit/scale.ts';
-import { share, startFixture } from './fixture.ts';
+import { share, startFixture, words } from './fixture.ts';
 
 const fixture = await startFixture({ after });
 const { admin } = fixture.service;
@@ -28,59 +28,23 @@ async function found(address: string, name: string, value: string): Promise<numb
 }
 
 const INJECTIONS = [
+  ...words`
+    ' '' " \\ ; -- /* % _ %% [ [a-z] [^x] {a,b} (a|b) .* ^ $ admin'-- NULL null undefined NaN true 0 {"$ne":1} $(id)
+    {{1+1}} %00 \u00e9 \u{1f511} \u202e ALLOWED Allowed
+  `,
   ...[
-    "'",
-    "''",
-    '"',
     '`',
-    '\\',
     "\\'",
-    ';',
-    '--',
-    '/*',
-    '%',
-    '_',
-    '%%',
-    '[',
-    '[a-z]',
-    '[^x]',
-    '{a,b}',
-    '(a|b)',
-    '.*',
-    '^',
-    '$',
-  ],
-  ...[
     "' OR '1'='1",
     "' OR 1=1 --",
     "x' UNION SELECT value FROM credentials --",
     "'; DROP TABLE audit_entries; --",
-    "admin'--",
-  ],
-  ...[
     '" OR ""="',
     '1 OR 1=1',
-    'NULL',
-    'null',
-    'undefined',
-    'NaN',
-    'true',
-    '0',
-    '{"$ne":1}',
     '[object Object]',
-    '$(id)',
-    '{{1+1}}',
-  ],
-  ...[
-    '%00',
     '\u0000',
     'allowed\u0000',
-    '\u00e9',
-    '\u{1f511}',
     '\ufeff',
-    '\u202e',
-    'ALLOWED',
-    'Allowed',
     ' allowed',
     'allowed ',
   ],
@@ -142,26 +106,11 @@ const PAGED = [
   '/api/v1/audit',
 ];
 const NO_NUMBERS = [
-  ...[
-    '',
-    ' ',
-    '-1',
-    '+1',
-    '1.0',
-    '1.5',
-    '1e3',
-    '0x10',
-    '0b1',
-    '1_000',
-    '1,000',
-    ' 1',
-    '1 ',
-    '01x',
-    'NaN',
-    'Infinity',
-    'null',
-  ],
-  ...['9999999999999999', '99999999999999999999999999', '\u0661', '\uff11', '1\u0000', '1;2', "1'", '[1]'],
+  ...words`
+    -1 +1 1.0 1.5 1e3 0x10 0b1 1_000 1,000 01x NaN Infinity null 9999999999999999 99999999999999999999999999 \u0661
+    \uff11 1;2 1' [1]
+  `,
+  ...['', ' ', ' 1', '1 ', '1\u0000'],
 ];
 
 test('limit and offset must be integers in plain digits, of any size', () =>
@@ -189,47 +138,19 @@ test('limit and offset must be integers in plain digits, of any size', () =>
 test('times must be ISO 8601', () =>
   fixture.assertUnchangedBy(async () => {
     const noTimes = [
+      ...words`
+        now 0 1700000000 1700000000000 2026 2026-1-1 2026-13-01 2026-02-30 2026-00-10 26-01-01 2026-01-01T
+        2026-01-01T24:00:00Z 2026-01-01T23:60Z 2026-01-01T23:59:60Z 2026-01-01T10Z 2026-01-01T10:00:00.Z
+        2026-01-01T10:00:00.1234567890Z 2026-01-01T10:00:00z 2026-01-01T10:00:00+24:00 2026-01-01T10:00:00+1
+        2026-01-01T10:00:00Z+01:00 +002026-01-01 -000001-01-01 2026-W01-1 2026-001 2026-01-01'
+        \u0662\u0660\u0662\u0666-01-01
+      `,
       ...[
         '',
-        'now',
-        '0',
-        '1700000000',
-        '1700000000000',
-        '2026',
-        '2026-1-1',
-        '2026-13-01',
-        '2026-02-30',
-        '2026-00-10',
-        '26-01-01',
-      ],
-      ...[
-        '2026-01-01T',
-        '2026-01-01T24:00:00Z',
-        '2026-01-01T23:60Z',
-        '2026-01-01T23:59:60Z',
         '2026-01-01 10:00',
-        '2026-01-01T10Z',
-      ],
-      ...[
-        '2026-01-01T10:00:00.Z',
-        '2026-01-01T10:00:00.1234567890Z',
-        '2026-01-01T10:00:00z',
-        '2026-01-01T10:00:00+24:00',
-      ],
-      ...[
-        '2026-01-01T10:00:00+1',
-        '2026-01-01T10:00:00Z+01:00',
-        '+002026-01-01',
-        '-000001-01-01',
-        '2026-W01-1',
-        '2026-001',
-      ],
-      ...[
         'Thu, 01 Jan 2026 00:00:00 GMT',
         '2026-01-01T10:00:00Z ',
         ' 2026-01-01',
-        "2026-01-01'",
-        '\u0662\u0660\u0662\u0666-01-01',
         '2026-01-01\u0000',
       ],
     ];

@@ -44,6 +44,11 @@ export interface Fixture {
   assertUnchangedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
 }
 
+/** The words of a table, separated by spaces and line ends. */
+export function words([text = '']: TemplateStringsArray): string[] {
+  return text.trim().split(/\s+/);
+}
+
 /** One of `step` rows, others for each index, so that a table meets every entry point in few requests. */
 export function share<T>(rows: readonly T[], index: number, step: number): readonly T[] {
   return rows.filter((_, at) => (at + index) % step === 0);

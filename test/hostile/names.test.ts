@@ -7,72 +7,29 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { TestResponse } from '../kit/client.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';
-import { share, startFixture } from './fixture.ts';
+import { share, startFixture, words } from './fixture.ts';
 
 const fixture = await startFixture({ after });
 const { admin, anonymous, dataDir } = fixture.service;
 
 const AMBIGUOUS_NAMES = [
-  ...[
-    '.',
-    '..',
-    '.pending',
-    '.insider',
-    '../insider',
-    '../../etc',
-    'insider/..',
-    './insider',
-    'a/b',
-    '/insider',
-    'insider/',
-  ],
+  ...words`
+    . .. .pending .insider ../insider ../../etc insider/.. ./insider a/b /insider insider/ ..\\insider C: C:\\a
+    %2e%2e in%73ider ~ ~root $HOME -insider -rf _insider * ins* \u0456nsider \uff49nsider insider\u0301 i\u200bnsider
+    \u202einsider \u0131nsider insi\u{10dbc}er \ud800 admin Admin SERVICE anonymous \u0430dmin agent:insider
+    insider,admin insider;admin insider'--
+  `,
   ...[
     'a\\b',
-    '..\\insider',
-    'C:',
-    'C:\\a',
     'insider\u0000',
     'insider\u0000.x',
-    '%2e%2e',
-    'in%73ider',
-    '~',
-    '~root',
-    '$HOME',
-  ],
-  ...[
-    '-insider',
-    '-rf',
-    '_insider',
     'insider ',
     ' insider',
     'in sider',
     'insider\n',
     'insider\t',
     '\u007finsider',
-    '*',
-    'ins*',
-  ],
-  ...[
-    '\u0456nsider',
-    '\uff49nsider',
-    'insider\u0301',
-    'i\u200bnsider',
-    '\u202einsider',
-    '\u0131nsider',
-    'insi\u{10dbc}er',
-    '\ud800',
-  ],
-  ...[
-    'admin',
-    'Admin',
-    'SERVICE',
-    'anonymous',
-    '\u0430dmin',
     '',
-    'agent:insider',
-    'insider,admin',
-    'insider;admin',
-    "insider'--",
   ],
   ...['__proto__', 'n'.repeat(64), 'n'.repeat(30_000)],
 ];

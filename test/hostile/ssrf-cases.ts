@@ -3,6 +3,7 @@
  * target's own origin, redirects, headers and bodies. A seed repeats them.
  */
 import type { Dice } from '../e2e/random.ts';
+import { words } from './fixture.ts';
 
 /** The servers of a run: the target, and the canary that nothing may reach. */
 export interface Places {
@@ -28,41 +29,20 @@ export interface Case {
 
 /** Spellings of 127.0.0.1 and of other addresses of this machine that some parser or resolver accepts. */
 const OWN_HOSTS = [
-  ...['127.0.0.1', '127.1', '127.0.1', '0', '0.0.0.0', '127.0.0.2', '127.255.255.254', '2130706433', '017700000001'],
-  ...['0x7f000001', '0x7f.1', '0177.0.0.1', '127.0.0.01', '127.0.0.1.', '127.000.000.001', '0x7f.0x0.0x0.0x1'],
-  ...['localhost', 'LOCALHOST', 'localhost.', 'ip6-localhost', 'a.localhost', 'localhost.localdomain', 'LocalHost'],
-  ...[
-    '[::1]',
-    '[::]',
-    '[0:0:0:0:0:0:0:1]',
-    '[::ffff:127.0.0.1]',
-    '[::ffff:7f00:1]',
-    '[::127.0.0.1]',
-    '[::FFFF:7f00:1]',
-  ],
-  ...['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[::ffff:0:7f00:1]', '[fe80::1%25lo]', '[::1%25]', '::1', '[::1', '::1]'],
-  ...['①②⑦.⓪.⓪.①', '127。0。0。1', '１２７.0.0.1', 'ⓛocalhost', '%6c%6f%63alhost', '127.0.0.1%2f', '127%2e0%2e0%2e1'],
-  ...['169.254.169.254', '100.100.100.200', '[fd00:ec2::254]', '10.0.0.1', '192.168.0.1', 'metadata.google.internal'],
+  ...words`
+    127.0.0.1 127.1 127.0.1 0 0.0.0.0 127.0.0.2 127.255.255.254 2130706433 017700000001 0x7f000001 0x7f.1 0177.0.0.1
+    127.0.0.01 127.0.0.1. 127.000.000.001 0x7f.0x0.0x0.0x1 localhost LOCALHOST localhost. ip6-localhost a.localhost
+    localhost.localdomain LocalHost [::1] [::] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1]
+    [::FFFF:7f00:1] [64:ff9b::7f00:1] [2002:7f00:1::] [::ffff:0:7f00:1] [fe80::1%25lo] [::1%25] ::1 [::1 ::1]
+    ①②⑦.⓪.⓪.① 127。0。0。1 １２７.0.0.1 ⓛocalhost %6c%6f%63alhost 127.0.0.1%2f 127%2e0%2e0%2e1 169.254.169.254
+    100.100.100.200 [fd00:ec2::254] 10.0.0.1 192.168.0.1 metadata.google.internal
+  `,
 ];
 const MARKS = [
-  '@',
-  '\\',
-  '\\@',
-  '#',
-  '#@',
-  '?',
-  '?@',
-  '%40',
-  ':',
-  ':@',
-  ';',
-  ';@',
-  '/',
-  '//',
-  '/@',
-  '%23@',
-  '%00',
-  '\t',
+  ...words`
+    @ \\ \\@ # #@ ? ?@ %40 : :@ ; ;@ / // /@ %23@ %00
+  `,
+  ...['\t'],
 ];
 const BREAKS = ['\r\n', '\n', '\r', '\r\n\r\n', '\r\n ', '%0d%0a', '\u010d\u010a', '\0', '\u2028', '\x0b', '\x85'];
 const HOP_NAMES = ['Connection', 'connection', 'Proxy-Connection', 'Keep-Alive', 'TE', 'Trailer', 'Upgrade', 'Via'];
