@@ -6,7 +6,6 @@ import { Socket } from 'node:net';
 import { setDefaultHighWaterMark } from 'node:stream';
 import { serveBroker } from '../broker/endpoint.ts';
 
-/** The socket that the service opened for it. */
 const SERVICE_FD = 3;
 
 // As in the service: each of a response of single bytes that waits takes some hundred.

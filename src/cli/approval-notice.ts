@@ -7,7 +7,6 @@ import { printNotice, type Terminal } from './terminal.ts';
 /** WHY not the end of the hold, after 25 s: until then the command would seem to hang. */
 const NOTICE_DELAY_MS = 1500;
 
-/** Prints one line for each approval. */
 export class ApprovalNotices {
   readonly #terminal: Terminal;
   readonly #announced = new Set<string>();
@@ -56,7 +55,6 @@ export function announceApproval({ settings, approvalNotices, connect }: Waiting
   };
 }
 
-/** The outcomes without an approval. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'APPROVAL_DENIED',
   'APPROVAL_TIMED_OUT',

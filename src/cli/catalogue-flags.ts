@@ -9,7 +9,6 @@ import { UsageError } from '../platform/errors.ts';
 const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
 const MAX_COLUMNS = 76;
 
-/** Null without the flag. */
 export const SERVICE = parsed(
   'NAME',
   'the service of the value, such as openai: its hosts, and how it takes a key',

@@ -25,22 +25,17 @@ interface Example {
 interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
-  /** Paragraphs of the help page. */
   readonly about?: readonly string[];
   readonly arguments?: A;
   readonly flags?: F;
   /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
   readonly examples?: readonly Example[];
-  /** Whether the command calls no service, and takes no connection and output flags. */
   readonly isLocal?: true;
-  /** Whether the command prints no records, and takes no `-o` and `--field`. */
   readonly printsNoRecords?: true;
   /** Whether the command stores a value. An unexpected argument may then be a secret, so errors never repeat it. */
   readonly takesValue?: true;
-  /** Whether `rest` receives all words after the name, unparsed. */
   readonly takesAllWords?: true;
-  /** Whether the command handles Ctrl-C and SIGTERM itself, for example to forward them to a program. */
   readonly handlesSignals?: true;
   /** Whether a call that waits for an approval ends after one try, because the command's own caller repeats it. */
   readonly returnsPending?: true;
@@ -53,7 +48,6 @@ export type Command = CommandOf<readonly Argument[], Flags>;
 /** An entry of the command table: what `leasehold --help` lists. The command itself is loaded when it is needed. */
 export interface Entry {
   readonly name: string;
-  /** An imperative sentence without a period. */
   readonly summary: string;
   load(): Promise<Command>;
 }
@@ -66,12 +60,10 @@ export function defineCommand<const A extends readonly Argument[] = [], F extend
   return command as unknown as Command;
 }
 
-/** What a command runs with. */
 export interface Invocation {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly output: Output;
-  /** The words after `--`. */
   readonly rest: readonly string[];
   /**
    * A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged
@@ -83,7 +75,6 @@ export interface Invocation {
    * @throws as `connect`
    */
   reconnect(): Promise<Leasehold>;
-  /** Say that calls wait for an approval. */
   readonly approvalNotices: ApprovalNotices;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
@@ -91,7 +82,6 @@ export interface Invocation {
   readonly signal: AbortSignal;
 }
 
-/** The flags of commands that ask for confirmation. */
 export const CONFIRMATION_FLAGS = {
   yes: toggle('do not ask for confirmation', { short: 'y' }),
   'dry-run': toggle('show what would change, and change nothing'),
@@ -101,7 +91,6 @@ export const TTL = parsed('DURATION', 'request shorter leases than the policies 
 
 const HELP_FLAG = toggle('show this help', { short: 'h' });
 
-/** All flags of the command, its own first. */
 export function flagsOf({ flags = {}, isLocal, printsNoRecords }: Command): Flags {
   return {
     ...flags,

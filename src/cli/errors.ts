@@ -45,7 +45,6 @@ export function valueInArguments(before = ''): UsageError {
   );
 }
 
-/** Resolves to null when the service has no such object. */
 export async function nullIfMissing<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

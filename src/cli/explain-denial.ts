@@ -10,7 +10,6 @@ import { mayBeAdministrator } from './settings/settings.ts';
 
 /** An error of the service with a hint, and what it concerns as the start of its message. */
 export class ErrorWithHint extends LeaseholdError {
-  /** Null for the usual hint of its code. */
   readonly hint: string | null;
 
   constructor(error: LeaseholdError, hint: string | null, subject = '') {

@@ -19,10 +19,8 @@ import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
 
-/** `field` is the value of `--field`. */
 type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'approvalNotices'> & {
   readonly field: string | null;
-  /** Whether calls wait until an approval is answered. */
   readonly waitsForApprovals: boolean;
   /** Resolves the settings again. @throws UsageError */
   resolveSettings(): Promise<Settings>;
@@ -100,7 +98,6 @@ function createInvocation(context: InvocationContext): Invocation {
 
 type SavedSession = Extract<Login, { kind: 'session' }>;
 
-/** Whether half of the idle time of an operator's saved session is over. */
 function isIdle({ name, expiresAt }: SavedSession): boolean {
   return name.startsWith(OPERATOR_PREFIX) && Date.parse(expiresAt) - Date.now() < OPERATOR_IDLE_MS / 2;
 }

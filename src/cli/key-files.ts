@@ -76,7 +76,6 @@ export async function readPublicKey(question: Question, from: string): Promise<s
   }
 }
 
-/** The new key of a command that replaces one. */
 export interface NewKey {
   readonly publicKey: string;
   /** Null if it was made elsewhere. */

@@ -42,7 +42,6 @@ interface PassphraseSlot {
   readonly parameters: SlotParameters;
 }
 
-/** Names and kinds in one line, for a question. */
 export function describeSlots(slots: readonly { readonly name: string; readonly kind: string }[]): string {
   return slots.map(({ name, kind }) => `${name} (${kind})`).join(', ');
 }

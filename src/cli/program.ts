@@ -33,9 +33,7 @@ export interface CommandLine {
   readonly command: Command;
   /** The texts given for each flag, by name; a switch has the text `true`. */
   readonly given: ReadonlyMap<string, readonly string[]>;
-  /** The words that are not flags, before `--`. */
   readonly operands: readonly string[];
-  /** The words after `--` of a command that takes them. */
   readonly rest: readonly string[];
 }
 
@@ -104,7 +102,6 @@ function assertArguments(command: Command, operands: readonly string[]): void {
     throw usageError(toCalled(command), `Put the command after --: leasehold ${command.name} -e NAME=PATH -- COMMAND`);
 }
 
-/** Knows the names and summaries of all commands, and the flags that may precede a name. */
 function makeProgram(
   terminal: Pick<Terminal, 'stdout'>,
   onFlag: OnFlag,

@@ -2,9 +2,7 @@
 import type { Terminal } from './terminal.ts';
 
 export interface Progress {
-  /** `of` is null when the total is unknown. */
   show(done: number, of: number | null): void;
-  /** Clears the bar. */
   end(): void;
 }
 

@@ -43,7 +43,6 @@ async function readLine(lines: Interface, { terminal, signal }: Question, text: 
   }
 }
 
-/** The flags of a command that asks for confirmation. */
 export type Confirmation = FlagValues<typeof CONFIRMATION_FLAGS>;
 
 /** @throws Declined, and what `confirm` throws */

@@ -57,7 +57,6 @@ function exitCodeOf(error: LeaseholdError): number {
   return isWithoutApproval(error) ? EXIT.NEGATIVE : EXIT.ERROR;
 }
 
-/** Names the variable and the path of a lease that was refused. */
 function withSubject({ wanted: { name, path }, error }: Refused): unknown {
   if (!(error instanceof LeaseholdError)) return error;
   return new ErrorWithHint(error, error instanceof ErrorWithHint ? error.hint : null, `${name} (${path}): `);

@@ -9,7 +9,6 @@ export interface Group {
   readonly entries: readonly Entry[];
 }
 
-/** The commands of one module, each with its summary. */
 function from(load: () => Promise<readonly Command[]>, summaries: Readonly<Record<string, string>>): Entry[] {
   return Object.entries(summaries).map(([name, summary]) => ({
     name,

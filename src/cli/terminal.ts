@@ -50,7 +50,6 @@ export function hasColours({ environment }: Terminal, stream: { readonly isTTY?:
   return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
 }
 
-/** Whether the user can answer a prompt. */
 export function isInteractive({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }

@@ -3,7 +3,6 @@ import { LeaseholdError } from './errors.ts';
 import type { ApiResponse, AuthProvider, RequestSpec, Transport } from './transport.ts';
 import type { Meta, Page } from './types.ts';
 
-/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
@@ -14,7 +13,6 @@ export interface ReplaceOptions extends CallOptions {
   readonly ifMatch?: string;
 }
 
-/** Options of a call that creates or replaces a resource. */
 export interface PutOptions extends ReplaceOptions {
   /** PRECONDITION_FAILED if the resource exists. */
   readonly onlyIfNew?: boolean;
@@ -26,7 +24,6 @@ export interface Tagged<T> {
   readonly tag: string;
 }
 
-/** Options of a call that reads a whole list. */
 export interface ListAllOptions extends CallOptions {
   /** Limit on all pages together; 1 GiB, a few million rows, by default. */
   readonly maxBytes?: number;

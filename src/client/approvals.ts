@@ -21,7 +21,6 @@ export class Approvals {
     return this.#api.pages<ListedApproval>(APPROVALS, filter, options);
   }
 
-  /** With the exact request. */
   async read(approvalId: string, options: CallOptions = {}): Promise<Approval> {
     return this.#api.read<Approval>(addressOf(approvalId), {}, options);
   }

@@ -58,7 +58,6 @@ export class Audit {
     return this.#api.read<Verification>(`${AUDIT}/verify`, query, { ...options, ...limits });
   }
 
-  /** The newest signed checkpoint of the log. */
   readCheckpoint(options: CallOptions = {}): Promise<Checkpoint> {
     return this.#api.read<Checkpoint>(`${AUDIT}/checkpoint`, {}, options);
   }
@@ -86,13 +85,11 @@ export class Audit {
     return this.#api.read<Rollback>(`${AUDIT}/rollback`, {}, options);
   }
 
-  /** Accepts the loss, which the log records. */
   async acceptRollback({ signal }: CallOptions = {}): Promise<Health> {
     const spec = { method: 'POST', path: `${AUDIT}/rollback`, body: {}, retry: 'never', signal } as const;
     return (await this.#api.ask<Health>(spec)).data;
   }
 
-  /** Streams every entry. */
   async export({ signal }: CallOptions = {}): Promise<Export> {
     const spec = { method: 'GET', path: `${AUDIT}/export`, retry: 'always', signal } as const;
     const { body, headers } = await this.#api.stream(spec);

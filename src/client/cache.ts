@@ -57,7 +57,6 @@ export class LeaseCache {
     }
   }
 
-  /** Removes the entries of a path, of a lease, or all. */
   forget(of: { readonly path?: string; readonly leaseId?: string } = {}): void {
     this.#invalidations += 1;
     for (const [key, { retrieved }] of this.#cached) {

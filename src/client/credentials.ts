@@ -22,7 +22,6 @@ const CREDENTIALS = '/api/v1/credentials';
 export interface RetrieveOptions extends CallOptions {
   /** The newest by default. */
   readonly version?: number;
-  /** Requests a shorter lease than the policy allows. */
   readonly ttlSeconds?: number;
   /** False sends a request even if the cache has a valid lease. */
   readonly useCache?: boolean;
@@ -87,7 +86,6 @@ export class Credentials {
     }
   }
 
-  /** Stores a new credential, or a new version of an existing one. */
   async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<Stored> {
     const { onlyIfNew = false, signal } = options;
     const spec = {
@@ -112,7 +110,6 @@ export class Credentials {
     return this.#api.page<ListedCredential>(CREDENTIALS, filter, options);
   }
 
-  /** Every listed credential, page by page. */
   listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
     return this.#api.pages<ListedCredential>(CREDENTIALS, filter, options);
   }
@@ -122,7 +119,6 @@ export class Credentials {
     await this.#cache.invalidateAfter({ path }, this.#api.remove(addressOf(path), options, 'name'));
   }
 
-  /** Empties the cache. */
   forgetCached(): void {
     this.#cache.forget();
   }

@@ -26,7 +26,6 @@ type Details = Partial<
 /** Thrown by every call. The message never contains a value or a token. */
 export class LeaseholdError extends Error {
   readonly code: ErrorCode;
-  /** HTTP status. */
   readonly status: number | null;
   /** Identifies the request in the service's log and in the audit log. */
   readonly requestId: string | null;

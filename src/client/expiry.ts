@@ -4,7 +4,6 @@
  * set.
  */
 
-/** One reading of both clocks. */
 export interface ClockReading {
   readonly monotonicMs: number;
   readonly wallMs: number;

@@ -15,12 +15,10 @@ export class ExposureCalls {
     this.#cache = cache;
   }
 
-  /** Who has seen and used each version of the credential. */
   async read(path: string, options: CallOptions = {}): Promise<CredentialExposure> {
     return this.#api.read<CredentialExposure>(`${EXPOSURE}/${toSegments(path)}`, {}, options);
   }
 
-  /** What the agent has seen and used, by credential. */
   list(filter: ExposureFilter, options: CallOptions = {}): Promise<Page<CredentialExposure>> {
     return this.#api.page<CredentialExposure>(EXPOSURE, filter, options);
   }

@@ -140,7 +140,6 @@ export class Leasehold {
     return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
   }
 
-  /** The services whose targets and placement `PUT /api/v1/targets` fills in by name. */
   services(options: CallOptions = {}): Promise<CatalogueService[]> {
     return this.#api.read<CatalogueService[]>('/api/v1/services', {}, options);
   }
@@ -168,7 +167,6 @@ export class Leasehold {
     return this.#agent.session(signal ?? new AbortController().signal);
   }
 
-  /** Reads the session of the token in use from the service. */
   async readSession(options: CallOptions = {}): Promise<CallerSession> {
     return toCurrentSession(await this.#api.read<CurrentSessionWire>(this.#session, {}, options));
   }

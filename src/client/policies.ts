@@ -50,7 +50,6 @@ export class Policies {
     return this.#api.post<Policy>(POLICIES, body, options);
   }
 
-  /** Creates or replaces the policy. */
   put(name: string, body: PolicyReplacement, options: PutOptions = {}): Promise<Policy> {
     return this.#api.put<Policy>(addressOf(name), body, options);
   }

@@ -24,7 +24,6 @@ export class SignIn {
     this.#api = api;
   }
 
-  /** How operators can sign in at this address. */
   methods(options: CallOptions = {}): Promise<SignInMethods> {
     return this.#api.read<SignInMethods>(`${AUTH}/methods`, {}, options);
   }
@@ -61,7 +60,6 @@ export class SignIn {
     return this.#post<BrowserSession>('oidc/verify', body, options);
   }
 
-  /** A code that signs a browser in as the operator in use. */
   issueHandoff(options: CallOptions = {}): Promise<OneTimeCode> {
     return this.#post<OneTimeCode>('handoff', {}, options);
   }

@@ -37,7 +37,6 @@ export interface RequestSpec {
   readonly signal?: AbortSignal | undefined;
   /** Whether a browser accepts a cookie from the response; by default only where the caller has a browser session. */
   readonly credentials?: 'same-origin';
-  /** Limit on the response; a general one by default. */
   readonly maxBytes?: number;
   /** For each try; that of the client by default. */
   readonly timeoutMs?: number;
@@ -45,9 +44,7 @@ export interface RequestSpec {
 
 export interface ApiResponse<T> {
   readonly data: T;
-  /** The `meta` of a page of a list; undefined in other responses. */
   readonly meta: Meta | undefined;
-  /** Length of the body. */
   readonly bytes: number;
   readonly headers: Headers;
   readonly sentAt: ClockReading;
@@ -57,13 +54,9 @@ export interface TransportParts {
   /** Without a trailing slash. */
   readonly base: string;
   readonly fetch: typeof fetch;
-  /** For each try. */
   readonly timeoutMs: number;
-  /** Further tries after the first. */
   readonly retries: number;
-  /** Further tries of a request that waits for an approval. */
   readonly approvalRetries: number;
-  /** Called after each try that found no answer. */
   readonly onApprovalPending: ((approvalId: string) => void) | undefined;
 }
 

@@ -102,7 +102,6 @@ export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {
 export type CallerSession = Omit<api.CurrentSessionResponse, 'session_id'> & { readonly session_id: Secret | null };
 export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 
-/** A page of a list; `meta` has the total. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly meta: api.Meta;

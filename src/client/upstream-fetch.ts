@@ -6,11 +6,8 @@ import { LeaseholdError } from './errors.ts';
 import type { UseRequest, UseResponse } from './types.ts';
 import { decodeBody, encodeBody, MAX_USE_BODY_BYTES } from './use.ts';
 
-/** Options of `fetch`, and those of a use. */
 export interface UseFetchInit extends RequestInit {
-  /** Requests a shorter lease than the policy allows. */
   readonly ttlSeconds?: number;
-  /** Words for the audit log. */
   readonly purpose?: string;
 }
 

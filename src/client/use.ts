@@ -84,7 +84,6 @@ export function toBaseUrl(address: string, path: string, target: number | null):
 
 const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';
 
-/** Targets: where a credential may be used. */
 export class Targets {
   readonly #api: ApiClient;
 

@@ -10,9 +10,7 @@ import type { Environment, Flag, Flags, FlagValues } from './flag.ts';
 /** The texts given for each flag, by name; a switch has the text `true`. */
 export type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
-/** A program or a subcommand, as errors and help name it. */
 export interface Called {
-  /** The name in messages, such as `policy put`. */
   readonly name: string;
   /** The command line that prints its help, without `--help`. */
   readonly line: string;
@@ -27,7 +25,6 @@ interface Style {
   write(text: string): void;
 }
 
-/** A commander that prints only help. */
 export function newCommander(name: string, { columns, write }: Style): Commander {
   return new Commander(name)
     .optionsGroup('Flags:')
@@ -36,7 +33,6 @@ export function newCommander(name: string, { columns, write }: Style): Commander
     .configureHelp({ minWidthToWrap: 20, optionTerm: ({ flags }) => flags.replace(/<(.*)>/, '$1') });
 }
 
-/** Declares the flag; `onFlag` receives each text that is given for it. */
 export function addFlag(
   commander: Commander,
   name: string,

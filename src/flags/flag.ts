@@ -5,7 +5,6 @@ import { UsageError } from '../platform/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A flag whose value is a T. */
 export interface Flag<T = unknown> {
   /** One letter, as in `-o`. */
   readonly short?: string;
@@ -13,9 +12,7 @@ export interface Flag<T = unknown> {
   readonly value: string | null;
   readonly help: string;
   readonly isRepeatable?: true;
-  /** The environment variable that sets it. */
   readonly variable?: string;
-  /** The default, as help shows it. */
   readonly byDefault?: string;
   /**
    * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
@@ -31,7 +28,6 @@ export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] 
 
 type Details = Pick<Flag, 'short' | 'variable'>;
 
-/** A flag without a value. */
 export function toggle(help: string, details: Details = {}): Flag<boolean> {
   return { ...details, value: null, help, read: (given) => given.length > 0 };
 }

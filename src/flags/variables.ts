@@ -10,13 +10,11 @@ export function variableOf(flag: string): string {
   return PREFIX + flag.toUpperCase().replaceAll('-', '_');
 }
 
-/** Variables without a flag. */
 const OTHERS = ['AUDIT_KEY', 'DATABASE', 'DATABASE_URL', 'SIGIGN', 'TOKEN'].map((name) => PREFIX + name);
 
 /** SOURCE: Kubernetes sets these in every pod for a Service named `leasehold`. */
 const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const ADDRESS_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
-/** The variables of the project's tests. */
 const OF_TESTS = /^TEST_/;
 
 /** @throws UsageError that names the variable and never its value */

@@ -58,7 +58,6 @@ const TRUNCATED_HEADERS = 'Headers are truncated.';
 interface Parts {
   readonly client: Leasehold;
   readonly acting: ActingAgent;
-  /** Aborts requests. */
   readonly stopping: AbortSignal;
 }
 

@@ -25,7 +25,6 @@ export interface McpParts {
 export interface Mcp {
   /** The agent that it acts as; null until the vault was reached. */
   readonly agent: string | null;
-  /** Creates the protocol's server for a connection. */
   createServer(): McpServer;
   /** Aborts the calls in progress, and resolves when they have ended, within seconds. */
   close(): Promise<void>;

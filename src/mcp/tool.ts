@@ -18,7 +18,6 @@ import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errors.ts';
 import type { ApprovalResults } from './approvals.ts';
 
-/** Thrown when the MCP server rejects a call. */
 export class ToolError extends Error {
   readonly code: 'INVALID_REQUEST' | 'NOT_ALLOWED' | 'BUSY' | 'STOPPING';
 
@@ -38,7 +37,6 @@ export class ErrorWithAdvice extends LeaseholdError {
   }
 }
 
-/** For a tool that only reads from the vault. */
 export const ONLY_READS: ToolAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
@@ -58,10 +56,8 @@ export interface Tool<Input extends TObject = TObject, Output extends TObject = 
   call(input: Static<Input>, signal: AbortSignal): Promise<Static<Output>>;
 }
 
-/** Registers a tool with the server of a connection. */
 export type RegisteredTool = (server: McpServer) => void;
 
-/** Runs a call, or rejects it if too many are in progress. */
 export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 
 export const strict = <T extends TProperties>(properties: T) =>
@@ -72,7 +68,6 @@ export const PATH = Type.String({
   description: 'Path of the credential, as list_credentials shows it.',
 });
 
-/** A string that is one of the values. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], description });
 

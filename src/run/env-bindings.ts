@@ -25,7 +25,6 @@ export interface ParsedBindings {
 export interface Sources {
   /** `NAME=path`, from a mapping in leasehold.toml. */
   readonly mapping?: readonly string[];
-  /** Names of .env files. */
   readonly envFiles: readonly string[];
   /** `NAME=path`, or `NAME=` followed by a text with references in braces. */
   readonly env: readonly string[];

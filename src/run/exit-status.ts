@@ -9,7 +9,6 @@ export type ExitStatus = ({ readonly code: number } | { readonly signal: NodeJS.
   readonly remark?: string;
 };
 
-/** Exit codes of shells. */
 export const NOT_FOUND = 127;
 export const NOT_EXECUTABLE = 126;
 /** The program exited with 0, but its output was lost. */

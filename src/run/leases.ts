@@ -18,7 +18,6 @@ const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
   'NO_APPROVER',
 ]);
 
-/** The calls of the client library that are used here. */
 export interface LeaseClient {
   retrieve(
     path: string,
@@ -27,7 +26,6 @@ export interface LeaseClient {
   revoke(leaseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-/** A variable and the credential whose value it gets. */
 export interface EnvBinding {
   readonly name: string;
   readonly path: CredentialPath;
@@ -36,7 +34,6 @@ export interface EnvBinding {
 }
 
 export interface Refused {
-  /** What the lease was for: a variable, or the flag of a use. */
   readonly wanted: Pick<EnvBinding, 'name' | 'path'>;
   readonly error: unknown;
 }

@@ -30,7 +30,6 @@ export interface OutputPump {
    * Call after the program's end. Resolves when its output was written, or the time for background processes is over.
    */
   finish(): Promise<void>;
-  /** Stops reading; `finish` then resolves shortly. */
   stop(): void;
   /**
    * Code of the error that lost output, such as that of a full disk; null without one. A closed reader does not count.

@@ -27,7 +27,6 @@ const NO_PTY =
   'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
 
 export interface RunRequest extends ParsedBindings {
-  /** The credentials that the program may use without seeing them. */
   readonly uses: readonly UseBinding[];
   readonly command: readonly [file: string, ...words: string[]];
   /** Names of the parent's variables that are always passed on. */
@@ -46,7 +45,6 @@ export interface HostEnvironment {
   readonly umask: number | null;
   /** Signals that were ignored when this process started, as by `nohup`. */
   readonly ignored: readonly NodeJS.Signals[];
-  /** Prints a line for the user. */
   say(line: string): void;
 }
 

@@ -45,7 +45,6 @@ function checkPrefix(prefix: string, where: string): void {
     throw new UsageError(`${where}: ${variable} changes how programs load code and must not be set here`);
 }
 
-/** The variables for the base URL and the key. */
 export function namesFor(prefix: string): readonly [baseUrl: string, key: string] {
   return [`${prefix}_BASE_URL`, `${prefix}_API_KEY`];
 }

@@ -16,11 +16,9 @@ interface IssuedUseLease {
   readonly lease_id: string;
   readonly token: Secret;
   readonly base_url: string;
-  /** What the SDKs of the credential's service read. */
   readonly env: Readonly<Record<string, Secret>>;
 }
 
-/** The calls of the client library that are used here and in `use-renewal.ts`. */
 export interface UseLeaseClient extends LeaseClient {
   issueUse(
     path: string,

@@ -7,7 +7,6 @@ import type { Approval } from '../../client/types.ts';
 import { escapeControls, pluralize } from '../output/cells.ts';
 
 export interface CardOptions {
-  /** The width of the terminal. */
   readonly columns: number;
   /** The server's clock, in ms since 1970. */
   readonly now: number;
@@ -19,7 +18,6 @@ const CONTINUATION = ' '.repeat(8);
 const BODY_MARGIN = '  | ';
 const WEBSOCKET = 'Opens a WebSocket: what is sent over it afterwards is not shown';
 
-/** All requests of a group, with what they have in common. */
 export function approvalCard(group: readonly [Approval, ...Approval[]], options: CardOptions): string {
   const [first] = group;
   const { agent_name: name, action, path, covers, policy_names, quorum, approvals, expires_at } = first;
@@ -52,7 +50,6 @@ export function promptFor(group: readonly Approval[], others: readonly (keyof ty
   return { allowed, prompt: `${allowed.map((key) => `[${key}] ${KEY_NAMES[key]}`).join('  ')} ` };
 }
 
-/** Equal for requests that look equal. */
 function requestKey({ purpose, request }: Approval): string {
   return JSON.stringify([purpose, request]);
 }
@@ -127,7 +124,6 @@ function wrap(text: string, columns: number, indent = ''): string[] {
   return [...lines, line];
 }
 
-/** Wraps after a label, and at blanks where there are any. */
 function wrapWords(label: string, text: string, columns: number): string[] {
   const indent = ' '.repeat(label.length);
   const lines: string[] = [];

@@ -17,7 +17,6 @@ export class KeyPresses implements Disposable {
   readonly #input: RawInput;
   readonly #quiet: () => Promise<unknown>;
   #chunks = 0;
-  /** Called with a key that counts. */
   #press: ((key: string) => void) | null = null;
   readonly #interrupt = new AbortController();
 
@@ -36,7 +35,6 @@ export class KeyPresses implements Disposable {
     this.#begin();
   }
 
-  /** Aborts when Ctrl-C is pressed. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal;
   }
@@ -94,7 +92,6 @@ export class KeyPresses implements Disposable {
     return new Promise((resolve) => this.#terminal.stderr.write(text, () => resolve()));
   }
 
-  /** Runs work that reads lines from the terminal. */
   async suspend<T>(work: () => Promise<T>): Promise<T> {
     this[Symbol.dispose]();
     try {

@@ -27,9 +27,7 @@ type Group = readonly [ListedApproval, ...ListedApproval[]];
 export class ApprovalWatch {
   readonly #options: WatchOptions;
   readonly #keys: KeyPresses;
-  /** Answered or skipped here. */
   readonly #done = new Set<string>();
-  /** How far the server's clock is ahead. */
   #aheadMs = 0;
   #self = '';
   #isReachable = true;
@@ -54,7 +52,6 @@ export class ApprovalWatch {
     this.#self = await readOwnName(vault, signal);
   }
 
-  /** Returns false when the operator quits. */
   async #next(): Promise<boolean> {
     const [group] = await this.#open();
     if (group !== undefined) return this.#answer(group);
@@ -62,7 +59,6 @@ export class ApprovalWatch {
     return key !== 'q';
   }
 
-  /** The requests that this operator has not dealt with. */
   async #open(): Promise<readonly Group[]> {
     const { vault, signal } = this.#options;
     const pending = await Array.fromAsync(vault.approvals.listAll({ status: 'pending' }, { signal }));
@@ -100,7 +96,6 @@ export class ApprovalWatch {
     return { isApproved: false, reason: reason === '' ? null : reason };
   }
 
-  /** Whether no request waits. */
   async #hasEnded(group: readonly Approval[]): Promise<boolean> {
     const { vault, signal } = this.#options;
     for (const { approval_id: id } of group) {
@@ -191,7 +186,6 @@ export function sendAnswer(
   return approvals.deny(approval_id, { nonce, ...(reason === null ? {} : { reason }) }, { signal });
 }
 
-/** What one answer did, as a sentence. */
 export function describeAnswer({ status, approvals, quorum }: ListedApproval): string {
   if (status === 'denied') return 'Denied.';
   if (status === 'approved') return 'Approved: the request passes.';

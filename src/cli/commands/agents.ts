@@ -78,7 +78,6 @@ const add = defineCommand({
   },
 });
 
-/** Prints the command that grants access, and the configuration of two clients, ready to paste. */
 function printNextSteps({ terminal, settings }: Invocation, name: string, keyFlags: readonly string[]): void {
   const command = ownCommand(terminal.environment);
   const mcp = ['mcp', '--agent', name, ...keyFlags, ...connectionFlags(settings)];

@@ -32,7 +32,6 @@ const FILTERS = {
   result: choice(RESULTS.join('|'), RESULTS, 'only this result'),
 };
 
-/** The fields that are set. */
 function toFilter(
   flags: FlagValues<typeof FILTERS> & { readonly since?: string | null; readonly until?: string | null },
 ): AuditFilter {

@@ -54,7 +54,6 @@ export const backup: Command = defineCommand({
   },
 });
 
-/** The vault's id, the time in UTC, and the last entry. */
 function backupName({ vault_id, created_at, log_end }: BackupHeader): string {
   const time = created_at.replace(/\.\d+Z$/, 'Z').replaceAll(/[-:]/g, '');
   return `leasehold-${vault_id}-${time}-${log_end?.seq ?? 0}.age`;

@@ -4,7 +4,6 @@ import { type Command, defineCommand, type Entry, flagsOf } from '../command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** A command, or a word that only precedes others: what may follow it. */
 interface Position {
   readonly name: string;
   readonly words: readonly { readonly word: string; readonly summary: string }[];

@@ -12,7 +12,6 @@ import { userFilePath } from '../settings/files.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
-/** Whether the settings name an operator, whose session can be handed over. */
 function isOperator({ settings }: Invocation): boolean {
   const who = settings.identity.value;
   return (who.kind === 'agent' || who.kind === 'session') && who.name.startsWith(OPERATOR_PREFIX);

@@ -11,7 +11,6 @@ import { printNotice } from '../terminal.ts';
 
 const EXPOSURE_COLUMNS = ['path', 'version', 'agent_name', 'exposure', 'times', 'last_at', 'live', 'deleted'];
 
-/** One row for each agent and version, and for seeing and using. */
 function toRows({ path, versions }: CredentialExposure) {
   return versions.flatMap(({ version, deleted, seen_by, used_by }) => [
     ...seen_by.map((each) => ({ path, version, deleted, exposure: 'seen', ...each })),

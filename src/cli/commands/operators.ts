@@ -97,7 +97,6 @@ const add = defineCommand({
   },
 });
 
-/** Prints the link with which the operator registers a passkey. */
 async function printInvitation(invocation: Invocation, name: string): Promise<void> {
   const { terminal, settings, signal } = invocation;
   const { code, expires_at } = await invocation.connect().operators.invite(name, { signal });

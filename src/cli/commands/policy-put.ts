@@ -121,7 +121,6 @@ const FLAG_OF: Readonly<Record<string, string>> = {
 /** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
-/** Null if no flag sets a limit. */
 function limitsOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, number>> | null {
   const given = LIMIT_FIELDS.flatMap((field) => {
     const text = flags[LIMIT_FLAGS[field]];
@@ -131,7 +130,6 @@ function limitsOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, numb
   return given.length === 0 ? null : Object.fromEntries(given);
 }
 
-/** Null if no flag demands an approval. */
 function approvalOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, unknown>> | null {
   const given = APPROVAL_FIELDS.flatMap((field): [string, string | number][] => {
     const text = flags[APPROVAL_FLAGS[field]];

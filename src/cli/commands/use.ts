@@ -116,7 +116,6 @@ async function send(invocation: Invocation, request: UseRequest): Promise<UseRes
   }
 }
 
-/** Advice by the class of the failure that the server names. */
 const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host has no address. Check its name.'],
@@ -144,12 +143,10 @@ function hintFor(error: LeaseholdError, path: string): string | null {
     : null;
 }
 
-/** Whether the service returned the error, rather than this command. */
 function isRejection(error: unknown): boolean {
   return error instanceof LeaseholdError && (API_ERROR_CODES as readonly string[]).includes(error.code);
 }
 
-/** Returns the exit code. */
 function printUpstreamResponse(terminal: Terminal, reply: UseResponse, hasHead: boolean): number {
   const { stdout } = terminal;
   const { status, redactions, truncated: isTruncated } = reply;

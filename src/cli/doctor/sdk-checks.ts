@@ -47,7 +47,6 @@ function baseUrl(address: URL): CheckResult {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `address` has the scheme http or https. */
 function checkProxies(address: URL, environment: Environment): CheckResult[] {
   const scheme = address.protocol.slice(0, -1);
   const setOf = (names: readonly string[]) =>
@@ -87,7 +86,6 @@ function isExcluded(address: URL, exceptions: string): boolean {
   });
 }
 
-/** `address` has the scheme http or https. */
 function checkBaseUrls(address: URL, environment: Environment): CheckResult[] {
   return SERVICES.flatMap((service) =>
     service.variables.flatMap(({ name, holds, suffix = '' }) => {
@@ -134,7 +132,6 @@ const CONNECT_TIMEOUT_MS = 3000;
 /** A private authority is missing. Other codes are about the certificate, such as its host names. */
 const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const CERTIFICATE_FAULT = /^(?:ERR_TLS_CERT|CERT_|HOSTNAME_|INVALID_(?:CA|PURPOSE))/;
-/** The variables that name a file of authorities, with the programs that read it. */
 const VARIABLES = [
   ['NODE_EXTRA_CA_CERTS', 'Node'],
   ['SSL_CERT_FILE', 'OpenSSL, Go, httpx of Python'],

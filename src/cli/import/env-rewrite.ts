@@ -10,7 +10,6 @@ import { writeReference } from '../../run/references.ts';
 import { openDirectly, readHandle } from '../input.ts';
 import { type ImportRow, toPath } from './plan.ts';
 
-/** A .env file as it was read. */
 export interface EnvFile {
   readonly path: string;
   readonly name: string;

@@ -8,14 +8,11 @@ import type { ImportSource } from './item.ts';
 import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
 import { compare, type ImportTarget, storeAll } from './store.ts';
 
-/** The terminal. */
 export interface ImportPorts {
-  /** Prints a line for the user. */
   say(line: string): void;
   /** @throws UsageError without a terminal */
   confirm(question: string): Promise<boolean>;
   print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
-  /** Shows the plan as a table before the confirmation. */
   showPlan(records: readonly Printable[], columns: readonly string[]): void;
   progress(what: string): { show(done: number, of: number): void; end(): void };
   readonly signal: AbortSignal;
@@ -27,7 +24,6 @@ export interface ImportOptions extends Omit<PlanOptions, 'existing'> {
   readonly asks: boolean;
   /** Null unless the source is a .env file that can be rewritten. */
   readonly envFile: EnvFile | null;
-  /** Whether the .env file is rewritten without a question. */
   readonly rewrites: boolean;
   /** The file or the URL that still holds the values; null for standard input. */
   readonly origin: string | null;
@@ -122,12 +118,10 @@ function exitCode({ rows, skipped }: ImportPlan): number {
   return isPartial ? EXIT.NEGATIVE : EXIT.OK;
 }
 
-/** The name of the column with the states: before and after storing. */
 type Column = 'plan' | 'result';
 
 const columnsOf = (column: Column): readonly string[] => ['path', column, 'type', 'service', 'from', 'reason'];
 
-/** One record per row; skipped values have no path. */
 export function toRecords({ rows, skipped }: ImportPlan, column: Column) {
   return [
     ...rows.map(({ path, state, draft: { type }, service, from, reason }) => ({
@@ -148,7 +142,6 @@ function summary({ rows, skipped }: ImportPlan): string {
   return counts.join(', ') || 'nothing';
 }
 
-/** What to do after an import: let an agent use the keys, and delete the values at their source. */
 function followUpSteps(
   stored: readonly ImportRow[],
   rewriting: Rewriting | null,
@@ -184,7 +177,6 @@ function resourcesOf(rows: readonly ImportRow[]): string {
   return quoteWord([...paths, ...(rows.length > MAX_SHOWN ? ['…'] : [])].join(','));
 }
 
-/** The line that runs a program with values that are no references in a file. */
 function runStep(used: readonly ImportRow[], retrieved: readonly ImportRow[]): readonly string[] {
   const words = [
     ...used.map((row) => [
@@ -202,7 +194,6 @@ const URL_ENDING = '_BASE_URL';
 const variableOf = ({ draft: { names } }: ImportRow): string => names.at(-1) ?? '';
 const baseUrlName = (row: ImportRow): string => baseUrlVariable(variableOf(row));
 
-/** Whether an SDK of the service reads both base URL and key from variables. */
 function readsVariables({ service }: ImportRow): boolean {
   const has = (kind: string): boolean => service?.variables.some(({ holds }) => holds === kind) === true;
   return has('base-url') && has('key');

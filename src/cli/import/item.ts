@@ -1,7 +1,6 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
 import { Secret } from '../../core/credential.ts';
 
-/** The values of --from. */
 export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];
 
@@ -35,7 +34,6 @@ export type AddField = (
   type?: string | null,
 ) => void;
 
-/** Collects drafts and skipped values. */
 export class Reader {
   readonly drafts: Draft[] = [];
   readonly skipped: SkippedItem[] = [];
@@ -48,7 +46,6 @@ export class Reader {
     this.skipped.push({ where, reason, kind });
   }
 
-  /** Returns a function that adds the fields of one item of a password manager, except empty ones. */
   item(above: readonly string[], address: string | null | undefined, where: string): AddField {
     const description = siteOf(address);
     return (field, text, type = null) => {

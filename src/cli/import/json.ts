@@ -10,7 +10,6 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What ECMAScript 2026 adds to JSON, which the compiler does not know yet. */
 interface SourceTextJson {
-  /** `source`: a primitive value as it is written. */
   parse(
     text: string,
     reviver: (this: unknown, key: string, value: unknown, of: { source: string }) => unknown,
@@ -52,7 +51,6 @@ export function parseJson(text: string, name: string): unknown {
   return value;
 }
 
-/** Numbers become `JSON.rawJSON`. */
 function parseWithSource(text: string): unknown {
   return parse(text, (_key, each, { source }) => (typeof each === 'number' ? rawJSON(source) : each));
 }
@@ -111,19 +109,16 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value);
 }
 
-/** A member that is a string; null otherwise. */
 export function textOf(object: JsonObject, name: string): string | null {
   const member = object[name];
   return typeof member === 'string' ? member : null;
 }
 
-/** A member that is an object; null otherwise. */
 export function objectOf(object: JsonObject, name: string): JsonObject | null {
   const member = object[name];
   return isObject(member) ? member : null;
 }
 
-/** The objects in a member that is an array; empty otherwise. */
 export function objectsOf(object: JsonObject, name: string): readonly JsonObject[] {
   const member = object[name];
   return Array.isArray(member) ? member.filter(isObject) : [];

@@ -21,11 +21,9 @@ interface Kv2Options {
   readonly address: string;
   readonly token: Secret;
   readonly namespace: string | null;
-  /** The path where the engine is mounted, such as `secret`. */
   readonly mount: string;
 }
 
-/** The data of the newest version of a secret, or the reason why it has none. */
 type Version = { readonly data: JsonObject } | { readonly missing: string; readonly isRejected: boolean };
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -160,7 +158,6 @@ interface WalkOptions {
   /** The directory to start from; empty for the whole mount. */
   readonly below: readonly string[];
   readonly signal: AbortSignal;
-  /** The number of secrets read, of those found so far. */
   progress(done: number, of: number): void;
 }
 

@@ -10,7 +10,6 @@ import { UsageError } from '../../platform/errors.ts';
 import { type ImportSource, Reader } from './item.ts';
 import { isObject, type JsonObject, objectOf, objectsOf, parseJson, textOf, valueText } from './json.ts';
 
-/** The member that contains the fields of each item type. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
 const TYPES = new Map([
   ['totp', 'totp'],
@@ -70,7 +69,6 @@ function foldersIn(text: string): readonly string[] {
   return text.split('/').filter((segment) => segment !== '');
 }
 
-/** A row's cells by column, named in lower case. */
 type Row = Readonly<Record<string, string>>;
 
 const MAX_ROW_BYTES = 4 * 1024 * 1024;

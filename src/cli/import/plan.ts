@@ -24,9 +24,7 @@ export interface ImportRow {
   readonly draft: Draft;
   /** The service of the key, for which its targets are set; null if it is unknown, or could not be set. */
   readonly service: ServiceDefinition | null;
-  /** The location of the value in the source, the first of several. */
   readonly from: string;
-  /** Why the value was not stored, or why its service was not set. */
   readonly reason: string | null;
 }
 
@@ -38,9 +36,7 @@ export interface ImportPlan {
 
 export interface PlanOptions {
   readonly prefix: readonly string[];
-  /** Paths that the caller can list. */
   readonly existing: ReadonlySet<string>;
-  /** Whether the caller can list every path. */
   readonly seesAll: boolean;
   readonly onlyNew: boolean;
 }
@@ -77,7 +73,6 @@ export function makePlan(source: ImportSource, options: PlanOptions): ImportPlan
   return { rows, skipped: out.skipped };
 }
 
-/** The rule that the value breaks; null when it can be stored. */
 function valueViolation({ value }: Draft): string | null {
   try {
     parseValue(value.reveal());
@@ -93,7 +88,6 @@ function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): Sta
   return seesAll ? 'new' : 'new?';
 }
 
-/** Whether the plan stores it. */
 export function isToStore({ state }: ImportRow): boolean {
   return state === 'new' || state === 'new?' || state === 'new version';
 }
@@ -112,7 +106,6 @@ function toSegment(name: string): string {
   return /^\.{1,2}$/.test(segment) ? '' : segment;
 }
 
-/** The path of these names below the prefix, or the rule that it breaks. */
 export function toPath(prefix: readonly string[], names: readonly string[]): Named {
   const segments = names.map(toSegment);
   if (names.length === 0 || segments.includes('')) {

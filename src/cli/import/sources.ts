@@ -18,7 +18,6 @@ export function formatOf(bytes: Uint8Array, name: string): SourceFormat {
 
 interface Source {
   readonly bytes: Uint8Array;
-  /** The name of the file, for messages. */
   readonly name: string;
   readonly format: SourceFormat;
   /** Whether values of a .env file that are no secrets are read too. */

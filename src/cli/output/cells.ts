@@ -4,7 +4,6 @@ import type { FORMATS } from '../../flags/client-flags.ts';
 
 export type Format = (typeof FORMATS)[number];
 
-/** A record with the field names of the HTTP interface. */
 export type Printable = { readonly [field: string]: unknown };
 
 /** Text without quotes; empty for null; objects and arrays as JSON. */

@@ -8,22 +8,17 @@ import { toTable } from './table.ts';
 
 export interface Output {
   readonly format: Format;
-  /** The only field to print, or null. */
   readonly field: string | null;
   /** Whether the output is a table, so that sentences can be added. */
   readonly isForPeople: boolean;
-  /** Prints one record. `columns` are the fields of a table, all by default. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
    * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing.
    * Other formats print an empty list.
    */
   records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
-  /** Prints text and a newline. */
   text(text: string): void;
-  /** Prints one record of a stream as a line of JSON. */
   jsonLine(record: Printable): void;
-  /** Prints NAME='value' for a shell. */
   variable(name: string, value: string): void;
 }
 

@@ -5,13 +5,11 @@ import { type Printable, toCell } from './cells.ts';
 
 interface TableStyle {
   readonly isColoured: boolean;
-  /** Width of the terminal, or null. */
   readonly width: number | null;
 }
 
 const GAP = '  ';
 const MIN_WIDTH = 12;
-/** Minimum width of a wrapped last column. */
 const MIN_LAST_WIDTH = 24;
 /** Columns that can be truncated. A truncated path, id or finding would be useless. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'public_key', 'resources']);
@@ -60,7 +58,6 @@ function toRows(records: readonly Printable[], columns: readonly string[], style
   return [heading(line(headings), style), ...rows.map(line)].map((text) => `${text}\n`).join('');
 }
 
-/** Shortens timestamps to seconds. */
 function toShortCell(value: unknown): string {
   return toCell(value).replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1Z');
 }

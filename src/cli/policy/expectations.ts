@@ -13,7 +13,6 @@ import { DURATION_RULE } from './fields.ts';
 import { type Problem, problemsError } from './file-format.ts';
 
 export interface Expectation {
-  /** The first is 1. */
   readonly line: number;
   readonly allows: boolean;
   readonly question: AccessQuery;
@@ -60,7 +59,6 @@ function readRow(row: string, line: number): ReadRow {
   return { expectation: { line, allows, question: read.question, ttlSeconds: seconds as TtlSeconds | null } };
 }
 
-/** The row in its file format, with single spaces. */
 export function toRow({ allows, question, ttlSeconds }: Expectation): string {
   const { agent, action, path } = question;
   return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${requestSuffix(question)}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
@@ -74,7 +72,6 @@ export interface TestResult {
   readonly holds: boolean;
   /** The actual decision; null when the row holds. */
   readonly found: string | null;
-  /** The reason of the decision. */
   readonly reason: string;
 }
 

@@ -15,7 +15,6 @@ import { toCell } from '../output/cells.ts';
 import { requestSuffix } from './access-query.ts';
 
 interface Explanation extends Omit<CoreExplanation, 'grant'> {
-  /** The command that would grant it; null when a policy grants it. */
   readonly grant: string | null;
 }
 
@@ -32,14 +31,12 @@ export function explainAccess(
 export const EXPLANATION_COLUMNS = ['policy', 'principal', 'max_ttl', 'result'] as const;
 type Row = Readonly<Record<(typeof EXPLANATION_COLUMNS)[number], string | number>>;
 
-/** The decision and the reason that the service gave. */
 export function verdictLines(explanation: Explanation): string[] {
   const { agent, action, path, allowed, policy_name, lease_ttl, reason } = explanation;
   const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
   return [`${agent} ${action} ${path}${requestSuffix(explanation)}: ${answer}`, toCell(reason)];
 }
 
-/** A row for each policy; policies that do not name the agent only with `showsAll`. */
 export function consideredRows(policies: readonly Considered[], action: string, showsAll: boolean): Row[] {
   return policies
     .filter(({ failed }) => showsAll || failed !== 'principal')
@@ -56,7 +53,6 @@ function resultOf({ failed, pattern, decides }: Considered, action: string): str
   return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
 }
 
-/** The number of omitted policies, and the command that would grant the access. */
 export function remedyLines({ policies, grant, target, agent, path }: Explanation, showsAll: boolean): string[] {
   if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
   const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;

@@ -92,7 +92,6 @@ async function parseYaml(text: string): Promise<Parsed> {
 }
 
 export interface Problem {
-  /** A file, or a file and its line. */
   readonly where: string;
   /** The field and the rule, never the value of the field. */
   readonly what: string;

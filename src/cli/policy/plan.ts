@@ -18,7 +18,6 @@ export interface Step {
   readonly before: PolicyDraft | null;
   /** Null of a deletion. */
   readonly after: PolicyDraft | null;
-  /** The fields that a replacement changes. */
   readonly fields: readonly FieldChange[];
 }
 
@@ -30,7 +29,6 @@ export interface Plan {
   readonly kept: readonly PolicyName[];
 }
 
-/** `prunes`: policies that no file contains are deleted. */
 export function makePlan(wanted: readonly PolicyDraft[], present: readonly PolicyDraft[], prunes: boolean): Plan {
   const rest = new Map(present.map((policy) => [policy.name, policy]));
   const steps: Step[] = [];
@@ -78,13 +76,11 @@ export function widens(step: Step): boolean {
 
 const SIGNS = { create: '+', replace: '~', delete: '-' } as const;
 
-/** Lines for the user: each changed policy by name, then the number of changes of each kind. */
 export function planLines(plan: Plan): string[] {
   const steps = [...plan.steps].sort((a, b) => (a.name < b.name ? -1 : 1));
   return [...steps.flatMap(stepLines), summary(plan)];
 }
 
-/** The lines of one policy. */
 export function stepLines(step: Step): string[] {
   const head = `${SIGNS[step.change]} ${step.change} ${step.name}${widens(step) ? '  WIDENS ACCESS' : ''}`;
   if (step.change === 'replace') return [head, ...step.fields.map(fieldLine)];
@@ -106,7 +102,6 @@ function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
 const toShown = (value: FieldChange['from']): string =>
   Array.isArray(value) && value.length === 0 ? 'none' : toCell(value);
 
-/** One sentence with the number of changes of each kind. */
 function summary({ steps, unchanged, kept }: Plan): string {
   const count = (change: Step['change']): number => steps.filter((step) => step.change === change).length;
   const wider = steps.filter(widens).length;
@@ -117,7 +112,6 @@ function summary({ steps, unchanged, kept }: Plan): string {
   );
 }
 
-/** One record for programs, with the steps in the order of execution. */
 export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): Printable {
   return {
     applied: isDone,
@@ -134,7 +128,6 @@ export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): P
 
 interface ApplyCallbacks {
   readonly signal: AbortSignal;
-  /** Called after each step. */
   done(step: Step): void;
   /** Called once when the plan stops early; a new plan continues from there. */
   stopped(doneSteps: number, allSteps: number): void;

@@ -23,7 +23,6 @@ const IGNORED_EXTENSIONS = ['.md', '.txt'];
 const UNCHANGED = 'Nothing was changed.';
 
 export interface PolicyFile {
-  /** The name in the directory. */
   readonly file: string;
   readonly draft: PolicyDraft;
 }
@@ -70,7 +69,6 @@ export async function readPolicyFile(question: Question, path: string, name: str
   return checked.draft;
 }
 
-/** `where` is the file in messages. */
 async function checkFile(root: string, file: string, where: string): Promise<Checked> {
   const problem = (what: string): Checked => ({ problems: [{ where, what }] });
   const path = join(root, file);

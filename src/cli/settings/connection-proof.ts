@@ -12,7 +12,6 @@ import type { OwnService } from './settings.ts';
 /** Ends a connection whose server accepts it and never responds. */
 const PROOF_TIMEOUT_MS = 30_000;
 
-/** Makes the agent's new connections prove themselves. */
 export function withProof(own: OwnService): (agent: Agent) => void {
   return (agent) => {
     const connect = agent.createConnection.bind(agent);

@@ -23,7 +23,6 @@ export interface FileSettings {
   readonly trusted_addresses?: readonly string[];
 }
 
-/** A table `[run.NAME]`. */
 export interface RunMapping {
   /** Variable name to `path` or `leasehold://path?version=N`. */
   readonly variables: ReadonlyMap<string, string>;
@@ -38,9 +37,7 @@ export interface SettingsFile {
   readonly kind: 'project file' | 'user file';
   readonly settings: FileSettings;
   readonly profiles: ReadonlyMap<string, FileSettings>;
-  /** The tables `[run.NAME]`. */
   readonly runs: ReadonlyMap<string, RunMapping>;
-  /** The default profile. */
   readonly profile: string | null;
 }
 
@@ -87,7 +84,6 @@ export function userFilePath({ home, environment }: UserDirs): string {
 export interface SkippedFile {
   readonly path: string;
   readonly reason: string;
-  /** How to fix it. */
   readonly hint: string;
 }
 
@@ -121,7 +117,6 @@ export async function readUserFile(userDirs: UserDirs): Promise<SettingsFile | n
   return readSettings(path, path.replace(userDirs.home, '~'), 'user file', userDirs);
 }
 
-/** Returns null for a file that is safe to read. */
 function checkSafe(path: string): SkippedFile | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile() !== true) return { path, reason: 'is not a file', hint: `Delete or rename it: ${path}` };
@@ -225,7 +220,6 @@ function checkFields(
   return Object.fromEntries(fields);
 }
 
-/** The value of a flag, or null. */
 export type FlagReader = (name: string) => string | null;
 
 /** One layer of a settings file: the profile, or the top level. */

@@ -32,7 +32,6 @@ interface Search {
   readonly dataDir: string;
   /** The content of the data directory's address file. */
   readonly serviceAddress: string | null;
-  /** Prints a warning. */
   readonly warn: (line: string) => void;
 }
 
@@ -166,7 +165,6 @@ function toAgent(search: Search, name: PrincipalName): Identity {
   return { kind: 'agent', name, keyFile: !existsSync(usual) && existsSync(own) ? own : usual };
 }
 
-/** The key file that `leasehold agent add` creates, or `operator add`. */
 export function userKeyFile(userDirs: UserDirs, name: string): string {
   const isOperator = name.startsWith(OPERATOR_PREFIX);
   const [directory, file] = isOperator ? ['operators', name.slice(OPERATOR_PREFIX.length)] : ['agents', name];
@@ -214,7 +212,6 @@ function addressTrust(
   );
 }
 
-/** The JSON of one login. */
 interface SavedLogin {
   readonly token: string;
   readonly agent?: string;

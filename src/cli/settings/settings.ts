@@ -28,7 +28,6 @@ export type Login =
       readonly keyFile: string | null;
     };
 
-/** The identity used for requests. */
 export type Identity =
   | Login
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
@@ -46,10 +45,8 @@ export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
 
-/** The service of a data directory. */
 export interface OwnService {
   readonly dataDir: string;
-  /** The content of the directory's address file. */
   readonly address: string;
   readonly challengeService: ChallengeService;
 }
@@ -68,9 +65,7 @@ export interface Settings {
   readonly format: Setting<Format>;
   readonly timeoutSeconds: Setting<number>;
   readonly allowsInsecureHttp: boolean;
-  /** A project file that was not read, or null. */
   readonly skippedFile: SkippedFile | null;
   readonly profile: Setting<string> | null;
-  /** The tables `[run.NAME]`, by name. */
   readonly runs: ReadonlyMap<string, Setting<RunMapping>>;
 }
