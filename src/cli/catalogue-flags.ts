@@ -7,7 +7,6 @@ import { parsed } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
-const MAX_COLUMNS = 76;
 
 export const SERVICE = parsed(
   'NAME',
@@ -21,27 +20,13 @@ function toService(given: string, field: string): ServiceDefinition {
   if (found === undefined) {
     const near = nearest(given.toLowerCase(), USABLE);
     const hint = near === null ? '' : `; did you mean ${near}?`;
-    throw new UsageError(`${field}: unknown service${hint}\n${linesOf(USABLE)}`, OTHER_SERVICE);
+    throw new UsageError(`${field}: unknown service${hint}\n  ${USABLE.join(', ')}`, OTHER_SERVICE);
   }
   if (found.unsupported !== null) throw new UsageError(`${field}: ${given} cannot be used yet: ${found.unsupported}`);
   return found;
 }
 
 const OTHER_SERVICE = 'For any other service: leasehold target put PATH --origin URL';
-
-/** Words separated by commas, in lines of a terminal's width. */
-function linesOf(words: readonly string[]): string {
-  const lines = [''];
-  for (const word of words) {
-    const line = `${lines.at(-1)}${lines.at(-1) === '' ? '' : ', '}${word}`;
-    if (line.length <= MAX_COLUMNS) lines[lines.length - 1] = line;
-    else {
-      lines[lines.length - 1] += ',';
-      lines.push(word);
-    }
-  }
-  return lines.map((line) => `  ${line}`).join('\n');
-}
 
 /**
  * The targets of the service with the customer's own hosts; null where the catalogue has the hosts and none is given.

@@ -11,7 +11,7 @@ import { connect } from './connect.ts';
 import { EXIT } from './errors.ts';
 import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
-import { reportError, vaultHint } from './report-error.ts';
+import { reportError } from './report-error.ts';
 import { writeLogin } from './settings/identity.ts';
 import { resolveSettings, userDirsOf } from './settings/resolve.ts';
 import type { Login, Settings } from './settings/settings.ts';
@@ -76,13 +76,13 @@ function createInvocation(context: InvocationContext): Invocation {
     output: createOutput(terminal, settings.format.value, field),
     approvalNotices,
     connect(anonymous = false): Leasehold {
-      if (!anonymous) assertCaller(settings, terminal);
+      if (!anonymous) assertCaller(settings);
       connected ??= connectAs(settings);
       return connected;
     },
     async reconnect() {
       const current = await context.resolveSettings();
-      assertCaller(current, terminal);
+      assertCaller(current);
       return connectAs(current);
     },
     async close() {
@@ -114,7 +114,7 @@ async function renewLogin(
 }
 
 /** @throws UsageError without an identity, or when an unread file might name another one */
-function assertCaller({ address, dataDir, identity, skippedFile }: Settings, terminal: Terminal): void {
+function assertCaller({ address, dataDir, identity, skippedFile }: Settings): void {
   const who = identity.value;
   if (skippedFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
     throw new UsageError(
@@ -125,6 +125,6 @@ function assertCaller({ address, dataDir, identity, skippedFile }: Settings, ter
   if (who.kind !== 'anonymous') return;
   throw new UsageError(
     `Not logged in to ${address.value} (${address.source}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
-    vaultHint(terminal, address) ?? `No running service was found in the data directory ${dataDir.value}.`,
+    `No running service was found in the data directory ${dataDir.value}.`,
   );
 }

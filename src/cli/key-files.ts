@@ -10,14 +10,8 @@ import { readInput } from './input.ts';
 import type { Question } from './prompt.ts';
 import { printNotice, type Terminal } from './terminal.ts';
 
-export interface MadeKey {
-  /** Base64 of the 32 bytes. */
-  readonly publicKey: string;
-  readonly file: string;
-}
-
 /** Generates a key pair and writes the private key. @throws UsageError when the file exists or cannot be written */
-export async function makeKeyFile(path: string, { workingDirectory }: Terminal): Promise<MadeKey> {
+async function makeKeyFile(path: string, { workingDirectory }: Terminal): Promise<NewKey> {
   const file = resolve(workingDirectory, path);
   if (existsSync(file)) {
     throw new UsageError(
@@ -52,7 +46,7 @@ const KEY_BYTES = 32;
  * `ssh-keygen`. Of a private key in PEM or OpenSSH format it returns the public half.
  * @throws UsageError, the signal's reason
  */
-export async function readPublicKey(question: Question, from: string): Promise<string> {
+async function readPublicKey(question: Question, from: string): Promise<string> {
   const text = (await readInput(question, from, 1, '--public-key')).toString('latin1');
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const ssh = SSH.exec(text)?.[1];
@@ -76,7 +70,8 @@ export async function readPublicKey(question: Question, from: string): Promise<s
   }
 }
 
-export interface NewKey {
+interface NewKey {
+  /** Base64 of the 32 bytes. */
   readonly publicKey: string;
   /** Null if it was made elsewhere. */
   readonly file: string | null;

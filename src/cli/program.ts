@@ -230,32 +230,9 @@ function nameOf(commander: Commander): string {
   return commander.parent === null ? '' : `${nameOf(commander.parent)} ${commander.name()}`.trim();
 }
 
-/** Our names with those that other tools use, in order of preference. */
-const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
-  ['add', ['create', 'new', 'register']],
-  ['put', ['add', 'create', 'new', 'set', 'write', 'store', 'update', 'edit']],
-  ['show', ['get', 'read', 'view', 'describe']],
-  ['get', ['show', 'read', 'view', 'describe']],
-  ['list', ['ls', 'kv', 'secret', 'secrets', 'credential', 'credentials', 'log', 'logs']],
-  ['audit', ['log', 'logs']],
-  ['delete', ['rm', 'del', 'remove', 'unset', 'destroy', 'deregister']],
-  ['revoke', ['end']],
-  ['history', ['versions']],
-  ['tail', ['follow']],
-  ['run', ['exec']],
-  ['use', ['curl', 'request', 'fetch', 'call', 'http']],
-  ['server', ['start', 'serve']],
-  ['login', ['signin', 'auth']],
-  ['logout', ['signout']],
-  ['whoami', ['me']],
-  ['agent', ['user']],
-  ['policy', ['policies']],
-]);
-
 /** `noun` is empty for the first word of a command's name. */
 function unknownCommand(noun: string, word: string, known: readonly string[]): UsageError {
-  const [alias] = [...ALIASES].find(([name, aliases]) => known.includes(name) && aliases.includes(word)) ?? [];
-  const near = alias ?? nearest(word, known);
+  const near = nearest(word, known);
   return new UsageError(
     `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
     noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,

@@ -1,4 +1,5 @@
 /** Shows progress on standard error: a bar on a terminal, otherwise a line from time to time. */
+import type { Audit } from '../client/audit.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Progress {
@@ -42,4 +43,31 @@ function draw(what: string, done: number, of: number | null): string {
   if (of === null || of === 0) return `${what}  ${count(done, of)}`;
   const filled = Math.round((Math.min(done, of) / of) * BAR_WIDTH);
   return `${what}  ${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}  ${count(done, of)}`;
+}
+
+const PROGRESS_INTERVAL_MS = 500;
+
+/** Shows how many entries, or rows of the state, the server has checked while it verifies the log. */
+export async function withVerificationProgress<T>(
+  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
+  what: string,
+  audit: Audit,
+  verifying: Promise<T>,
+): Promise<T> {
+  const progress = startProgress(terminal, what);
+  const polling = setInterval(() => {
+    audit
+      .readProgress({ signal })
+      .then(({ entries_checked, entries_total, rows_checked }) =>
+        rows_checked == null ? progress.show(entries_checked ?? 0, entries_total) : progress.show(rows_checked, null),
+      )
+      // Progress is optional; the verification reports real errors.
+      .catch(() => undefined);
+  }, PROGRESS_INTERVAL_MS);
+  try {
+    return await verifying;
+  } finally {
+    clearInterval(polling);
+    progress.end();
+  }
 }

@@ -102,26 +102,13 @@ const LISTS: ReadonlyMap<string, string> = new Map([
   ['lease', 'To list the leases of the last 7 days: leasehold lease list'],
 ]);
 
-/**
- * A hint for users of HashiCorp Vault: its address variable has no effect here. Null if it is not set or an address was
- * given.
- */
-export function vaultHint({ environment }: Terminal, address: Settings['address'] | undefined): string | null {
-  const name = ['VAULT_ADDR', 'BAO_ADDR'].find((each) => environment[each]);
-  if (name === undefined || address === undefined || address.level !== 'default') return null;
-  return `Leasehold does not use ${name}. Set LEASEHOLD_ADDR or use --address URL.`;
-}
-
-function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, terminal }: ErrorContext): string | null {
+function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: ErrorContext): string | null {
   const identity = settings?.identity;
   const who = identity?.value;
   switch (code) {
     case 'UNREACHABLE':
     case 'INVALID_RESPONSE':
-      return (
-        vaultHint(terminal, settings?.address) ??
-        `The address came from ${settings?.address.source ?? 'an unknown source'}. Check whether the service runs there: leasehold doctor`
-      );
+      return `The address came from ${settings?.address.source ?? 'an unknown source'}. Check whether the service runs there: leasehold doctor`;
     case 'BAD_CERTIFICATE':
       return settings?.caFile
         ? `Only the certificate authorities in ${settings.caFile.value} are trusted (${settings.caFile.source}).`

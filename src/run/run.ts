@@ -17,8 +17,7 @@ import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { isInForeground, Signals } from './signals.ts';
 import { fillTemplates } from './templates.ts';
 import type { UseBinding } from './use-bindings.ts';
-import { acquireUses, type UseLeaseClient, useVariables } from './use-leases.ts';
-import { keepRenewed } from './use-renewal.ts';
+import { acquireUses, keepRenewed, type UseLeaseClient, useVariables } from './use-leases.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 /** Including the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */

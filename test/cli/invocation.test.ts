@@ -45,10 +45,6 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     ['lease', 'rewoke'],
     /^leasehold: unknown lease command; did you mean `revoke`\?\n {2}Usage: leasehold lease list\|show\|renew\|revoke\.?\n/,
   ],
-  [['set', 'a', 'b'], /^leasehold: unknown command; did you mean `put`\?\n/],
-  [['rm', 'a'], /^leasehold: unknown command; did you mean `delete`\?\n/],
-  [['agent', 'create', 'a'], /^leasehold: unknown agent command; did you mean `add`\?\n/],
-  [['policy', 'create', 'a'], /^leasehold: unknown policy command; did you mean `put`\?\n/],
   [['policy', 'constructor'], /^leasehold: unknown policy command\.\n/],
   [['agent', 'show', 'a b'], /^leasehold: NAME: must be 1 to 63 characters/],
   [['agent', 'delete', '..', '--yes'], /^leasehold: NAME: must be 1 to 63 characters/],
@@ -170,14 +166,6 @@ test('a failed login and an expired login are explained in terms of the command'
     failed.stderr,
     /^leasehold: Login failed: agent bot is not registered, or this is not its key \(AUTH_FAILED/,
   );
-});
-
-test('a user of Vault is told that its variable is ignored', async (t) => {
-  const environment = { VAULT_ADDR: 'https://vault.example.org:8200', VAULT_TOKEN: 'hvs.x' };
-  const { code, stderr } = await newHome(t, environment).leasehold(['get', 'a/b']);
-  assert.equal(code, 1);
-  assert.match(stderr, /\n {2}Leasehold does not use VAULT_ADDR\. Set LEASEHOLD_ADDR/);
-  assert.doesNotMatch(stderr, /example\.org/);
 });
 
 test('errors never repeat arguments that may be values', async (t) => {

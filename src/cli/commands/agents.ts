@@ -1,14 +1,13 @@
 /** The `agent` commands. */
-import { constants, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, renameSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ownCommand, quoteWord } from '../../platform/shell-command.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { makeKeyFile, readPublicKey, settleKeyFile } from '../key-files.ts';
+import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
@@ -48,30 +47,23 @@ const add = defineCommand({
     const vault = invocation.connect();
     const usualFile = userKeyFile(userDirsOf(terminal), name);
     const { description, 'public-key': from, 'new-key': newFile } = flags;
-    const made = flags['service-key'] || from !== null ? null : await makeKeyFile(newFile ?? usualFile, terminal);
-    const publicKey = from === null ? made?.publicKey : await readPublicKey(invocation, from);
+    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, newFile ?? usualFile);
+    const file = key?.file ?? null;
     const body = {
       name,
       ...(description === null ? {} : { description }),
-      ...(publicKey === undefined ? {} : { public_key: publicKey }),
+      ...(key === null ? {} : { public_key: key.publicKey }),
     };
     try {
       await invocation.output.record(await vault.agents.register(body, { signal }));
     } catch (error) {
-      // When the outcome is unknown, the agent may be registered with this key, so the key is kept.
-      const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
-      if (made !== null && isRefused) rmSync(made.file, { force: true });
-      else if (made !== null)
-        printNotice(
-          terminal,
-          `The private key is in ${made.file}. Check whether the agent was registered: leasehold agent show ${name}.`,
-        );
+      settleKeyFile(terminal, file, error);
       throw error;
     }
-    const keyFlags = made === null || made.file === usualFile ? [] : ['--key-file', made.file];
-    if (made !== null) {
+    const keyFlags = file === null || file === usualFile ? [] : ['--key-file', file];
+    if (file !== null) {
       const use = ['leasehold', '--agent', name, ...keyFlags].map(quoteWord).join(' ');
-      printNotice(terminal, `The private key is in ${made.file}. Use it with: ${use}`);
+      printNotice(terminal, `The private key is in ${file}. Use it with: ${use}`);
     }
     // WHY not for a given key: another machine has the private one, and its client is configured there.
     if (invocation.output.isForPeople && from === null) printNextSteps(invocation, name, keyFlags);
@@ -187,19 +179,19 @@ const rotate = defineCommand({
     const { 'public-key': from, 'new-key': newFile } = flags;
     const vault = invocation.connect();
     const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(userDirsOf(terminal), name));
-    const made = flags['service-key'] || from !== null ? null : await makeKeyFile(`${usualFile}.next`, terminal);
-    const publicKey = from === null ? made?.publicKey : await readPublicKey(invocation, from);
+    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, `${usualFile}.next`);
+    const file = key?.file ?? null;
     const body = {
-      ...(publicKey === undefined ? {} : { public_key: publicKey }),
+      ...(key === null ? {} : { public_key: key.publicKey }),
       ...(flags.grace === null ? {} : { grace_seconds: flags.grace }),
     };
     try {
       const rotated = await vault.agents.rotate(name, body, { signal });
       // ORDER: the former file stays until the service knows the new key.
-      if (made !== null) replaceKeyFile(made.file, usualFile);
+      if (file !== null) replaceKeyFile(file, usualFile);
       await invocation.output.record(rotated);
     } catch (error) {
-      settleKeyFile(terminal, made?.file ?? null, error);
+      settleKeyFile(terminal, file, error);
       throw error;
     }
   },

@@ -1,18 +1,20 @@
 /**
- * The commands for checkpoints and receipts of the log, and for a log that has lost entries. SOURCE: docs/audit.md.
+ * The commands for exports, checkpoints and receipts of the log, and for a log that has lost entries.
+ * SOURCE: docs/audit.md.
  */
-import { existsSync } from 'node:fs';
+import { createWriteStream, existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { ConsistencyProof, Leasehold } from '../../client/leasehold.ts';
 import { type LogCheckpoint, parseCheckpoint } from '../../crypto/checkpoint.ts';
 import { decodeHash, isConsistent } from '../../crypto/tree.ts';
 import { text, toggle } from '../../flags/flag.ts';
-import { errnoSuffix, UsageError } from '../../platform/errors.ts';
-import { writeNewPrivateFile } from '../../platform/private-files.ts';
-import { alreadyExists } from '../audit-export.ts';
+import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';
+import { publishNewFile, temporaryPath, writeNewFile, writeNewPrivateFile } from '../../platform/private-files.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { inputName, readTextInput } from '../input.ts';
+import { startProgress } from '../progress.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -129,4 +131,80 @@ const acceptRollback = defineCommand({
   },
 });
 
-export const AUDIT_PROOF_COMMANDS: readonly Command[] = [checkpoint, receipt, acceptRollback];
+const exportEntries = defineCommand({
+  name: 'audit export',
+  about: [
+    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit key and the head record from --head.',
+  ],
+  flags: {
+    out: text('FILE', 'write to this new file instead of standard output'),
+    head: text('FILE', 'also write the head record, which reveals missing entries at the end'),
+  },
+  printsNoRecords: true,
+  async run(invocation, flags) {
+    await exportLog(invocation, invocation.connect(), flags);
+  },
+});
+
+const NEWLINE = 10;
+
+interface ExportFiles {
+  /** Null for standard output. */
+  readonly out: string | null;
+  /** The file for the head record; null for none. */
+  readonly head: string | null;
+}
+
+/** Creates the file only when the export is complete. @throws UsageError, LeaseholdError */
+async function exportLog(invocation: Invocation, vault: Leasehold, files: ExportFiles): Promise<void> {
+  const { terminal, signal } = invocation;
+  const toPath = (file: string | null): string | null =>
+    file === null ? null : resolve(terminal.workingDirectory, file);
+  const [out, headFile] = [toPath(files.out), toPath(files.head)];
+  // ORDER: checked before any request; a file created meanwhile fails the write.
+  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
+  const { meta } = await vault.audit.list({ limit: 1 }, { signal });
+  const { head, bytes } = await vault.audit.export({ signal });
+  const progress = startProgress(terminal, 'Exporting');
+  let entries = 0;
+  let last: number | undefined = NEWLINE;
+  async function* count(chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      for (const byte of chunk) if (byte === NEWLINE) entries += 1;
+      last = chunk.at(-1) ?? last;
+      progress.show(entries, meta.total);
+      yield chunk;
+    }
+  }
+  const temporary = out === null ? null : temporaryPath(out);
+  try {
+    if (temporary !== null) writeNewFile(temporary, '');
+    const target = temporary === null ? terminal.stdout : createWriteStream(temporary, { flags: 'r+', flush: true });
+    await pipeline(bytes, count, target, { end: temporary !== null, signal });
+    if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export ended in the middle of an entry');
+    if (out !== null && temporary !== null) publishNewFile(temporary, out);
+    if (headFile !== null) writeNewPrivateFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
+  } catch (error) {
+    // The reader closed the pipe.
+    if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return;
+    throw signal.aborted ? signal.reason : toUsageError(error);
+  } finally {
+    if (temporary !== null) rmSync(temporary, { force: true });
+    progress.end();
+  }
+  if (out !== null) printNotice(terminal, `Wrote ${entries} entries to ${out}.`);
+}
+
+function alreadyExists(what: string): UsageError {
+  return new UsageError(`${what} already exists`, 'Choose another name. A file is never replaced.');
+}
+
+function toUsageError(error: unknown): unknown {
+  if (error instanceof LeaseholdError || error instanceof StartupError) return error;
+  if (errnoSuffix(error) === ' (EEXIST)') return alreadyExists('the file');
+  if (error instanceof Error && 'syscall' in error)
+    return new UsageError(`the file cannot be written (${String(error.message)})`);
+  return new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error });
+}
+
+export const AUDIT_PROOF_COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];

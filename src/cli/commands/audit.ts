@@ -7,12 +7,11 @@ import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
 import type { FlagValues } from '../../flags/flag.ts';
 import { choice, instant, parsed, text, wholeNumber } from '../../flags/flag.ts';
-import { exportLog } from '../audit-export.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { toCell } from '../output/cells.ts';
 import { toHeading } from '../output/table.ts';
-import { startProgress } from '../progress.ts';
+import { withVerificationProgress } from '../progress.ts';
 import { printNotice } from '../terminal.ts';
 import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';
 
@@ -143,8 +142,6 @@ function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
   }
 }
 
-const PROGRESS_INTERVAL_MS = 500;
-
 const verify = defineCommand({
   name: 'audit verify',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
@@ -155,42 +152,18 @@ const verify = defineCommand({
     const { terminal, signal } = invocation;
     const kept = file === null ? null : await readCheckpointFile(invocation, file);
     const vault = invocation.connect();
-    const progress = startProgress(terminal, 'Verifying');
-    const polling = setInterval(() => {
-      vault.audit
-        .readProgress({ signal })
-        .then(({ entries_checked, entries_total }) => progress.show(entries_checked ?? 0, entries_total))
-        // Progress is optional; verify() reports real errors.
-        .catch(() => undefined);
-    }, PROGRESS_INTERVAL_MS);
-    try {
-      const verification = await vault.audit.verify({ signal });
-      progress.end();
-      const problem = kept === null || !verification.valid ? null : await contradiction(vault, kept, signal);
-      const extended = kept === null || !verification.valid ? {} : { extends_checkpoint: problem === null };
-      await invocation.output.record({ ...verification, ...extended });
-      if (problem !== null) printNotice(terminal, problem);
-      return verification.valid && problem === null ? EXIT.OK : EXIT.NEGATIVE;
-    } finally {
-      clearInterval(polling);
-      progress.end();
-    }
+    const verification = await withVerificationProgress(
+      invocation,
+      'Verifying',
+      vault.audit,
+      vault.audit.verify({ signal }),
+    );
+    const problem = kept === null || !verification.valid ? null : await contradiction(vault, kept, signal);
+    const extended = kept === null || !verification.valid ? {} : { extends_checkpoint: problem === null };
+    await invocation.output.record({ ...verification, ...extended });
+    if (problem !== null) printNotice(terminal, problem);
+    return verification.valid && problem === null ? EXIT.OK : EXIT.NEGATIVE;
   },
 });
 
-const exportEntries = defineCommand({
-  name: 'audit export',
-  about: [
-    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit key and the head record from --head.',
-  ],
-  flags: {
-    out: text('FILE', 'write to this new file instead of standard output'),
-    head: text('FILE', 'also write the head record, which reveals missing entries at the end'),
-  },
-  printsNoRecords: true,
-  async run(invocation, flags) {
-    await exportLog(invocation, invocation.connect(), flags);
-  },
-});
-
-export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, exportEntries, ...AUDIT_PROOF_COMMANDS];
+export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, ...AUDIT_PROOF_COMMANDS];

@@ -1,6 +1,7 @@
-/** The commands `put`, `list` and `history`. */
+/** The commands `put`, `list`, `history` and `delete`. */
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
 import type { PutTargetsRequest } from '../../client/types.ts';
 import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { Secret } from '../../core/credential.ts';
@@ -10,13 +11,13 @@ import { parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
-import { type Command, defineCommand, type Invocation } from '../command.ts';
-import { valueInArguments } from '../errors.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { nullIfMissing, valueInArguments } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { decodeUtf8, readInput } from '../input.ts';
-import { askHidden, type Question } from '../prompt.ts';
+import { pluralize } from '../output/cells.ts';
+import { askHidden, type Confirmation, confirmDestructive, type Question } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
-import { remove } from './delete.ts';
 
 const PATH = {
   name: 'PATH',
@@ -166,5 +167,73 @@ const history = defineCommand({
     await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
   },
 });
+
+const DELETED_COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
+
+const remove = defineCommand({
+  name: 'delete',
+  about: [
+    'With --recursive, deletes every credential below PATH/ that you may list, but not PATH itself, after showing the list and asking for confirmation.',
+  ],
+  arguments: [PATH],
+  flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
+  examples: [
+    { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
+  ],
+  async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
+    const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
+    const vault = invocation.connect();
+    if (isRecursive) await removeBelow(invocation, confirmation, vault, `${path}/`);
+    else await removeOne(invocation, confirmation, vault, path);
+  },
+});
+
+async function removeOne(
+  invocation: Invocation,
+  confirmation: Confirmation,
+  vault: Leasehold,
+  path: CredentialPath,
+): Promise<void> {
+  const { terminal, signal } = invocation;
+  const describe = async (): Promise<string> => {
+    const reading = vault.credentials.readMetadata(path, { signal });
+    const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
+    const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
+    const leases = pluralize(meta.total, 'active lease');
+    return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be deleted.`;
+  };
+  if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete it?'))) return;
+  await withDenialHint(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
+  printNotice(terminal, `Deleted ${path}.`);
+}
+
+/** Deletes only what was listed; credentials stored in the meantime stay. */
+async function removeBelow(
+  invocation: Invocation,
+  confirmation: Confirmation,
+  vault: Leasehold,
+  prefix: string,
+): Promise<void> {
+  const { terminal, signal, output } = invocation;
+  const all = await Array.fromAsync(vault.credentials.listAll({}, { signal }));
+  const found = all.filter(({ path }) => path.startsWith(prefix));
+  if (found.length === 0) throw new LeaseholdError('NOT_FOUND', `No credentials below ${prefix} that you may list.`);
+  const describe = async (): Promise<string> => {
+    await output.records(found, DELETED_COLUMNS, null);
+    return `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and all their leases revoked.`;
+  };
+  if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete?'))) return;
+  let deleted = 0;
+  try {
+    for (const { path } of found) {
+      // Another caller may have deleted it since it was listed.
+      const deleting = nullIfMissing(vault.credentials.delete(path, { signal }));
+      await withDenialHint(invocation, { action: 'delete', path }, deleting);
+      deleted += 1;
+    }
+  } finally {
+    printNotice(terminal, `Deleted ${deleted} of ${pluralize(found.length, 'credential')} below ${prefix}.`);
+  }
+}
 
 export const CREDENTIAL_COMMANDS: readonly Command[] = [put, list, history, remove];

@@ -8,7 +8,7 @@ import { readVersion } from '../../platform/version.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { type CheckResult, checkSdks, ok, warning, wrong } from '../doctor/sdk-checks.ts';
 import { EXIT } from '../errors.ts';
-import { startProgress } from '../progress.ts';
+import { withVerificationProgress } from '../progress.ts';
 import { loginsPath } from '../settings/identity.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { titleOf } from '../settings/settings.ts';
@@ -109,30 +109,14 @@ async function serviceOf(invocation: Invocation): Promise<CheckResult[]> {
   return findings;
 }
 
-const PROGRESS_INTERVAL_MS = 500;
-
 /** Verifies the log too, because a row counts by its newest entry. */
-async function checkState(vault: Leasehold, { terminal, signal }: Invocation, values: boolean): Promise<CheckResult[]> {
-  const progress = startProgress(terminal, 'Checking');
-  const polling = setInterval(() => {
-    vault.audit
-      .readProgress({ signal })
-      .then(({ entries_checked, entries_total, rows_checked }) =>
-        rows_checked == null ? progress.show(entries_checked ?? 0, entries_total) : progress.show(rows_checked, null),
-      )
-      // Progress is optional; verify() reports real errors.
-      .catch(() => undefined);
-  }, PROGRESS_INTERVAL_MS);
-  try {
-    const found = await vault.audit.verify({ state: true, values, signal });
-    const log = found.valid ? ok('log', `${found.entries} entries, chain intact`) : wrong('log', found.message);
-    const { checked, problem_count, problems } = found.state ?? { checked: 0, problem_count: 0, problems: [] };
-    if (problem_count === 0) return [log, ok('state', `${checked} rows, entries and values answer to the log`)];
-    const shown = problems.map(({ subject, problem }) => wrong('state', `${subject}: ${problem}`));
-    const others = problem_count - problems.length;
-    return [log, ...shown, ...(others > 0 ? [wrong('state', `${others} more`)] : [])];
-  } finally {
-    clearInterval(polling);
-    progress.end();
-  }
+async function checkState({ audit }: Leasehold, invocation: Invocation, values: boolean): Promise<CheckResult[]> {
+  const verifying = audit.verify({ state: true, values, signal: invocation.signal });
+  const found = await withVerificationProgress(invocation, 'Checking', audit, verifying);
+  const log = found.valid ? ok('log', `${found.entries} entries, chain intact`) : wrong('log', found.message);
+  const { checked, problem_count, problems } = found.state ?? { checked: 0, problem_count: 0, problems: [] };
+  if (problem_count === 0) return [log, ok('state', `${checked} rows, entries and values answer to the log`)];
+  const shown = problems.map(({ subject, problem }) => wrong('state', `${subject}: ${problem}`));
+  const others = problem_count - problems.length;
+  return [log, ...shown, ...(others > 0 ? [wrong('state', `${others} more`)] : [])];
 }

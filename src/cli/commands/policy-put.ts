@@ -101,22 +101,16 @@ const APPROVAL_FLAGS = {
   timeout: 'approval-timeout',
 } as const;
 
-const FLAG_OF: Readonly<Record<string, string>> = {
-  principal: '--principal',
-  resources: '--resource',
-  actions: '--action',
-  max_ttl: '--max-ttl',
-  limits: '--uses-per-hour',
-  'limits.uses_per_hour': '--uses-per-hour',
-  'limits.bytes_per_hour': '--bytes-per-hour',
-  'limits.concurrent': '--concurrent',
-  approval: '--approval',
-  'approval.for': '--approval',
-  'approval.each': '--approval-each',
-  'approval.scope': '--approval-scope',
-  'approval.quorum': '--approval-quorum',
-  'approval.timeout': '--approval-timeout',
-};
+const flagsOfFields = (prefix: string, flags: Readonly<Record<string, string>>): [string, string][] =>
+  Object.entries(flags).map(([field, flag]) => [prefix + field, `--${flag}`]);
+
+/** The flags by the fields that messages name. */
+const FLAG_OF: ReadonlyMap<string, string> = new Map([
+  ...flagsOfFields('', { principal: 'principal', resources: 'resource', actions: 'action', max_ttl: 'max-ttl' }),
+  ...flagsOfFields('', { limits: 'uses-per-hour', approval: 'approval' }),
+  ...flagsOfFields('limits.', LIMIT_FLAGS),
+  ...flagsOfFields('approval.', APPROVAL_FLAGS),
+]);
 
 /** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
@@ -169,7 +163,7 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   if ('draft' in read) return read.draft;
   const problems = read.problems.map((problem) => {
     const [, field = '', rule = problem] = /^([\w.]+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
-    return { where: FLAG_OF[field] ?? 'NAME', what: rule };
+    return { where: FLAG_OF.get(field) ?? 'NAME', what: rule };
   });
   throw problemsError(problems, 'leasehold policy put --help');
 }

@@ -19,7 +19,7 @@ import { parseDuration } from '../../flags/flag.ts';
 
 const SHOWN_NAME = /^[\w.-]{1,40}$/;
 
-export type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
+type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
 
 const REQUIRED = ['principal', 'resources', 'actions'];
 type Rules = (value: unknown, name: string) => readonly (string | null)[];
@@ -35,8 +35,14 @@ const RULES: Readonly<Record<string, Rules>> = {
     const seconds = toSeconds(value);
     return [Number.isNaN(seconds) ? `max_ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'max_ttl'))];
   },
-  limits: limitRules,
-  approval: approvalRules,
+  limits: tableRules<LimitFields>('limits', `one or more of ${LIMIT_FIELDS.join(', ')}`, LIMIT_FIELDS, parseLimits),
+  // That the action is one of the policy's is checked with the whole policy.
+  approval: tableRules<ApprovalFields>(
+    'approval',
+    `for, and optionally ${APPROVAL_FIELDS.slice(1).join(', ')}`,
+    APPROVAL_FIELDS,
+    (fields) => parseApprovalRule(fields, ACTIONS),
+  ),
 };
 const FIELDS = Object.keys(RULES);
 
@@ -67,31 +73,20 @@ export function readFields(value: unknown, name: string): Read {
   return draft === null ? { problems: [rule ?? 'is not a policy'] } : { draft };
 }
 
-function unknownField(field: string, known = FIELDS, where = ''): string {
+function unknownField(field: string, known: readonly string[] = FIELDS, where = ''): string {
   const meant = nearest(field.toLowerCase(), known);
   const hint = meant === null ? `must be one of ${known.join(', ')}` : `did you mean ${meant}?`;
   return `${where}${SHOWN_NAME.test(field) ? field : 'a field'}: unknown field; ${hint}`;
 }
 
-function limitRules(value: unknown): (string | null)[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return [`limits: must contain one or more of ${LIMIT_FIELDS.join(', ')}`];
-  }
-  const known: readonly string[] = LIMIT_FIELDS;
-  const unknown = Object.keys(value).filter((field) => !known.includes(field));
-  if (unknown.length > 0) return unknown.map((field) => unknownField(field, [...known], 'limits.'));
-  return [ruleBroken(() => parseLimits(value))];
-}
-
-/** That the action is one of the policy's is checked with the whole policy. */
-function approvalRules(value: unknown): (string | null)[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return [`approval: must contain for, and optionally ${APPROVAL_FIELDS.slice(1).join(', ')}`];
-  }
-  const known: readonly string[] = APPROVAL_FIELDS;
-  const unknown = Object.keys(value).filter((field) => !known.includes(field));
-  if (unknown.length > 0) return unknown.map((field) => unknownField(field, [...known], 'approval.'));
-  return [ruleBroken(() => parseApprovalRule(value as ApprovalFields, ACTIONS))];
+/** `what`: what the table must contain. Unknown fields hide the other rules. */
+function tableRules<F>(name: string, what: string, known: readonly string[], parse: (table: F) => unknown): Rules {
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${name}: must contain ${what}`];
+    const unknown = Object.keys(value).filter((field) => !known.includes(field));
+    if (unknown.length > 0) return unknown.map((field) => unknownField(field, known, `${name}.`));
+    return [ruleBroken(() => parse(value as F))];
+  };
 }
 
 export const DURATION_RULE = 'must be a whole number of seconds, or a duration such as 15m';
