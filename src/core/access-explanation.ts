@@ -10,7 +10,6 @@ import { type Action, type Policy, type PolicyDraft, parsePolicy, principalMatch
 import { type HostPattern, originOf, parseTargets } from './target.ts';
 import { parseUrl } from './upstream-url.ts';
 
-/** Whether an agent may perform an action on a path. */
 export interface AccessQuery {
   readonly agent: PrincipalName;
   readonly action: Action;
@@ -19,7 +18,6 @@ export interface AccessQuery {
   readonly request: { readonly method: string; readonly url: string } | null;
 }
 
-/** What the service decided. */
 interface Verdict {
   readonly allowed: boolean;
   readonly policy_name: string | null;
@@ -55,7 +53,6 @@ export interface Explanation {
   readonly policies: readonly Considered[] | null;
   /** The nearest pattern that is granted for the action; null when one matches or none exists. */
   readonly nearest_pattern: string | null;
-  /** The policy that would grant it; null when a policy grants it. */
   readonly grant: PolicyDraft | null;
   /** The target that would allow the request, when a policy grants it and the targets do not. */
   readonly target: ExactTarget | null;
@@ -68,7 +65,6 @@ export interface ExactTarget {
   readonly methods: readonly string[];
 }
 
-/** `policies` is null when the caller may not list policies. */
 export function explainAccess(
   question: AccessQuery,
   policies: readonly Policy[] | null,

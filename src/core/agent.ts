@@ -31,7 +31,6 @@ export interface Agent {
   readonly registeredBy: readonly ActorName[];
 }
 
-/** Whether a login with the key succeeds at that time. An operator has no former key. */
 export function hasKey(
   agent: Partial<Pick<Agent, 'formerPublicKey' | 'formerKeyUntil'>> & Pick<Operator, 'publicKey'>,
   publicKey: PublicKey,
@@ -60,23 +59,19 @@ export type Authentication =
   /** The token of a use lease, which is good for `startUse` only. */
   | { readonly kind: 'lease'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
-/** The submitter of an operation, not yet identified. */
 export type Requester =
   | Authentication
   | { readonly kind: 'unauthenticated'; readonly remoteAddr: string | null }
   | { readonly kind: 'service' };
 
-/** The caller, once identified. */
 export type Caller =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session }
   | { readonly kind: 'operator'; readonly operator: Operator; readonly session: Session }
   | { readonly kind: 'lease'; readonly agent: Agent; readonly lease: Lease };
 
-/** A caller with a session. */
 export type SessionCaller = Extract<Caller, { session: Session }>;
 
-/** The lookups that `identify` needs. */
 export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
   leaseByToken(tokenHash: TokenHash): Lease | null;

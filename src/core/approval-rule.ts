@@ -27,13 +27,11 @@ export interface ApprovalRule {
   readonly for: ApprovedAction;
   readonly each: ApprovalExtent;
   readonly scope: ApprovalScope;
-  /** How many operators must approve. */
   readonly quorum: number;
   /** How long a request waits for an answer, in seconds. */
   readonly timeout: number;
 }
 
-/** As requests have them. */
 export interface ApprovalFields {
   readonly for: string;
   readonly each?: string | undefined;
@@ -95,7 +93,6 @@ export interface ApprovalTerms {
   readonly isForSession: boolean;
   readonly quorum: number;
   readonly timeoutSeconds: number;
-  /** The policies with these rules, by name. */
   readonly policyNames: readonly PolicyName[];
 }
 

@@ -26,7 +26,6 @@ interface Approver {
 }
 
 export interface Approval {
-  /** A UUIDv7: later requests have greater ids. */
   readonly id: ApprovalId;
   /** An answer repeats it, so that it is about the request that the operator was shown. */
   readonly nonce: string;
@@ -47,11 +46,9 @@ export interface Approval {
   readonly purpose: string | null;
   readonly status: ApprovalStatus;
   readonly requestedAt: number;
-  /** When a request without an answer times out. */
   readonly answerBy: number;
   readonly approvers: readonly Approver[];
   readonly endedBy: ActorName | null;
-  /** When it was answered, timed out or was withdrawn. */
   readonly endedAt: number | null;
   readonly reason: string | null;
   /** Of an approved request; null if the number is not limited. */
@@ -61,7 +58,6 @@ export interface Approval {
   readonly expiresAt: number;
 }
 
-/** What was requested, sealed for the operators who decide. */
 export interface ApprovalRequest {
   readonly id: ApprovalId;
   readonly expiresAt: number;
@@ -128,13 +124,11 @@ export function coveredParts(
 type KeyHolder = Pick<Agent, 'sessionsEndedAt'> &
   Partial<Pick<Agent, 'formerPublicKey'>> & { readonly publicKey: string | null };
 
-/** What an approval relies on. */
 export interface ApprovalBasis {
   /** Those that demand it, and the one that decides. */
   readonly policies: readonly Policy[];
   /** Another credential at the path, after a deletion, is another one. */
   readonly credentialId: CredentialId | null;
-  /** Null for a retrieval. */
   readonly usage: Usage | null;
   readonly holder: KeyHolder | null;
 }
@@ -180,7 +174,6 @@ export function countApprovers(
   return operators.filter(mayAnswer).length;
 }
 
-/** The votes that count: of operators that still are, and may answer. */
 export function votesOf(request: Approval, operators: readonly Operator[], agent: Agent | null): readonly Approver[] {
   const isValid = ({ operator, operatorId }: Approver): boolean => {
     if (isOwnRequest(operator, request, agent)) return false;
@@ -197,7 +190,6 @@ export function describeTimeout({ approvers, terms }: Pick<Approval, 'approvers'
   return `${approvers.length} of ${terms.quorum} operators approved in time`;
 }
 
-/** What an approval would allow, as a sentence for whom it is asked. */
 export function describeScope({ action, terms, path, agentName, ...request }: Approval): string {
   const { each } = terms;
   const agent = agentName.includes(':') ? agentName : `agent:${agentName}`;

@@ -106,8 +106,14 @@ export interface EntryDraft {
   readonly remoteAddr: string | null;
   /** The entry of an intent whose result this one records, with the same id. Left out for any other entry. */
   readonly completes?: EntryId;
-  /** Left out for an entry that is not about a use. */
   readonly use?: Partial<UseFields>;
+}
+
+/** An entry whose fields are null, except for those given. */
+export function draftEntry(
+  fields: Pick<EntryDraft, 'eventType' | 'agentName' | 'resource' | 'result'> & Partial<EntryDraft>,
+): EntryDraft {
+  return { policyName: null, leaseId: null, reason: null, requestId: null, remoteAddr: null, ...fields };
 }
 
 export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
@@ -120,7 +126,6 @@ export interface UseFields {
   readonly host: string | null;
   /** Without the query. */
   readonly target_path: string | null;
-  /** The upstream's status. */
   readonly status: number | null;
   /** Bytes of the body that went to the upstream. */
   readonly bytes_in: number | null;
@@ -233,7 +238,6 @@ export function hasUse({
   );
 }
 
-/** Maps each event type to the part after its dot. */
 export const actionOf = Object.fromEntries(
   EVENT_TYPES.map((eventType) => [eventType, eventType.slice(eventType.indexOf('.') + 1)]),
 ) as Readonly<Record<EventType, string>>;

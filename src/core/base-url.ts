@@ -9,7 +9,6 @@ import { type CredentialPath, parsePath } from './path.ts';
 import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
 import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
 
-/** A request that names no host. */
 export interface BaseUrlRequest {
   readonly method: Method;
   readonly path: UrlPath;
@@ -92,7 +91,6 @@ function firstMatch(targets: readonly Target[], exact: readonly Target[], reques
   return exact.find(isMatch) ?? nearest ?? targets.find(hasOpenMatch(requested)) ?? exact[0] ?? targets[0] ?? null;
 }
 
-/** Whether the target has a wildcard host, and otherwise matches. */
 function hasOpenMatch(requested: BaseUrlRequest): (target: Target) => boolean {
   return (target) => {
     const host = target.host.replace('*', 'any') as Host;
@@ -108,7 +106,6 @@ function withOrigin({ scheme, host, port }: Target, { method, path, query }: Bas
   return { method, url: { scheme, host: host as string as Host, port, path, query } };
 }
 
-/** The fields of the intent's entry. */
 export function useFieldsOf(
   requested: UseRequest | BaseUrlRequest,
   resolved: ResolvedRequest | string,

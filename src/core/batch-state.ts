@@ -24,16 +24,12 @@ export interface ReadSet {
   readonly history?: true;
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
-  /** The lease with this token. */
   readonly leaseToken?: TokenHash;
-  /** Loads the targets and the placement of `credential`. */
   readonly usage?: true;
   readonly challenge?: ChallengeId;
   readonly idempotency?: IdempotencyId;
-  /** Loads all key slots. */
   readonly keySlots?: true;
   readonly approval?: ApprovalId;
-  /** Loads the newest approvals with the key. */
   readonly approvalKey?: ApprovalKey;
 }
 

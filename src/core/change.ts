@@ -50,11 +50,8 @@ export type Change =
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'putOperator'; readonly operator: Operator }
   | { readonly kind: 'putSession'; readonly session: Session }
-  /** Creates the approval, or replaces it. */
   | { readonly kind: 'putApproval'; readonly approval: Approval }
-  /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
-  /** Creates or replaces the credential's targets and placement. */
   | { readonly kind: 'putUsage'; readonly usage: Usage }
   /** Replaces an expired record with the same id. */
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: IdempotencyRecord }

@@ -21,7 +21,6 @@ export interface Credential {
 }
 
 export interface CountedCredential extends Credential {
-  /** The exact number of successful retrievals. */
   readonly accessCount: number;
 }
 

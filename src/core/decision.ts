@@ -47,7 +47,6 @@ interface Question {
   readonly path: CredentialPath;
 }
 
-/** Explains the decision in a sentence. */
 export function explain(decision: Decision, question: Question): string {
   const { policies, agent, isRegistered, action, path } = question;
   const unregistered = isOperatorName(agent) ? ' The operator does not exist.' : ' The agent is not registered.';
@@ -75,7 +74,6 @@ function denialSentence(denial: Denial, agent: PrincipalName, addition: string):
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
 }
 
-/** Empty if no approval is needed. */
 function approvalNote({ policies, agent, action, path }: Parameters<typeof explain>[1]): string {
   if (!isAction(action)) return '';
   const demanding = policies.findApprovalPolicies(agent, action, path);

@@ -37,11 +37,9 @@ export const API_ERROR_CODES = [
 
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** The error of a rejected operation, as plain data. */
 export interface ErrorInfo {
   readonly code: ApiErrorCode;
   readonly message: string;
-  /** Of the codes about an approval that exists. */
   readonly approvalId?: string | null;
 }
 
@@ -67,12 +65,10 @@ export class ApiError extends Error {
   }
 }
 
-/** An error that names the field and the rule. */
 export function invalidRequest(field: string, rule: string): ApiError {
   return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
 }
 
-/** The rule that `parse` reports; null when it succeeds. */
 export function ruleBroken(parse: () => unknown): string | null {
   try {
     parse();

@@ -6,19 +6,16 @@
 import { type ApiError, invalidRequest } from './errors.ts';
 import type { AgentId, Brand } from './names.ts';
 
-/** The caller's name for a request, so that the request can be sent again. */
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;
 /** Base64 of a MAC over the caller's name and the key. */
 export type IdempotencyId = Brand<string, 'IdempotencyId'>;
 
-/** A request with an Idempotency-Key. */
 export interface Idempotency {
   readonly id: IdempotencyId;
   /** Base64 of a MAC over the whole request. */
   readonly requestMac: string;
 }
 
-/** The reply to a request that succeeded, saved for retries. */
 export interface IdempotencyRecord extends Idempotency {
   /** The caller's id, because another agent may have the name by now. */
   readonly agentId: AgentId;
@@ -40,7 +37,6 @@ export type JsonSerializable<R> = R extends string | number | boolean | null
     ? never
     : { readonly [Field in keyof R]: JsonSerializable<R[Field]> };
 
-/** The header's name in error messages. */
 const FIELD = 'Idempotency-Key';
 /** Visible ASCII. */
 export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -51,7 +47,6 @@ export function parseIdempotencyKey(text: string): IdempotencyKey {
   return text as IdempotencyKey;
 }
 
-/** The error for a key that an earlier, different request used. */
 export function idempotencyKeyReused(): ApiError {
   return invalidRequest(FIELD, 'was used for a different request within 24 hours; use a new key for a new request');
 }

@@ -9,7 +9,6 @@ export type IpAddress = readonly number[];
 export interface IpNetwork {
   readonly text: string;
   readonly address: IpAddress;
-  /** The length of the prefix. */
   readonly bits: number;
 }
 
@@ -91,7 +90,6 @@ interface Reach {
   readonly caPem: string | null;
 }
 
-/** A field of a target that breaks a rule about networks, and the rule. */
 export interface NetworkViolation {
   readonly field: string;
   readonly rule: string;
@@ -123,7 +121,6 @@ export function networkViolation(
   return field === null ? null : { field, rule };
 }
 
-/** The field of the first network of which no target reaches any address; null if there is none. */
 export function unreachableNetwork(targets: readonly Reach[]): string | null {
   return firstNetwork(targets, (network) => network !== null && isWithin(network, METADATA_NETWORKS));
 }

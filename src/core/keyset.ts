@@ -53,23 +53,19 @@ export interface WrappedKeySlot extends KeySlot {
   readonly sealedRoot: Uint8Array;
 }
 
-/** The keyset as it is stored. */
 export interface SealedKeyset {
-  /** Counts the changes of the keyset. */
   readonly version: number;
   /** The version of the root key that seals it. */
   readonly rootVersion: number;
   readonly sealed: Uint8Array;
 }
 
-/** What a new vault stores for its keys. */
 export interface InitialKeys {
   readonly vaultId: VaultId;
   readonly keyset: SealedKeyset;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];
 }
 
-/** What is stored for the keys of an existing vault. */
 export interface StoredKeys {
   /** The check value of the vault; null if the database holds no vault. */
   readonly keyCheck: string | null;

@@ -76,7 +76,6 @@ export function applyRevocation(lease: Lease, revocation: BulkRevocation): Lease
   return { ...lease, revokedAt: revocation.revokedAt };
 }
 
-/** Whether lists still show the lease. */
 export function isWithinRetention(lease: Lease, now: number): boolean {
   return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASE_RETENTION_MS;
 }
@@ -86,7 +85,6 @@ export function isWithinRetention(lease: Lease, now: number): boolean {
 /** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
 type ExposureKind = LeaseKind | 'token';
 
-/** What one agent did with one version, in total. */
 export interface Exposure {
   readonly path: CredentialPath;
   /** Distinguishes credentials that had the same path. */

@@ -3,7 +3,6 @@
  * costs a few ten nanoseconds and knows nothing of Prometheus. Labels come from closed sets, never from a request.
  */
 
-/** Counts per label. */
 export class Tally<Label extends string = string> {
   readonly #counts = new Map<Label, number>();
 
@@ -52,7 +51,6 @@ export class PairTally {
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
-/** What was decided in a minute. */
 export interface MinuteCounts {
   /** The beginning of the minute in milliseconds since 1970. */
   readonly at: number;
@@ -61,7 +59,6 @@ export interface MinuteCounts {
   readonly denials: number;
 }
 
-/** Counts of the last hour by minute, in a ring. */
 export class LastHour {
   readonly #minutes = Array.from({ length: MINUTES }, () => ({ number: -1, retrievals: 0, uses: 0, denials: 0 }));
 
@@ -86,7 +83,6 @@ export class LastHour {
   }
 }
 
-/** From half a millisecond to ten seconds. */
 const SECONDS_BOUNDS: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -122,7 +118,6 @@ export class Distribution {
     return this.#count;
   }
 
-  /** How many values were at most each bound, in the order of the bounds. */
   cumulative(): readonly number[] {
     let total = 0;
     return this.bounds.map((_, at) => {

@@ -31,7 +31,6 @@ export const AGENT_NAME_PART =
 export const AGENT_NAME = new RegExp(`^${AGENT_NAME_PART}$`);
 export const OPERATOR_PREFIX = 'operator:';
 export const NAME_PREFIX = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-/** Of who logs in. */
 export const PRINCIPAL_NAME = new RegExp(`^(?:operator:)?${AGENT_NAME_PART}$`);
 export const ACTOR_NAME = /^(?:operator:)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 export const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

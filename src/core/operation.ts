@@ -3,7 +3,7 @@
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
-import type { AuditResult, EntryDraft, EventType, UseFields } from './audit.ts';
+import { type AuditResult, draftEntry, type EntryDraft, type EventType, type UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed, Secret } from './credential.ts';
@@ -18,7 +18,6 @@ import {
 import type { AgentId, EntryId } from './names.ts';
 import { hasRole, roleFor } from './operator.ts';
 
-/** The time, sequence number and ids of one decision. */
 interface DecisionPoint {
   /** Milliseconds since 1970; never below the last entry's. */
   readonly now: number;
@@ -35,7 +34,6 @@ export interface Context {
   readonly authentication: Authentication;
   readonly requestId: string;
   readonly remoteAddr: string | null;
-  /** Absent if the caller sent no key or the route accepts none. */
   readonly idempotency?: Idempotency;
   /**
    * Whether the target, null if it does not exist, meets the request's If-Match and If-None-Match. WHY here: of two
@@ -64,7 +62,6 @@ export interface Outcome<R> {
 
 export interface Operation<R> {
   readonly reads: ReadSet;
-  /** The submitter, not yet identified. */
   readonly requester: Requester;
   decide(known: BatchState, moment: DecisionPoint): Outcome<R>;
 }
@@ -93,7 +90,6 @@ export function rejected(
   return { response: { error: { code, message, approvalId } }, entry, changes };
 }
 
-/** The optional fields of an entry. */
 interface EntryDetails {
   readonly resource?: string;
   readonly policyName?: string | null;
@@ -153,7 +149,6 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
   };
 }
 
-/** The rows that identify the caller. */
 export function callerReads(authentication: Authentication): Pick<ReadSet, 'session' | 'leaseToken'> {
   if (authentication.kind === 'admin') return {};
   const { kind, tokenHash } = authentication;
@@ -167,18 +162,9 @@ function decideOnce<R>(
   known: BatchState,
   moment: DecisionPoint,
 ): Outcome<R> {
-  const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft => ({
-    eventType: event,
-    agentName: actorName(caller),
-    resource,
-    result,
-    policyName: null,
-    leaseId: null,
-    reason: null,
-    requestId: context.requestId,
-    remoteAddr: context.remoteAddr,
-    ...details,
-  });
+  const { requestId, remoteAddr } = context;
+  const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft =>
+    draftEntry({ eventType: event, agentName: actorName(caller), resource, result, requestId, remoteAddr, ...details });
   if (caller.kind === 'operator' && !hasRole(caller.operator, roleFor(event))) {
     const reason = `only an operator with the role ${roleFor(event)} may do this`;
     return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));

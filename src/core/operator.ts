@@ -16,11 +16,8 @@ export interface Operator {
   readonly description: string;
   /** At least one, in the order of `ROLES`. */
   readonly roles: readonly Role[];
-  /** Null if the operator does not log in with a key. */
   readonly publicKey: PublicKey | null;
-  /** At least one; null if the operator has none. */
   readonly passkeys: readonly Passkey[] | null;
-  /** At a provider of OpenID Connect; null if the operator does not sign in there. */
   readonly identity: ProviderIdentity | null;
   readonly addedAt: number;
   /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
@@ -89,7 +86,6 @@ const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
   'target.put': 'editor',
 };
 
-/** The role that an operator needs for the event. */
 export function roleFor(event: EventType): Role {
   return ROLE_OF_EVENT[event] ?? 'admin';
 }
@@ -111,7 +107,6 @@ export interface ProviderIdentity {
   readonly email: string | null;
 }
 
-/** What a provider says about a person who signed in. */
 export interface IdentityClaims {
   readonly issuer: string;
   readonly subject: string;
@@ -128,7 +123,6 @@ export function isSameEmail(one: string, other: string): boolean {
 const SUBJECT = /^[\x21-\x7e]{1,255}$/;
 const EMAIL = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,255}$/u;
 
-/** Whether the identity has the subject. */
 export function isBoundTo(identity: ProviderIdentity | null, { issuer, subject }: IdentityClaims): boolean {
   return identity !== null && identity.issuer === issuer && identity.subject === subject;
 }
@@ -165,11 +159,8 @@ export interface Passkey {
   readonly publicKey: string;
   /** The authenticator's count of signatures; 0 from one that does not count. */
   readonly counter: number;
-  /** How a browser reaches the authenticator, such as `internal` and `usb`. */
   readonly transports: readonly string[];
-  /** The operator's own name for it. */
   readonly label: string;
-  /** Whether the authenticator copies it to other devices. */
   readonly isSynced: boolean;
   readonly addedAt: number;
 }

@@ -26,12 +26,10 @@ export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] 
     .map(([field, from, to, widens]) => ({ field, from, to, widens }));
 }
 
-/** Such as `uses_per_hour 100`; empty without limits. */
 export function limitTexts({ limits }: PolicyDraft): readonly string[] {
   return limits === null ? [] : Object.entries(toLimitFields(limits)).map(([field, limit]) => `${field} ${limit}`);
 }
 
-/** Such as `for use`; empty if the policy demands no approval. */
 export function approvalTexts({ approval }: PolicyDraft): readonly string[] {
   return approval === null ? [] : APPROVAL_FIELDS.map((field) => `${field} ${approval[field]}`);
 }

@@ -52,7 +52,6 @@ class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
-  /** In code-point order, without the patterns that were added since, and with those that were removed. */
   #sorted: readonly Pattern[] = [];
   readonly #added = new Set<Pattern>();
   #isSorted = true;
@@ -68,7 +67,6 @@ class PatternIndex {
     return this.#ranges;
   }
 
-  /** The `nearestPattern` among all patterns. */
   nearest(path: CredentialPath): Pattern | null {
     return nearestOf(this.#patterns(), path);
   }
@@ -114,7 +112,6 @@ class PatternIndex {
     this.#lengths.remove(pattern.length);
   }
 
-  /** The most restrictive policy that matches the path, or null. */
   mostRestrictive(path: CredentialPath): Policy | null {
     let found: Policy | null = null;
     for (const pattern of matchingPatterns(path, this.#lengths)) {
@@ -131,7 +128,6 @@ class PatternIndex {
 
 const MAX_CACHED_NAMES = 10_000;
 
-/** The policies of one principal. */
 type Grants = ReadonlyMap<Action, PatternIndex>;
 
 const NONE: readonly Grants[] = [];
@@ -165,7 +161,6 @@ class PrincipalIndex {
     if (ofPrincipal.size === 0) this.#dropPrincipal(policy.principal);
   }
 
-  /** The policies of every principal that matches the name. */
   get(name: PrincipalName): readonly Grants[] {
     if (this.#byPrincipal.size === 0) return NONE;
     const known = this.#byName.get(name);
@@ -214,14 +209,12 @@ function prefixLength(principal: Principal): number {
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #grants = new PrincipalIndex();
-  /** Those with a rule about approvals, for the action of the rule. */
   readonly #approvals = new PrincipalIndex();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
   }
 
-  /** All policies, by name. */
   all(): Policy[] {
     return [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -230,7 +223,6 @@ export class PolicyIndex {
     return this.#byName.size;
   }
 
-  /** Adds the policy, or replaces the one with its name. */
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
@@ -255,7 +247,6 @@ export class PolicyIndex {
     return found;
   }
 
-  /** Every policy that grants the action and demands an approval for it, each once. */
   findApprovalPolicies(name: PrincipalName, action: Action, path: CredentialPath): readonly Policy[] {
     const found = this.#approvals.get(name).flatMap((grants) => grants.get(action)?.matching(path) ?? []);
     return found.length > 1 ? [...new Set(found)] : found;
@@ -275,12 +266,10 @@ export class PolicyIndex {
     return unionOf(this.#grants.get(name).map((grants) => grants.get(action)?.ranges() ?? []));
   }
 
-  /** Whether any policy names the agent or operator. */
   hasAnyPolicy(name: PrincipalName): boolean {
     return this.#grants.get(name).length > 0;
   }
 
-  /** Whether any policy grants the agent or operator the action somewhere. */
   hasAction(name: PrincipalName, action: Action): boolean {
     return this.#grants.get(name).some((grants) => grants.has(action));
   }

@@ -39,7 +39,6 @@ export interface Policy {
   readonly resources: readonly Pattern[];
   readonly actions: readonly Action[];
   readonly maxTtlSeconds: TtlSeconds;
-  /** On uses. Null if the policy does not limit them. */
   readonly limits: PolicyLimits | null;
   /** Null if nothing needs a person's approval. */
   readonly approval: ApprovalRule | null;
@@ -47,7 +46,6 @@ export interface Policy {
   readonly createdAt: number;
 }
 
-/** A policy as a request defines it. */
 export type PolicyDraft = Omit<Policy, 'createdAt'>;
 
 export function isAction(text: string): text is Action {
@@ -110,7 +108,6 @@ export function parsePolicy(fields: {
   };
 }
 
-/** The principal that names only this agent or operator. */
 export function principalOf(name: PrincipalName): Principal {
   return (isOperatorName(name) ? name : `agent:${name}`) as string as Principal;
 }

@@ -10,10 +10,8 @@ import type { Operator } from './operator.ts';
 import type { Policy } from './policy.ts';
 import type { Usage } from './target.ts';
 
-/** The `state` of an entry that removed the row. A MAC is base64 of 32 bytes, which this text is not. */
 export const REMOVED = 'removed';
 
-/** What an entry records about one row: the row's MAC after the entry, or `REMOVED`. */
 export interface RecordedState {
   readonly subject: string;
   readonly state: string;
@@ -37,7 +35,6 @@ export const SUBJECT = {
 
 export type SubjectKind = keyof typeof SUBJECT;
 
-/** Of the keyset, which is one row. */
 export const KEYSET_SUBJECT = 'keyset';
 
 const CONTROL_KINDS = ['agent:', 'operator:', 'policy:'];

@@ -38,14 +38,12 @@ export type Placement =
 export interface Usage {
   readonly credentialId: CredentialId;
   readonly path: CredentialPath;
-  /** The row of the catalogue that filled the fields; null if none. */
   readonly service: string | null;
   readonly targets: readonly Target[];
   readonly placement: Placement;
   readonly updatedAt: number;
 }
 
-/** A request as the decision sees it. */
 export interface UseRequest {
   readonly method: Method;
   readonly url: UpstreamUrl;
@@ -228,7 +226,6 @@ export function mismatchOf(target: Target, { method, url }: UseRequest): Mismatc
   return target.methods.includes(method) ? null : 'method';
 }
 
-/** The first target that the request matches; null if none does. */
 export function findTarget(targets: readonly Target[], request: UseRequest): Target | null {
   return targets.find((target) => mismatchOf(target, request) === null) ?? null;
 }

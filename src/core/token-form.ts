@@ -4,7 +4,6 @@
  */
 import { TOKEN_PREFIXES } from './catalogue/sdk-environment.ts';
 
-/** Where a token is in a request. */
 export type TokenPlace = 'path' | 'query' | 'header';
 
 export interface FoundToken {
@@ -12,7 +11,6 @@ export interface FoundToken {
   readonly place: TokenPlace;
 }
 
-/** The parts of a request that are forwarded to an upstream, besides its body. */
 export interface ForwardedParts {
   readonly path: string;
   readonly query: string;
@@ -35,12 +33,10 @@ export function wholeTokens(text: string): string[] {
   return text.match(WHOLE_TOKENS) ?? [];
 }
 
-/** Whether a text has the form of an administrator's token that a server made. */
 export function isAdminToken(token: string): boolean {
   return ADMIN_TOKEN.test(token);
 }
 
-/** Whether a text has the form of a use lease's token. */
 export function isUseToken(token: string): boolean {
   return USE_TOKEN.test(token);
 }

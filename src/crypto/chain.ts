@@ -23,7 +23,6 @@ export function auditKeyAt(keys: readonly AuditKey[], seq: number): KeyObject {
   return found.key;
 }
 
-/** Base64 of the current audit key. */
 export function exportAuditKey(keys: { readonly audit: KeyObject }): string {
   return toBase64(keys.audit);
 }
@@ -66,7 +65,6 @@ export function entryMac(auditKey: KeyObject, previous: string, entry: EntryWith
   return createHmac('sha256', auditKey).update(previous, 'base64').update(canonicalEntry(entry)).digest('base64');
 }
 
-/** Base64 of the MAC over the head record. */
 export function headMac(auditKey: KeyObject, head: HeadFields): string {
   return createHmac('sha256', auditKey).update(canonicalHead(head)).digest('base64');
 }
@@ -97,7 +95,6 @@ export function endsAuditKey({ event_type, result }: EntryWithoutMac): boolean {
   return event_type === 'key.rotate_audit' && result === 'allowed';
 }
 
-/** Returns the entry with its reason. `previous` is the MAC of the entry before. */
 export function handOver(nextKey: KeyObject, previous: string, entry: EntryWithoutMac): EntryWithoutMac {
   return { ...entry, reason: PREFIX + entryMac(nextKey, previous, { ...entry, reason: null }) };
 }

@@ -18,7 +18,6 @@ const FORBIDDEN_CONTROL = /[^\P{Cc}\n\x7f-\x9f]/u;
 /** A note has at most as many signatures as every verifier accepts. */
 const MAX_SIGNATURES = 16;
 
-/** A public key with its name. */
 export interface NoteVerifier {
   readonly name: string;
   readonly publicKey: KeyObject;

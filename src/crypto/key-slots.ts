@@ -5,8 +5,6 @@
  */
 import {
   argon2,
-  createCipheriv,
-  createDecipheriv,
   createPrivateKey,
   createPublicKey,
   decapsulate,
@@ -19,24 +17,21 @@ import { promisify } from 'node:util';
 import type { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { KeySlot, SlotId, SlotParameters, VaultId, WrappedKeySlot } from '../core/keyset.ts';
-import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
+import { decodeStrictBase64, decryptGcm, encryptGcm, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
 const FORMAT = 'leasehold-slot-v1';
 const PAIR_INFO = 'leasehold/v2/slot-pair';
 const WRAP_INFO = 'leasehold/v2/slot-wrap';
 const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 /** DER of a PKCS#8 private key and of an SPKI public key of X25519, before the 32 bytes. SOURCE: RFC 8410. */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
 
-/** The private half of a slot, from its secret. */
 export function slotPrivateKey(secret: Uint8Array): KeyObject {
   const seed = Buffer.from(hkdfSync('sha256', secret, '', PAIR_INFO, KEY_BYTES));
   return createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 }
 
-/** Base64 of the public half of a slot. */
 export function slotPublicKey(privateKey: KeyObject): string {
   const der = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
   return der.subarray(-KEY_BYTES).toString('base64');
@@ -77,11 +72,8 @@ export function wrapRoot(slot: KeySlot, vaultId: VaultId, root: Uint8Array, root
   if (publicKey === null) throw new Error('the public key of a slot has another length');
   const { sharedKey, ciphertext: encapsulated } = encapsulate(publicKey);
   const { key, nonce } = wrappingKey(sharedKey);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-  cipher.setAAD(associatedBytes(vaultId, slot.id, rootVersion));
-  const ciphertext = cipher.update(root);
-  cipher.final();
-  return { ...slot, rootVersion, sealedRoot: Buffer.concat([encapsulated, ciphertext, cipher.getAuthTag()]) };
+  const encrypted = encryptGcm(key, nonce, associatedBytes(vaultId, slot.id, rootVersion), root);
+  return { ...slot, rootVersion, sealedRoot: Buffer.concat([encapsulated, ...encrypted]) };
 }
 
 /** The root key; null if the secret is not the slot's, or the row was altered or is one of another vault. */
@@ -90,10 +82,7 @@ export function unwrapRoot(slot: WrappedKeySlot, vaultId: VaultId, privateKey: K
   if (sealedRoot.length !== 2 * KEY_BYTES + TAG_BYTES) return null;
   try {
     const { key, nonce } = wrappingKey(decapsulate(privateKey, sealedRoot.subarray(0, KEY_BYTES)));
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-    decipher.setAAD(associatedBytes(vaultId, id, rootVersion));
-    decipher.setAuthTag(sealedRoot.subarray(-TAG_BYTES));
-    return Buffer.concat([decipher.update(sealedRoot.subarray(KEY_BYTES, -TAG_BYTES)), decipher.final()]);
+    return decryptGcm(key, nonce, associatedBytes(vaultId, id, rootVersion), sealedRoot.subarray(KEY_BYTES));
   } catch {
     // An altered encapsulated key may be no valid point.
     return null;

@@ -47,7 +47,6 @@ export class VaultKeys implements AuditKeys {
     return this.#keyring;
   }
 
-  /** The keys of a new vault, whose first slot has the secret. */
   static create(now: number, secret: Uint8Array): VaultKeys {
     return new VaultKeys(toKeyring(newRootKey(), 1, 1, newKeyset(now)), slotPrivateKey(secret));
   }
@@ -80,7 +79,6 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.rootVersion;
   }
 
-  /** Seals new values. */
   get seal(): KeyObject {
     return this.#ring.newestDataKey.key;
   }
@@ -114,12 +112,10 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.audit;
   }
 
-  /** Authenticates rows of agents, policies, sessions, credentials, key slots and idempotency records. */
   get row(): KeyObject {
     return this.#ring.row;
   }
 
-  /** Authenticates challenges. */
   get challenge(): KeyObject {
     return this.#ring.challenge;
   }
@@ -146,12 +142,10 @@ export class VaultKeys implements AuditKeys {
     return this.#slotKey;
   }
 
-  /** Whether a slot with the id is in force. */
   hasSlot(id: SlotId): boolean {
     return this.#ring.document.slots.includes(id);
   }
 
-  /** A copy, which a batch may edit. */
   fork(): VaultKeys {
     return new VaultKeys(this.#ring, this.#slotKey);
   }
@@ -201,13 +195,11 @@ export class VaultKeys implements AuditKeys {
     this.#slotKey = null;
   }
 
-  /** The keyset as it is stored. */
   sealed(): SealedKeyset {
     const { root, rootVersion, version, document } = this.#ring;
     return encryptKeyset(root, document, { version, rootVersion });
   }
 
-  /** Seals the root key to the slot. */
   wrap(slot: KeySlot): WrappedKeySlot & { readonly mac: string } {
     return withMac(this.row, this.vaultId, wrapRoot(slot, this.vaultId, this.#ring.root, this.rootVersion));
   }

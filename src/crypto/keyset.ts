@@ -3,8 +3,6 @@
  * key. Layout: nonce (12 bytes) | ciphertext | tag (16). SOURCE: NIST SP 800-38D; docs/formats.md, "Keys".
  */
 import {
-  createCipheriv,
-  createDecipheriv,
   createHmac,
   createPrivateKey,
   createPublicKey,
@@ -16,7 +14,7 @@ import {
 import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../core/keyset.ts';
 import type { AuditKey } from './chain.ts';
 import { slotPublicKey, unwrapRoot } from './key-slots.ts';
-import { decodeStrictBase64, KEY_BYTES, timingSafeEqualText } from './primitives.ts';
+import { decodeStrictBase64, decryptGcm, encryptGcm, KEY_BYTES, timingSafeEqualText } from './primitives.ts';
 
 /** All keys are base64 of 32 bytes. */
 export interface KeysetDocument {
@@ -39,9 +37,7 @@ export interface KeysetDocument {
 const FORMAT = 'leasehold-keyset-v1';
 const INFO = 'leasehold/v2/keyset';
 const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
-/** Base64 of 32 random bytes. */
 export const newKey = (): string => randomBytes(KEY_BYTES).toString('base64');
 
 const newVaultId = (): VaultId => randomBytes(16).toString('base64url') as VaultId;
@@ -51,7 +47,6 @@ function dataKeyId(key: string): string {
   return createHmac('sha256', Buffer.from(key, 'base64')).update('data key id').digest('hex').slice(0, 8);
 }
 
-/** The keys of a new vault. */
 export function newKeyset(now: number): KeysetDocument {
   const key = newKey();
   return {
@@ -117,28 +112,18 @@ export function encryptKeyset(
   versions: Omit<SealedKeyset, 'sealed'>,
 ): SealedKeyset {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', sealingKey(root), nonce, { authTagLength: TAG_BYTES });
-  cipher.setAAD(associatedBytes(document.vaultId, versions));
-  const ciphertext = cipher.update(JSON.stringify(document), 'utf8');
-  cipher.final();
-  return { ...versions, sealed: Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]) };
+  const associated = associatedBytes(document.vaultId, versions);
+  const encrypted = encryptGcm(sealingKey(root), nonce, associated, JSON.stringify(document));
+  return { ...versions, sealed: Buffer.concat([nonce, ...encrypted]) };
 }
 
 /** Null if it does not authenticate: altered, of another vault or version, or under another root key, or no keyset. */
 export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
   const { sealed } = stored;
-  if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
+  if (sealed.length < NONCE_BYTES) return null;
   const nonce = sealed.subarray(0, NONCE_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', sealingKey(root), nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(associatedBytes(vaultId, stored));
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plain = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
-  try {
-    decipher.final();
-  } catch {
-    return null;
-  }
-  return parseDocument(plain.toString('utf8'));
+  const plain = decryptGcm(sealingKey(root), nonce, associatedBytes(vaultId, stored), sealed.subarray(NONCE_BYTES));
+  return plain === null ? null : parseDocument(plain.toString('utf8'));
 }
 
 const VAULT_ID = /^[A-Za-z0-9_-]{22}$/;
@@ -194,7 +179,6 @@ function isList(value: unknown, isValid: (item: Fields) => boolean): boolean {
 
 // The keyset with its keys in the form in which they are used: parsed once, when the keyset is opened or changes.
 
-/** A key that signs checkpoints. */
 export interface SigningKey {
   /** 1, 2, 3 …; a roll-back that the operator accepts starts the next one. */
   readonly generation: number;
@@ -209,7 +193,6 @@ interface DataKey {
   readonly key: KeyObject;
 }
 
-/** The keyset with its keys in the form in which they are used. */
 export interface Keyring {
   readonly root: Uint8Array;
   readonly rootVersion: number;

@@ -7,7 +7,6 @@ import type { Passkey, PasskeyId } from '../core/operator.ts';
 
 export type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 
-/** The page that asked for the passkey. */
 export interface WebOrigin {
   /** Scheme, host and port, as a browser writes them. */
   readonly origin: string;

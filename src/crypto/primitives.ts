@@ -1,5 +1,15 @@
-/** Digests, strict base64, comparison in constant time, certificates, and random ids. */
-import { createHash, hash, randomBytes, randomUUIDv7, timingSafeEqual, X509Certificate } from 'node:crypto';
+/** Digests, strict base64, comparison in constant time, authenticated encryption, certificates, and random ids. */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hash,
+  type KeyObject,
+  randomBytes,
+  randomUUIDv7,
+  timingSafeEqual,
+  X509Certificate,
+} from 'node:crypto';
 
 /** The length of every symmetric key of a vault, of the root key, and of the secret of a slot. */
 export const KEY_BYTES = 32;
@@ -15,6 +25,44 @@ export function timingSafeEqualText(a: string, b: string): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);
   return left.length === right.length && timingSafeEqual(left, right);
+}
+
+const GCM = 'aes-256-gcm';
+/** The length of the tag behind a ciphertext of AES-256-GCM. */
+export const TAG_BYTES = 16;
+
+/** AES-256-GCM. Returns the ciphertext and its tag. The nonce is 12 bytes. SOURCE: NIST SP 800-38D. */
+export function encryptGcm(
+  key: KeyObject | Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  plain: Uint8Array | string,
+): readonly Uint8Array[] {
+  const cipher = createCipheriv(GCM, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associated);
+  const ciphertext = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);
+  cipher.final();
+  return [ciphertext, cipher.getAuthTag()];
+}
+
+/** Decrypts a ciphertext with its tag behind it; null if it does not authenticate. */
+export function decryptGcm(
+  key: KeyObject | Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  sealed: Uint8Array,
+): Buffer | null {
+  if (sealed.length < TAG_BYTES) return null;
+  const decipher = createDecipheriv(GCM, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(associated);
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(0, -TAG_BYTES));
+  try {
+    decipher.final();
+  } catch {
+    return null;
+  }
+  return plain;
 }
 
 export class Sha256 {

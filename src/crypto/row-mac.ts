@@ -8,7 +8,6 @@ import { timingSafeEqualText } from './primitives.ts';
 
 export type RowFields = readonly (string | number | readonly string[])[];
 
-/** The kind of a row, which the MAC covers. */
 export type RowKind =
   | 'agent'
   | 'operator'
@@ -54,7 +53,6 @@ export class SetDigest {
     for (const [name, value] of members) this.put(name, value);
   }
 
-  /** Adds the member, or replaces the value of the member with the name. */
   put(name: string, value: string): void {
     this.delete(name);
     this.#members.set(name, value);

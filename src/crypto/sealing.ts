@@ -3,15 +3,14 @@
  * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
  * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type AssociatedData, type Sealed, Secret } from '../core/credential.ts';
 import type { VaultKeys } from './keys.ts';
-import { KEY_BYTES } from './primitives.ts';
+import { decryptGcm, encryptGcm, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 5;
 const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** Replaced by the header after encoding. */
 const HEADER_PLACEHOLDER = '\0'.repeat(HEADER_BYTES);
@@ -26,11 +25,8 @@ function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
 export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sealed {
   const header = Buffer.from([FORMAT_VERSION, ...keys.sealKeyId]);
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', keys.seal, nonce, { authTagLength: TAG_BYTES });
-  cipher.setAAD(associatedBytes(header, bound));
-  const ciphertext = cipher.update(value.reveal(), 'utf8');
-  cipher.final();
-  return Buffer.concat([header, nonce, ciphertext, cipher.getAuthTag()]);
+  const encrypted = encryptGcm(keys.seal, nonce, associatedBytes(header, bound), value.reveal());
+  return Buffer.concat([header, nonce, ...encrypted]);
 }
 
 /** The id of the data key that sealed the value, in hexadecimal. */
@@ -47,40 +43,24 @@ export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData):
   const key = keys.dataKey(header.subarray(1));
   if (key === null) return null;
   const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(associatedBytes(header, bound));
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plain = decipher.update(sealed.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES));
-  try {
-    decipher.final();
-  } catch {
-    return null;
-  }
-  return new Secret(plain.toString('utf8'));
+  const encrypted = sealed.subarray(HEADER_BYTES + NONCE_BYTES);
+  const plain = decryptGcm(key, nonce, associatedBytes(header, bound), encrypted);
+  return plain === null ? null : new Secret(plain.toString('utf8'));
 }
 
 // Seals what an operator is asked to approve. Each request has its own key, derived from the key of rows and its id, so
 // that no key seals twice. SOURCE: docs/formats.md, "Approvals"; RFC 5869; NIST SP 800-38D.
 
-const ALGORITHM = 'aes-256-gcm';
 /** One message per key, so that the nonce may be constant. */
-const NONCE = Buffer.alloc(12);
+const NONCE = Buffer.alloc(NONCE_BYTES);
+const NOTHING = new Uint8Array();
 
 export function encryptApprovalRequest(rowKey: KeyObject, id: string, text: string): Uint8Array {
-  const cipher = createCipheriv(ALGORITHM, requestKey(rowKey, id), NONCE);
-  return Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return Buffer.concat(encryptGcm(requestKey(rowKey, id), NONCE, NOTHING, text));
 }
 
-/** Null if it does not authenticate. */
 export function decryptApprovalRequest(rowKey: KeyObject, id: string, sealed: Uint8Array): string | null {
-  if (sealed.length < TAG_BYTES) return null;
-  const decipher = createDecipheriv(ALGORITHM, requestKey(rowKey, id), NONCE, { authTagLength: TAG_BYTES });
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  try {
-    return Buffer.concat([decipher.update(sealed.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8');
-  } catch {
-    return null;
-  }
+  return decryptGcm(requestKey(rowKey, id), NONCE, NOTHING, sealed)?.toString('utf8') ?? null;
 }
 
 function requestKey(rowKey: KeyObject, id: string): Uint8Array {

@@ -83,7 +83,6 @@ function digestOf(bytes: Uint8Array): Buffer {
   return hash('sha256', bytes, 'buffer').subarray(0, DIGEST_BYTES);
 }
 
-/** The text of a share. */
 export function formatShare({ group, threshold, index, bytes }: Share): string {
   const body = Buffer.concat([Buffer.from([FORMAT_VERSION, threshold, index]), Buffer.from(group, 'hex'), bytes]);
   return toText(Buffer.concat([body, checksum(body)]));

@@ -5,7 +5,7 @@
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { AgentId, ChallengeId, TokenHash } from '../core/names.ts';
-import { decodeChallengeId } from './tokens.ts';
+import { decodeChallengeId, toUuid } from './tokens.ts';
 
 const MAC_BYTES = 16;
 const ID_BYTES = 16;
@@ -32,10 +32,6 @@ function fromCode(text: string, bodyBytes: number): { readonly body: Buffer; rea
 const isMac = (mac: Buffer, expected: Buffer): boolean => timingSafeEqual(mac, expected.subarray(0, MAC_BYTES));
 const toBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
-function toUuid(bytes: Buffer): string {
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
 /** `state`: what the code is bound to besides. */
 export function encodeEnrolment(key: KeyObject, operatorId: AgentId, expiresAt: number, state: string): string {
   const time = Buffer.alloc(TIME_BYTES);
@@ -48,7 +44,6 @@ export interface EnrolmentCode {
   readonly operatorId: AgentId;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** Whether this service made the code for the state. */
   isFor(state: string): boolean;
 }
 
@@ -64,7 +59,6 @@ export function decodeEnrolment(key: KeyObject, text: string): EnrolmentCode | n
   };
 }
 
-/** An id that was issued here, with its time. */
 export interface IssuedId {
   readonly id: ChallengeId;
   readonly issuedAt: number;

@@ -105,7 +105,6 @@ export const DUMMY_PUBLIC_KEY = Buffer.from(
   'hex',
 ).toString('base64') as PublicKey;
 
-/** Limits how much work runs concurrently; further work waits in arrival order. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #free: number;
@@ -114,7 +113,6 @@ export class Semaphore {
     this.#free = permits;
   }
 
-  /** Resolves or rejects as the work does. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

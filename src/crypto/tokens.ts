@@ -21,7 +21,6 @@ export function hashToken(token: string): TokenHash {
 const NONCE_BYTES = 16;
 const USE_TOKEN = /lhu_([A-Za-z0-9_-]{43})$/;
 
-/** The holder of a use lease: the agent's id and the credential's path. */
 export type UseTokenHolder = readonly [agentId: string, path: string];
 
 /**
@@ -74,10 +73,8 @@ function flagMask(key: KeyObject, body: Uint8Array): number {
   return (macOf(key, 'flag', cleared)[0] ?? 0) & FLAG_BIT;
 }
 
-function toUuid(bytes: Buffer): ChallengeId {
-  const hex = bytes.toString('hex');
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-  return parts.join('-') as ChallengeId;
+export function toUuid(bytes: Buffer): string {
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 export function encodeChallengeId(key: KeyObject, issuedAt: number, isForAgent: boolean): ChallengeId {
@@ -87,7 +84,7 @@ export function encodeChallengeId(key: KeyObject, issuedAt: number, isForAgent: 
   body[6] = 0x80 | ((body[6] ?? 0) & 0x0f);
   body[8] = 0x80 | ((body[8] ?? 0) & 0x1f);
   body[8] |= (isForAgent ? FLAG_BIT : 0) ^ flagMask(key, body);
-  return toUuid(Buffer.concat([body, macOf(key, 'id', body).subarray(0, MAC_BYTES)]));
+  return toUuid(Buffer.concat([body, macOf(key, 'id', body).subarray(0, MAC_BYTES)])) as ChallengeId;
 }
 
 /** Null for an id with an invalid MAC. */

@@ -129,7 +129,6 @@ function peakLevels(size: number): number[] {
 // Inclusion and consistency proofs: which nodes they consist of, and how they are verified.
 // SOURCE: RFC 6962, sections 2.1.1 and 2.1.2; RFC 9162, sections 2.1.3.2 and 2.1.4.2 (verification).
 
-/** The leaves from `from` to before `to`. */
 export interface LeafRange {
   readonly from: number;
   readonly to: number;
@@ -200,7 +199,6 @@ export function rootOfInclusion(mac: string, index: number, size: number, proof:
   );
 }
 
-/** A tree's size and root. */
 export interface TreeHead {
   readonly size: number;
   readonly root: TreeHash;

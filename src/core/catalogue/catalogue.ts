@@ -24,7 +24,6 @@ export const SERVICES: readonly ServiceDefinition[] = [
 
 const BY_NAME: ReadonlyMap<string, ServiceDefinition> = new Map(SERVICES.map((service) => [service.name, service]));
 
-/** Null if the catalogue has no such service. */
 export function findService(name: string): ServiceDefinition | null {
   return BY_NAME.get(name) ?? null;
 }

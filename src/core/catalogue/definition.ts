@@ -20,7 +20,6 @@ export interface SdkVariable {
   readonly readBy: 'sdk' | 'example';
 }
 
-/** A form of the service's keys by which text is searched for them. */
 export interface KeyForm {
   /** A text without it contains no such key: checked first, because that is fast. */
   readonly keyword: string;

@@ -5,7 +5,6 @@
 import type { UseRequest } from '../target.ts';
 import type { MintingEndpoint, ServiceDefinition } from './definition.ts';
 
-/** Twilio and GitLab read the format of the response from it. */
 const FORMAT_SUFFIX = /\.(?:json|xml|csv|html|txt)$/;
 /** A proxy and the server behind it may each decode once. */
 const DECODINGS = 2;

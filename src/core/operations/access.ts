@@ -53,7 +53,6 @@ const ADMINS_ONLY: Access = {
 /** Every operator sees which credentials there are. No lease follows from it. */
 const VIEWER_ACCESS: Access = { ...ADMIN_ACCESS, policyName: VIEWER_POLICY };
 
-/** A caller, or the holder of a lease. */
 export type Holder =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent }
@@ -65,7 +64,6 @@ function isAdministrator(caller: Holder): boolean {
   return caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'admin'));
 }
 
-/** What the policies decide. */
 function policyAccess(known: BatchState, name: PrincipalName, action: Action, path: CredentialPath): Access {
   const decision = decide(known.control.policies, name, action, path);
   if (decision.allowed) return decision;

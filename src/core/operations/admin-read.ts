@@ -12,7 +12,6 @@ interface AdminSpec {
   readonly requiredRole: 'admin';
 }
 
-/** Returns the constructor of an operation with the event. */
 export function adminOperation<Input extends readonly unknown[], R>(
   event: EventType,
   build: (spec: AdminSpec, ...input: Input) => Operation<R>,

@@ -49,7 +49,6 @@ function withName(names: readonly ActorName[], name: ActorName): readonly ActorN
   return names.includes(name) ? names : [...names, name];
 }
 
-/** Longest time for which both keys of an agent are valid. */
 export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 
 export interface KeyRotation {

@@ -33,7 +33,6 @@ export interface ApprovalAsk {
   readonly id: ApprovalId;
   readonly nonce: string;
   readonly key: ApprovalKey;
-  /** What `key` was computed for. */
   readonly needed: NeededApproval;
   /** Null to find an approval, and add none. */
   readonly sealedRequest: Uint8Array | null;

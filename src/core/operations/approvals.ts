@@ -11,7 +11,7 @@ import {
   isOwnRequest,
   votesOf,
 } from '../approval.ts';
-import type { EntryDraft, EventType } from '../audit.ts';
+import { draftEntry, type EntryDraft, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
 import { decide } from '../decision.ts';
@@ -234,18 +234,9 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
 
 /** Recorded as what the service itself did. */
 function settled(eventType: EventType, approval: Approval, reason: string) {
-  const { id, terms } = approval;
-  const entry: EntryDraft = {
-    eventType,
-    agentName: SERVICE,
-    resource: `approval:${id}`,
-    result: 'allowed',
-    policyName: terms.policyNames[0] ?? null,
-    leaseId: null,
-    reason,
-    requestId: null,
-    remoteAddr: null,
-  };
+  const resource = `approval:${approval.id}`;
+  const policyName = approval.terms.policyNames[0] ?? null;
+  const entry = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', policyName, reason });
   return succeeded(null, entry, [{ kind: 'putApproval' as const, approval }]);
 }
 

@@ -99,7 +99,6 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
   );
 }
 
-/** The paths that the caller may list, as ranges. */
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation(
     { context, event: 'credential.list', resource: '*', requiredRole: 'authenticated' },

@@ -42,7 +42,6 @@ export const readHeld = adminOperation('exposure.read', (spec, name: AgentName |
   }),
 );
 
-/** What a panic ended, for counting it afterwards. */
 export interface Panic {
   readonly revocation: BulkRevocation;
   /** For each agent when a previous panic ended its sessions, or null. */

@@ -1,7 +1,7 @@
 /**
  * Key slots and the rotation of keys. Only the administrator may call them; each leaves an entry. SOURCE: docs/keys.md.
  */
-import type { EntryDraft, EventType } from '../audit.ts';
+import { draftEntry, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
 import type { Secret } from '../credential.ts';
@@ -127,7 +127,6 @@ export function replaceUsedDataKey(key: Secret): Operation<null> {
   }));
 }
 
-/** Removes a data key that no longer encrypts any value. */
 export function retireDataKey(id: string): Operation<null> {
   return byService('key.retire', `key:data:${id}`, 'no value is sealed under it', () => ({
     kind: 'removeDataKey',
@@ -141,17 +140,7 @@ function byService(
   reason: string,
   editAt: (now: number) => KeysetEdit,
 ): Operation<null> {
-  const draft: EntryDraft = {
-    eventType,
-    agentName: SERVICE,
-    resource,
-    result: 'allowed',
-    policyName: null,
-    leaseId: null,
-    reason,
-    requestId: null,
-    remoteAddr: null,
-  };
+  const draft = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', reason });
   return {
     reads: {},
     requester: { kind: 'service' },

@@ -32,7 +32,6 @@ function findVisibleLease({ caller, state, moment }: OperationInput, id: LeaseId
 
 const NOT_FOUND = 'The lease does not exist.';
 
-/** A lease, and the time to which its status refers. */
 export interface LeaseAt {
   readonly lease: Lease;
   readonly now: number;
@@ -88,7 +87,6 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   );
 }
 
-/** The current holder of the lease; null for one that was deregistered or removed. */
 function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
   const agent = control.agentById(lease.agentId);

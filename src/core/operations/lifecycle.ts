@@ -2,7 +2,7 @@
  * Entries about the service itself: its startup and shutdown, a restore, and a backup.
  * SOURCE: docs/decisions.md, "The process" and "The audit log"; docs/backup.md.
  */
-import type { EntryDraft } from '../audit.ts';
+import { draftEntry } from '../audit.ts';
 import type { Change } from '../change.ts';
 import { type ActorName, type EntryId, SERVICE } from '../names.ts';
 import { type Context, type Operation, operation, succeeded } from '../operation.ts';
@@ -19,22 +19,8 @@ export function serviceEvent(
   reason: string | null,
   changes: readonly Change[] = [],
 ): Operation<null> {
-  const entry = entryOf(eventType, reason);
+  const entry = draftEntry({ eventType, agentName: SERVICE, resource: '*', result: 'allowed', reason });
   return { reads: {}, requester: { kind: 'service' }, decide: () => succeeded(null, entry, changes) };
-}
-
-function entryOf(eventType: ServiceEvent, reason: string | null): EntryDraft {
-  return {
-    eventType,
-    agentName: SERVICE,
-    resource: '*',
-    result: 'allowed',
-    policyName: null,
-    leaseId: null,
-    reason,
-    requestId: null,
-    remoteAddr: null,
-  };
 }
 
 /** Runs a batch, which shows that the store works. Not recorded. */
@@ -76,17 +62,15 @@ export function endBackup(
     reads: {},
     requester: { kind: 'service' },
     decide: () =>
-      succeeded(null, {
-        eventType: 'service.backup_result',
-        agentName,
-        resource: '*',
-        result: isComplete ? 'allowed' : 'error',
-        policyName: null,
-        leaseId: null,
-        reason,
-        requestId,
-        remoteAddr,
-        completes: entryId,
-      }),
+      succeeded(
+        null,
+        draftEntry({
+          eventType: 'service.backup_result',
+          agentName,
+          resource: '*',
+          result: isComplete ? 'allowed' : 'error',
+          ...{ reason, requestId, remoteAddr, completes: entryId },
+        }),
+      ),
   };
 }

@@ -4,6 +4,7 @@
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { Authentication } from '../agent.ts';
+import { draftEntry } from '../audit.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { ErrorInfo } from '../errors.ts';
@@ -14,17 +15,13 @@ import type { CredentialPath } from '../path.ts';
 import type { UseRequest } from '../target.ts';
 import { hasToken, type TokenPlace } from '../token-form.ts';
 
-/** A request that would have been forwarded, with the credential at `path`. */
 export interface ForwardedRequest {
   readonly path: CredentialPath;
   readonly request: UseRequest | BaseUrlRequest;
 }
 
-/** Where a token was in a request that would have been forwarded. */
 export type ForwardedPlace =
-  /** At the base URL of another credential. */
   | ({ readonly kind: 'base URL' } & ForwardedRequest)
-  /** In a part of a request that is forwarded. */
   | ({ readonly kind: TokenPlace } & ForwardedRequest);
 
 export type WrongPlace =
@@ -52,18 +49,20 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
     reads: place.kind === 'route' ? {} : { credential: place.path, usage: true },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
-      succeeded(null, {
-        eventType: 'credential.misuse',
-        agentName,
-        resource: lease.path,
-        result: 'denied',
-        policyName: null,
-        leaseId: lease.id,
-        reason: reasonFor(place),
-        requestId,
-        remoteAddr,
-        use: place.kind === 'route' ? { method: place.method } : requestFields(known, place),
-      }),
+      succeeded(
+        null,
+        draftEntry({
+          eventType: 'credential.misuse',
+          agentName,
+          resource: lease.path,
+          result: 'denied',
+          leaseId: lease.id,
+          reason: reasonFor(place),
+          requestId,
+          remoteAddr,
+          use: place.kind === 'route' ? { method: place.method } : requestFields(known, place),
+        }),
+      ),
   };
 }
 
@@ -109,16 +108,18 @@ export function recordRejectedUses({ agentName, policyName, limit, single, count
     reads: {},
     requester: { kind: 'service' },
     decide: () =>
-      succeeded(null, {
-        eventType: 'credential.use',
-        agentName,
-        resource: single?.path ?? '*',
-        result: 'denied',
-        policyName,
-        leaseId: null,
-        reason: single === null ? `${count} more ${count === 1 ? 'use was' : 'uses were'} rejected: ${over}` : over,
-        requestId: single?.context.requestId ?? null,
-        remoteAddr: single?.context.remoteAddr ?? null,
-      }),
+      succeeded(
+        null,
+        draftEntry({
+          eventType: 'credential.use',
+          agentName,
+          resource: single?.path ?? '*',
+          result: 'denied',
+          policyName,
+          reason: single === null ? `${count} more ${count === 1 ? 'use was' : 'uses were'} rejected: ${over}` : over,
+          requestId: single?.context.requestId ?? null,
+          remoteAddr: single?.context.remoteAddr ?? null,
+        }),
+      ),
   };
 }

@@ -49,7 +49,6 @@ export interface OperatorChange {
   readonly identity?: ProviderIdentity | null;
 }
 
-/** What an operator may do changes with the next request. Another identity ends its sessions and leases. */
 export const replaceOperator = adminOperation('operator.replace', (spec, name: OperatorName, change: OperatorChange) =>
   operation<Operator>({ ...spec, resource: name, target: operatorNamed(name) }, (input) => {
     const { state, moment, entry } = input;
@@ -105,7 +104,6 @@ export const listOperators = adminOperation('operator.list', (spec) =>
   adminRead<readonly Operator[]>(spec, '*', ({ control }) => control.operators()),
 );
 
-/** A use of the administrator's token, although operators could do the same. */
 export const recordBreakGlass = adminOperation('operator.break_glass', (spec) =>
   operation<null>({ ...spec, resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: "the administrator's token is in use" })),

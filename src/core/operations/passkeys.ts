@@ -1,4 +1,5 @@
 /** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
+import { draftEntry } from '../audit.ts';
 import { type ErrorInfo, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../names.ts';
 import {
@@ -24,7 +25,6 @@ export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string 
 
 const NO_PASSKEYS = 'Only an operator has passkeys. Add one with POST /api/v1/operators, and sign in as it.';
 
-/** The operator that the caller is; not recorded. */
 export const readOwnOperator = adminOperation('operator.passkey_add', (spec) =>
   operation<Operator>({ ...spec, resource: '*' }, ({ caller, entry }) =>
     caller.kind === 'operator'
@@ -33,7 +33,6 @@ export const readOwnOperator = adminOperation('operator.passkey_add', (spec) =>
   ),
 );
 
-/** A registration whose attestation was already checked. */
 export interface PasskeyRegistration {
   readonly operatorId: AgentId;
   readonly challengeId: ChallengeId;
@@ -41,7 +40,6 @@ export interface PasskeyRegistration {
   readonly passkey: Omit<Passkey, 'addedAt'>;
 }
 
-/** Why the passkey cannot be added; null if it can. */
 function obstacle(
   { loaded, control }: OperationInput['state'],
   now: number,
@@ -69,7 +67,6 @@ function added(
   ]);
 }
 
-/** For the caller itself. */
 export function addOwnPasskey(context: Context, request: PasskeyRegistration): Operation<Passkey> {
   const spec = { context, event: 'operator.passkey_add', requiredRole: 'admin', resource: '*' } as const;
   return operation<Passkey>(
@@ -102,17 +99,15 @@ export function enrolPasskey(
       const error = isUsed ? signInFailed() : obstacle(known, now, operator, request);
       if (operator === null || error !== null)
         return rejected(error?.code ?? 'AUTH_FAILED', error?.message ?? signInFailed().message, null);
-      const entry = {
+      const entry = draftEntry({
         eventType: 'operator.passkey_add',
         agentName: operator.name,
         resource: operator.name,
         result: 'allowed',
-        policyName: null,
-        leaseId: null,
         reason: `the passkey ${request.passkey.label}, with an enrolment code`,
         requestId,
         remoteAddr,
-      } as const;
+      });
       return added(operator, request, entry, now);
     },
   };

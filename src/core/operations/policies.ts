@@ -38,7 +38,6 @@ const policyNamed =
   ({ control }: BatchState): Policy | null =>
     control.policies.get(name);
 
-/** Creates or replaces. */
 export const replacePolicy = adminOperation('policy.replace', (spec, draft: PolicyDraft) => {
   const { name } = draft;
   return operation<Policy>({ ...spec, resource: `policy:${name}`, target: policyNamed(name) }, (input) => {

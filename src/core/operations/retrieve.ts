@@ -2,9 +2,7 @@
  * Retrieves a value and issues a lease.
  * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
-import { actorId, actorName } from '../agent.ts';
 import { type Credential, type CredentialVersion, isKept, type Secret } from '../credential.ts';
-import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import {
   type Context,
@@ -19,6 +17,7 @@ import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
+import { newLease } from './use-leases.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -35,7 +34,6 @@ export interface RetrievalResult {
   readonly expiresAt: number;
 }
 
-/** A version of a credential that the store has. */
 export interface FoundVersion {
   readonly credential: Credential;
   readonly version: CredentialVersion;
@@ -103,7 +101,7 @@ export function retrieve(
   return operation<RetrievalResult | Undecided>(
     { context, event: 'credential.retrieve', resource: path, requiredRole: 'authenticated', reads: keys },
     (input) => {
-      const { caller, state, moment, entry } = input;
+      const { caller, state, entry } = input;
       const decision = retrievalAccess(state, caller, path);
       if (!decision.allowed) return accessDenied(input, decision);
       const { policyName } = decision;
@@ -122,23 +120,8 @@ export function retrieve(
       const approval = requireApproval(input, subject, ask);
       if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-      const leaseId = moment.newId() as LeaseId;
-      const expiresAt = moment.now + ttlSeconds * 1000;
-      const lease: Lease = {
-        id: leaseId,
-        kind: 'retrieve',
-        agentId: actorId(caller),
-        credentialId: credential.id,
-        agentName: actorName(caller),
-        path,
-        version: version.version,
-        policyName,
-        issuedAt: moment.now,
-        expiresAt,
-        revokedAt: null,
-        tokenHash: null,
-        seq: moment.seq,
-      };
+      const lease = newLease(input, 'retrieve', credential, version.version, policyName, ttlSeconds, null);
+      const { id: leaseId, expiresAt } = lease;
       return {
         response: {
           decrypt: decryptVersion(input, found, policyName, (value) => ({ path, value, leaseId, expiresAt })),

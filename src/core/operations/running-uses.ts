@@ -4,7 +4,7 @@
  */
 import { type Authentication, identify } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';
-import type { AuditResult, EventType, UseFields } from '../audit.ts';
+import { draftEntry, type UseFields } from '../audit.ts';
 import { ApiError } from '../errors.ts';
 import { statusOf } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
@@ -15,7 +15,6 @@ import { decideTarget } from '../use-decision.ts';
 import { access } from './access.ts';
 import type { StartedUse } from './use.ts';
 
-/** A use whose response has not ended. */
 export interface RunningUse {
   readonly leaseId: LeaseId;
   readonly path: CredentialPath;
@@ -73,31 +72,26 @@ export interface EndedUse {
 /** Records how a use ended. Nothing is decided: the upstream's answer has been passed on already. */
 export function endUse({ started, context, result, endsLease }: EndedUse): Operation<null> {
   const { entryId, leaseId, path, agentName, policyName } = started;
-  const auditResult: AuditResult = result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed';
-  const eventType: EventType = 'credential.use_result';
+  const entry = draftEntry({
+    eventType: 'credential.use_result',
+    agentName,
+    resource: path,
+    result: result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed',
+    policyName,
+    leaseId,
+    requestId: context.requestId,
+    remoteAddr: context.remoteAddr,
+    completes: entryId,
+    use: result,
+  });
   return {
     reads: { lease: leaseId },
     requester: { kind: 'service' },
     decide: (known, { now }) => {
       const lease = known.lease(leaseId);
       const isActive = lease !== null && statusOf(lease, now) === 'active';
-      return succeeded(
-        null,
-        {
-          eventType,
-          agentName,
-          resource: path,
-          result: auditResult,
-          policyName,
-          leaseId,
-          reason: null,
-          requestId: context.requestId,
-          remoteAddr: context.remoteAddr,
-          completes: entryId,
-          use: result,
-        },
-        endsLease && isActive ? [{ kind: 'revokeLease', id: leaseId, revokedAt: now }] : [],
-      );
+      const revoked = { kind: 'revokeLease', id: leaseId, revokedAt: now } as const;
+      return succeeded(null, entry, endsLease && isActive ? [revoked] : []);
     },
   };
 }

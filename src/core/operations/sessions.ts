@@ -3,7 +3,7 @@
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
 import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';
-import type { EntryDraft } from '../audit.ts';
+import { draftEntry } from '../audit.ts';
 import { ApiError } from '../errors.ts';
 import {
   ADMIN,
@@ -49,7 +49,6 @@ export interface CurrentSession {
   readonly expiresAt: number;
   /** Time until the end, in whole seconds, for clients whose clock is wrong. */
   readonly expiresInSeconds: number;
-  /** Null for the session of an agent. */
   readonly operator: { readonly roles: readonly Role[]; readonly endsAt: number } | null;
 }
 
@@ -110,20 +109,18 @@ export function openSession(
           : !isSameAgent || !request.isSignatureValid
             ? 'the signature does not fit the challenge and the key'
             : null;
-      const entry: EntryDraft | null =
+      const entry =
         agent === null || !request.wasIssuedToAgent
           ? null
-          : {
+          : draftEntry({
               eventType: 'auth.verify',
               agentName: agent.name,
               resource: principalOf(agent.name),
               result: reason === null ? 'allowed' : 'denied',
-              policyName: null,
-              leaseId: null,
               reason,
               requestId: context.requestId,
               remoteAddr: context.remoteAddr,
-            };
+            });
       const consume =
         isExpired || isConsumed
           ? []
@@ -172,7 +169,6 @@ export function readHandoffSession(context: Context, isBrowser: boolean): Operat
 
 const NO_SESSION = 'This token is not that of a session.';
 
-/** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
   return operation(
     { context, event: 'session.read', resource: '*', requiredRole: 'authenticated' },

@@ -3,7 +3,7 @@
  * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
 import { identifySession } from '../agent.ts';
-import type { EntryDraft } from '../audit.ts';
+import { draftEntry, type EntryDraft } from '../audit.ts';
 import type { BatchState, ReadSet } from '../batch-state.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
@@ -39,7 +39,6 @@ export function signInFailed(): ApiError {
 interface Attempt {
   readonly challengeId: ChallengeId;
   readonly expiresAt: number;
-  /** Of the new session, hashed; used only on success. */
   readonly tokenHash: TokenHash;
   /** Whether a late or repeated attempt is recorded. WHY not of a code: it can be sent any number of times. */
   readonly recordsLate?: boolean;
@@ -73,17 +72,12 @@ function signIn(
       const entry = (result: 'allowed' | 'denied', reason: string): EntryDraft | null =>
         operator === null || (late !== null && !recordsLate)
           ? null
-          : {
+          : draftEntry({
               eventType: 'auth.verify',
               agentName: operator.name,
               resource: operator.name,
-              result,
-              policyName: null,
-              leaseId: null,
-              reason,
-              requestId,
-              remoteAddr,
-            };
+              ...{ result, reason, requestId, remoteAddr },
+            });
       const consume = late === null ? [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt }] : [];
       if (failure !== null || 'failure' in verdict) {
         const { code, message } = signInFailed();

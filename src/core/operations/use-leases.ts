@@ -3,6 +3,7 @@
  * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 import { actorId, actorName } from '../agent.ts';
+import type { Credential } from '../credential.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId, TokenHash } from '../names.ts';
 import {
@@ -65,7 +66,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       const { service } = usage;
       const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-      const lease = newLease(input, credential.id, path, credential.version, policyName, ttlSeconds, tokenHash);
+      const lease = newLease(input, 'use', credential, credential.version, policyName, ttlSeconds, tokenHash);
       return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
         { kind: 'addLease', lease },
       ]);
@@ -75,8 +76,8 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
 
 export function newLease(
   { caller, moment }: OperationInput,
-  credentialId: Lease['credentialId'],
-  path: CredentialPath,
+  kind: Lease['kind'],
+  { id: credentialId, path }: Credential,
   version: number,
   policyName: string,
   ttlSeconds: number,
@@ -84,7 +85,7 @@ export function newLease(
 ): Lease {
   return {
     id: moment.newId() as LeaseId,
-    kind: 'use',
+    kind,
     agentId: actorId(caller),
     credentialId,
     agentName: actorName(caller),

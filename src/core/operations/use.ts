@@ -98,7 +98,7 @@ export function startUse(
       const approval = requireApproval(input, asked, ask);
       if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
-      const lease = own ?? newLease(input, credential.id, path, version.version, policyName, ttlSeconds, null);
+      const lease = own ?? newLease(input, 'use', credential, version.version, policyName, ttlSeconds, null);
       const { id: leaseId, expiresAt } = lease;
       const { entryId } = moment;
       const agentName = actorName(caller);
