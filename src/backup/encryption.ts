@@ -11,7 +11,6 @@ import type { Secret } from '../core/credential.ts';
 import { errnoSuffix } from '../platform/errors.ts';
 import { BackupError, damaged } from './errors.ts';
 
-/** Who can decrypt a backup. */
 export type Lock =
   | { readonly kind: 'recipients'; readonly recipients: readonly string[] }
   | { readonly kind: 'passphrase'; readonly passphrase: Secret };
@@ -24,7 +23,6 @@ export type Opener =
 
 export interface Encrypted {
   readonly bytes: ReadableStream<Uint8Array>;
-  /** Decrypts what was just encrypted. */
   readonly opener: Opener;
 }
 

@@ -31,7 +31,6 @@ export function matching(grammar: RegExp, maxLength: number, rule: string): Fiel
   return (value) => (typeof value === 'string' && value.length <= maxLength && grammar.test(value) ? null : rule);
 }
 
-/** A time as `toISOString` writes it. */
 export const isoTime: FieldRule = (value) => {
   const at = typeof value === 'string' && /^\d{4}-/.test(value) ? Date.parse(value) : Number.NaN;
   const isExact = !Number.isNaN(at) && new Date(at).toISOString() === value;
@@ -87,7 +86,6 @@ export function listOf(rule: FieldRule, min: number, max: number): FieldRule {
   };
 }
 
-/** An object with exactly these fields. */
 export function objectOf(fields: Readonly<Record<string, FieldRule>>): FieldRule {
   const rules = Object.entries(fields);
   const shape = `must be an object with exactly the fields ${rules.map(([name]) => name).join(', ')}`;
@@ -102,7 +100,6 @@ export function objectOf(fields: Readonly<Record<string, FieldRule>>): FieldRule
   };
 }
 
-/** An object whose keys match the grammar. */
 export function mapOf(key: RegExp, rule: FieldRule, max: number): FieldRule {
   return (value) => {
     if (!isJsonObject(value) || Object.keys(value).length > max) return `must be an object with at most ${max} fields`;

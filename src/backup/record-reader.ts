@@ -130,7 +130,6 @@ function toEnd(fields: JsonFields, number: number): BackupRecord & { readonly ki
   return { kind: 'end', totals, sha256: String(sha256) };
 }
 
-/** Counts the private keys of agents. */
 class AgentKeys {
   readonly #ids = new Set<string>();
   readonly #rule = listOf(SEALED_AGENT_KEY_RULES, 1, MAX_AGENT_KEYS);
@@ -153,7 +152,6 @@ class AgentKeys {
   }
 }
 
-/** Checks the rows of all tables, in their order. */
 class TableReaders {
   readonly #readers = new Map<string, RowReader>();
   #position = 0;
@@ -189,7 +187,6 @@ class TableReaders {
   }
 }
 
-/** Checks the rows of one table. */
 class RowReader {
   readonly #rules: TableRules;
   readonly #columns: readonly (readonly [name: string, rule: FieldRule, position: number])[];

@@ -15,7 +15,6 @@ const KEYS_PER_LINE = 256;
 /** A value of a column: bytes are base64. */
 export type Cell = string | number | null;
 
-/** The single rows of the vault and of its head record. */
 interface VaultRecord {
   readonly keyCheck: string;
   readonly vaultId: string;
@@ -37,7 +36,6 @@ export interface BackupHeader {
   readonly vault_id: string;
   /** The head record: the end of the log; null if it was deleted. */
   readonly log_end: { readonly seq: number; readonly hmac: string; readonly mac: string } | null;
-  /** What opens the vault. */
   readonly key_slots: readonly { readonly name: string; readonly kind: string }[];
   /** The keyset and the key slots, sealed as they are stored. */
   readonly keys: StoredKeysJson;
@@ -54,7 +52,6 @@ export interface SealedAgentKey {
 }
 
 export interface BackupTotals {
-  /** By table. */
   readonly rows: Readonly<Record<string, number>>;
   readonly agent_keys: number;
 }
@@ -66,7 +63,6 @@ export type BackupRecord =
   /** `sha256`: of all lines before, in hexadecimal. */
   | { readonly kind: 'end'; readonly totals: BackupTotals; readonly sha256: string };
 
-/** Encodes the records of one backup, and counts them. */
 export class BackupWriter {
   readonly #digest = new Sha256();
   readonly #rows: Record<string, number> = {};

@@ -66,7 +66,6 @@ import {
 export interface TableRules {
   /** Names of the columns of the key, in which the rows ascend. */
   readonly key: readonly string[];
-  /** The columns in order. */
   readonly columns: Readonly<Record<string, FieldRule>>;
   /** Far above any vault, or the number that is possible. */
   readonly maxRows: number;

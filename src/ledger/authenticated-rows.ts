@@ -132,7 +132,6 @@ const ROWS_BY_SUBJECT = {
   approval: AUTHENTICATED_ROWS.approval,
 } satisfies Readonly<Record<SubjectKind, unknown>>;
 
-/** Whether the MAC of a row of the kind is valid. */
 export function isRowAuthentic(kind: SubjectKind, key: RowKey, row: Authenticated<object>): boolean {
   return ROWS_BY_SUBJECT[kind].isAuthentic(key, row as never);
 }

@@ -131,7 +131,6 @@ export class BatchRunner {
     this.#measures.durableSeconds.observe((performance.now() - writtenAt) / 1000);
   }
 
-  /** Applies a committed batch to memory. */
   #advanceState({ head, tree, entries, changes, keys }: DecidedBatch, now: number): void {
     if (keys.version !== this.#parts.keys.version) this.#parts.keys.replaceWith(keys);
     const memory = this.#memory;

@@ -47,7 +47,6 @@ export class DatabaseClock implements Clock {
   /** The database's time at the last reading, and the monotonic time of that reading. */
   #lastReading: number;
   #readAt: number;
-  /** The last value that `now` returned. */
   #lastReturned: number;
 
   /** Starts at `notBefore` if the database's clock is behind it. */

@@ -30,7 +30,6 @@ export interface DecidedBatch {
   readonly entries: readonly AuditEntry[];
   readonly changes: readonly StoredChange[];
   readonly head: Head;
-  /** The tree after the last entry. */
   readonly tree: CompactRange;
   readonly treeNodes: readonly StoredTreeNode[];
   /** Successful retrievals of each credential. */
@@ -168,7 +167,6 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
   };
 }
 
-/** How many values the batch seals under each data key. */
 function countSeals(changes: readonly StoredChange[]): StoredChange[] {
   const counts = new Map<string, number>();
   for (const change of changes) {

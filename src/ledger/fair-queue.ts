@@ -10,7 +10,6 @@ import { ADMIN, SERVICE } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import type { OperationResult } from './decide-batch.ts';
 
-/** An operation that waits for its batch. */
 export interface QueuedOperation {
   readonly operation: Operation<unknown>;
   /** Approximate memory that the operation holds, in bytes. */
@@ -83,12 +82,10 @@ export class FairQueue {
     return this.#length;
   }
 
-  /** Operations that were rejected because the queue was full, so far. */
   get rejections(): number {
     return this.#rejections;
   }
 
-  /** Counts a rejection and returns its error. */
   overloaded(): ApiError {
     this.#rejections += 1;
     return OVERLOADED;
@@ -208,7 +205,6 @@ export function unavailable(): ApiError {
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
-/** The error for a commit whose outcome is unknown. */
 export function outcomeUnknown(): ApiError {
   const message =
     'It is unknown whether the request was recorded; no value was returned. A POST with an Idempotency-Key can be repeated safely.';

@@ -7,9 +7,7 @@ import type { StoredChange } from '../store/store.ts';
 export class LedgerMeasures {
   /** `empty`: nothing was written. */
   readonly batches = new Tally<'committed' | 'empty' | 'failed'>(['committed', 'empty', 'failed']);
-  /** Operations per batch. */
   readonly batchSizes = new Distribution([1, 2, 4, 8, 16, 32, 64, 128, 256]);
-  /** To load, decide and write a batch. */
   readonly writeSeconds = new Distribution();
   /** From the write of a batch until it is durable. */
   readonly durableSeconds = new Distribution();

@@ -32,7 +32,6 @@ export interface LedgerParts extends BatchParts {
   readonly onFailedBatch: (error: unknown) => void;
 }
 
-/** Batches per iteration of the event loop. */
 const MAX_BATCHES_PER_TICK = 4;
 /**
  * Minimum batch while a sync is in flight. WHY: a smaller one would wait for that sync anyway and still pay the fixed
@@ -250,7 +249,6 @@ class PendingCommits {
     this.#onDelivered = onDelivered;
   }
 
-  /** Whether no batch waits for the disk. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }

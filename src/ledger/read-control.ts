@@ -13,7 +13,6 @@ import { readControlStates } from '../store/recorded-states.ts';
 import { readAgents, readOperators, readPolicies } from '../store/vault-metadata.ts';
 import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
 
-/** The digest in the head record. */
 export type RecordedDigest =
   | { readonly kind: 'recorded'; readonly digest: string }
   /** Records all states, whatever the head record says. */

@@ -52,7 +52,6 @@ class Flight<T> {
     this.#result.promise.catch(() => undefined);
   }
 
-  /** Whether a caller still waits for it. */
   get isWanted(): boolean {
     return !this.#abandoned.signal.aborted;
   }

@@ -43,7 +43,6 @@ export class TokenBuckets {
     return bucket;
   }
 
-  /** Seconds until the bucket has a token. */
   waitSeconds({ tokens }: Bucket, burst = this.#burst): number {
     return Math.max(1, Math.ceil(((1 - tokens) * this.#intervalMs) / burst / 1000));
   }
@@ -62,7 +61,6 @@ export class DenialBudget {
     this.#buckets = new TokenBuckets(perMinute, 60_000);
   }
 
-  /** Denials that were not recorded, so far. */
   get unrecordedDenials(): number {
     return this.#unrecordedDenials;
   }

@@ -52,7 +52,6 @@ export interface VaultState {
   warnings: string[];
 }
 
-/** The head record of a new vault: an empty log, no agents and no policies. */
 export function initialHead(keys: Pick<VaultKeys, 'audit' | 'row'>): Head {
   const fields = { seq: 0, hmac: GENESIS_MAC, epoch: 0, tree: '', control: new SetDigest(keys.row).toString() };
   return { ...fields, mac: headMac(keys.audit, fields) };

@@ -77,7 +77,6 @@ export interface FoundApproval {
   readonly path: CredentialPath;
 }
 
-/** Requests whose time has ended without an answer. */
 export function* findTimedOut(now: number, limit: number): Procedure<FoundApproval[]> {
   const rows = yield sql`SELECT id, path FROM approvals
     WHERE status = 'pending' AND answer_by <= ${now} ORDER BY id LIMIT ${limit}`;
@@ -110,7 +109,6 @@ export function* findLiveApprovals(
   return { rows, next };
 }
 
-/** The approvals that no longer wait. */
 export function* findAnswered(dialect: Dialect, ids: readonly ApprovalId[]): Procedure<ApprovalId[]> {
   const rows = yield sql`SELECT id FROM approvals WHERE status <> 'pending' AND ${dialect.isOneOf('id', ids)}`;
   return rows.map((row) => String(row['id']) as ApprovalId);

@@ -10,7 +10,6 @@ export interface EndingQuery {
   readonly minimumMs: number;
 }
 
-/** Leases of one holder and path that end soon. */
 export interface EndingLeases {
   readonly agentName: string;
   readonly path: string;
@@ -78,7 +77,6 @@ export function* listUnexposed(
   return { rows, next };
 }
 
-/** A caller and what it was denied. */
 export interface DeniedAccess {
   readonly agentName: string;
   readonly resource: string;

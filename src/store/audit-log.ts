@@ -131,11 +131,8 @@ export function* countEntries(
   return { count, next };
 }
 
-/** Parts of a statement for one chunk of a range. */
 interface Chunk {
-  /** The condition that an entry is in the chunk. */
   readonly chunk: Statement;
-  /** `FROM` and `WHERE` for the entries of the chunk that match. */
   readonly matching: Statement;
   readonly order: Statement;
 }

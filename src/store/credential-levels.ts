@@ -25,7 +25,6 @@ export interface LevelStep {
 /** Credentials that are read in one statement. Further ones of a directory are only counted. */
 const ROWS = 256;
 
-/** The names of one level of the tree of paths, in order. */
 export function* readLevel({ chunkRows }: Dialect, { base, end }: LevelQuery, from: string): Procedure<LevelStep> {
   const entries: { name: string; count: number; credential: LevelEntry['credential'] }[] = [];
   const next = yield* scanUntilDeadline(from, function* (cursor) {

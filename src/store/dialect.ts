@@ -22,7 +22,6 @@ export interface Dialect {
   chunkEntries(glob: string | null): number;
   /** The newest leases before a sequence number, of one agent name or of all agents; null if none exists. */
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
-  /** The condition that the column `resource` matches a glob. */
   matchesGlob(glob: string): Statement;
   /** The condition that the column contains the text, which is in lower case, in any case. */
   contains(column: string, text: string): Statement;

@@ -15,7 +15,6 @@ export class StoreError extends Error {
   }
 }
 
-/** The failure of the store that an error is; null for any other error. */
 export function storeErrorOf(error: unknown): StoreError | null {
   return error instanceof StoreError ? error : null;
 }

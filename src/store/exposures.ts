@@ -25,7 +25,6 @@ export interface StoredExposure extends Exposure {
 /** From leases. `times` is 0 if they are counted among the stored exposures, or have a token. */
 export interface LeaseExposure extends StoredExposure {
   readonly hasToken: boolean;
-  /** Whether one of the leases is active. */
   readonly isLive: boolean;
 }
 

@@ -5,7 +5,6 @@ import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from './queries.t
 import { LEASES } from './schema.ts';
 import { and, type Procedure, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
-/** Which leases of a table `l` to read. */
 interface Selection {
   readonly from: 'leases' | 'effective_leases';
   readonly agentName: string | null;
@@ -129,7 +128,6 @@ function inChunk({ from, where }: Selection, chunk: LeaseChunk): Statement {
   return sql`FROM ${raw(from)} l WHERE l.seq >= ${chunk.from} AND l.seq < ${chunk.before} AND ${where}`;
 }
 
-/** Conditions on the columns that have a value. */
 function equal(columns: Readonly<Record<string, string | null>>): Statement[] {
   return Object.entries(columns).flatMap(([column, value]) =>
     value === null ? [] : [sql`l.${raw(column)} = ${value}`],

@@ -15,7 +15,6 @@ import type { StreamLog } from './stream-log.ts';
 
 /** A method rejects only with a `StoreError`. */
 export interface Store {
-  /** The SQL of this store, for procedures that depend on it. */
   readonly dialect: Dialect;
   /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   readonly isMultiWriter: boolean;
@@ -68,9 +67,7 @@ export interface StoreMeasures {
 }
 
 export interface DiskMeasures {
-  /** Syncs of the write-ahead log. */
   readonly syncSeconds: Distribution;
-  /** Checkpoints: pages of the write-ahead log written into the database. */
   readonly checkpointSeconds: Distribution;
   /** Pages in the write-ahead log that are not in the database yet. */
   pendingPages(): number;
@@ -81,6 +78,5 @@ export interface DiskMeasures {
 /** Connections for reading; one more writes. */
 interface ConnectionMeasures {
   inUse(): number;
-  /** Reads that wait for a connection. */
   waiting(): number;
 }

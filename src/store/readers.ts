@@ -27,7 +27,6 @@ export interface BackupSource {
   readonly metadata: VaultMetadata;
   /** What opens the vault, and what it then opens. */
   readonly keys: StoredKeys;
-  /** The number of the schema's last migration. */
   readonly schema: number;
 }
 

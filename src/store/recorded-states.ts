@@ -49,7 +49,6 @@ export interface RecordedRow {
 interface RecordedTable {
   readonly table: Table<Authenticated<object>>;
   readonly key: string;
-  /** What the log records about the row. */
   readonly state: Statement;
   /** The condition that the row is that of the subject of the entry `e`. */
   readonly isRowOf: string;
@@ -110,7 +109,6 @@ export function nextKey(rows: readonly Row[], column: string, after: string | nu
   return after === null || Buffer.compare(Buffer.from(last), Buffer.from(after)) > 0 ? last : null;
 }
 
-/** A step through the subjects of a kind. */
 export interface SubjectStep {
   /** The subjects whose newest entry records a MAC, and which have no row. */
   readonly missing: readonly string[];

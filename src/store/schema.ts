@@ -125,7 +125,6 @@ export const LEASES = new Table<Lease>('leases', ['seq'], {
   tokenHash: 'text',
 });
 
-/** Where credentials may be used. */
 export const USAGES = new Table<Authenticated<Usage>>('usages', ['path'], {
   credentialId: 'text',
   path: 'text',
@@ -169,7 +168,6 @@ const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: 
   throughSeq: 'number',
 });
 
-/** How far each log stream has sent the log. */
 const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>('log_streams', ['name'], {
   name: 'text',
   seq: 'number',
@@ -225,7 +223,6 @@ export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generati
   note: 'text',
 });
 
-/** What people are asked to allow, and what they answered. */
 export const APPROVALS = new Table<Authenticated<Approval>>('approvals', ['id'], {
   id: 'text',
   nonce: 'text',
@@ -281,7 +278,6 @@ export const KEY_SLOTS = new Table<Authenticated<WrappedKeySlot>>('key_slots', [
   mac: 'text',
 });
 
-/** How many values were sealed under each data key. */
 export const DATA_KEY_SEALS = new Table<{ readonly keyId: string; readonly seals: number }>(
   'data_key_seals',
   ['key_id'],

@@ -4,7 +4,6 @@
  */
 
 export type Value = string | number | Uint8Array | null;
-/** A row by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** The text around the values, which are always bound: one part more than values. */
@@ -45,7 +44,6 @@ const isStatement = (value: Value | Statement): value is Statement =>
 /** Text without values. Never from input. */
 export const raw = (text: string): Statement => ({ parts: [text], values: [] });
 
-/** All of the conditions. */
 export function and(first: Statement, ...others: readonly Statement[]): Statement {
   return others.reduce((all, condition) => sql`${all} AND ${condition}`, first);
 }

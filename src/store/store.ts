@@ -55,13 +55,10 @@ export type StoredChange =
   | { readonly kind: 'putOperator'; readonly operator: Authenticated<Operator> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
-  /** Creates the row, or replaces it. */
   | { readonly kind: 'putApproval'; readonly approval: Authenticated<Approval> }
   /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
-  /** Creates the row, or replaces the one of the path. */
   | { readonly kind: 'putUsage'; readonly usage: Authenticated<Usage> }
-  /** Creates the row, or replaces it. */
   | { readonly kind: 'putKeySlot'; readonly slot: Authenticated<WrappedKeySlot> }
   | { readonly kind: 'putKeyset'; readonly keyset: SealedKeyset }
   /** Replaces the sealed value of the version, if it is still `from`. */
@@ -75,7 +72,6 @@ export type StoredChange =
     }
   /** Adds to the number of values sealed under the data key. */
   | { readonly kind: 'countSeals'; readonly keyId: string; readonly seals: number }
-  /** Replaces a record with the same id. */
   | { readonly kind: 'saveIdempotencyRecord'; readonly record: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
@@ -169,7 +165,6 @@ export const ENDED_APPROVAL_RETENTION_MS = 7 * 24 * 3600 * 1000;
 export const BULK_REVOCATION_TTL_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 
 export interface SweepResult {
-  /** Rows. */
   readonly removed: number;
   readonly isDone: boolean;
 }

@@ -15,7 +15,6 @@ export class Table<T> {
   /** Names of the columns of the sort key; text is compared byte by byte. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
-  /** The column names, separated by commas. */
   readonly list: Statement;
 
   /** The columns in order: the name of each is that of its property in snake case. */
@@ -44,7 +43,6 @@ export class Table<T> {
     return decoded as T;
   }
 
-  /** In the order of the columns. */
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
     return this.columns.map(({ property, type }) =>

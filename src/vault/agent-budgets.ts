@@ -71,7 +71,6 @@ export class AgentBudgets {
   readonly sessions: HourlyBudget;
   readonly leases: HourlyBudget;
   readonly storedBytes: HourlyBudget;
-  /** Requests that each budget rejected. */
   readonly rejections = new Tally<BudgetKind>(BUDGET_KINDS);
 
   constructor({ sessionsPerHour, leasesPerHour, storedMibPerHour }: BudgetLimits = DEFAULT_BUDGETS) {

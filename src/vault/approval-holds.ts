@@ -77,7 +77,6 @@ export class ApprovalHolds {
     this.#settlement = new ApprovalSettlement(parts);
   }
 
-  /** Requests that are held now. */
   get heldCount(): number {
     return this.#waiting.values().reduce((count, { size }) => count + size, 0);
   }

@@ -59,7 +59,6 @@ export class ApprovalSettlement {
     this.#settled = this.#settled.then(() => this.#settle()).catch((error: unknown) => this.#parts.onFailure(error));
   }
 
-  /** Records what the time and the latest changes decided about approvals. */
   async #settle(): Promise<void> {
     const { store, clock, ledger } = this.#parts;
     for (const place of await store.run(findTimedOut(clock.now(), SETTLE_ROWS))) {
@@ -74,7 +73,6 @@ export class ApprovalSettlement {
     });
   }
 
-  /** Withdraws what relied on something that changed. */
   async #review(): Promise<void> {
     const { store, clock, ledger } = this.#parts;
     for (let after: string | null = ''; after !== null; ) {

@@ -13,7 +13,6 @@ import { type Listing, type PageRequest, readListing, STEP_ROWS, scanEntries, sl
 import type { Vault } from './vault.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
-/** The entries to select, in addition to a filter. */
 export interface EntryBounds {
   /** Timestamps in the log's format, inclusive. */
   readonly since: string | null;

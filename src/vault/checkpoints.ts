@@ -21,10 +21,8 @@ import type { Store } from '../store/port.ts';
 import type { Head } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 
-/** A checkpoint with its note. */
 export interface SignedCheckpoint extends LogCheckpoint {
   readonly note: string;
-  /** Base64 of `root`. */
   readonly rootText: string;
   /** Milliseconds since 1970. */
   readonly signedAt: number;
@@ -54,7 +52,6 @@ export class Checkpoints {
     this.#runs = new SingleFlight(() => this.#sign());
   }
 
-  /** The newest one that this node knows. */
   get newest(): SignedCheckpoint | null {
     return this.#newest;
   }

@@ -20,7 +20,6 @@ import type { ResultOf } from '../store/statement.ts';
 import { STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-/** What one agent did with a version. */
 export interface AgentExposure {
   readonly agentName: ActorName;
   readonly firstAt: number;
@@ -104,7 +103,6 @@ async function addLeases(
 
 type Sums = Map<ActorName, AgentExposure>;
 
-/** Adds up what the steps find. */
 class Exposures {
   readonly #versions = new Map<string, { readonly of: StoredExposure; readonly retrieve: Sums; readonly use: Sums }>();
   /** Who has an active lease with a token, by credential. A token uses the newest version. */

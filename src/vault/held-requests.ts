@@ -11,7 +11,6 @@ import { originOf, type UseRequest } from '../core/target.ts';
 import { Sha256, sha256Base64 } from '../crypto/primitives.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 
-/** A request with its body, as the caller sent it. */
 export interface UseCall {
   readonly order: UseOrder;
   readonly headers: HeaderPairs;
@@ -42,7 +41,6 @@ interface ShownHeader {
   readonly value: string;
 }
 
-/** As operators read it. */
 export interface ShownCall {
   readonly method: string;
   readonly url: string;

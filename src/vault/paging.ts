@@ -4,7 +4,6 @@ import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/queries.ts';
 
-/** The requested page. */
 export interface PageRequest {
   readonly limit: number;
   readonly offset: number;

@@ -16,7 +16,6 @@ import { readExposures, type VersionExposure } from './exposure.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-/** How many of each are active. */
 export interface HeldCounts {
   readonly leases: number;
   readonly sessions: number;

@@ -21,7 +21,6 @@ export interface AgentKeyStore {
   commit(id: AgentId, name: AgentName): Promise<void>;
   /** Commits if the staged key is that of `publicKey`, and aborts otherwise: a rotation may have failed. */
   settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void>;
-  /** Removes a staged key. */
   abort(id: AgentId): Promise<void>;
   /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
   remove(id: AgentId, name: AgentName): Promise<void>;

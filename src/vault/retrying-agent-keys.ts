@@ -62,7 +62,6 @@ export class RetryingAgentKeys {
     await this.#succeeds(id, name, (keyStore) => keyStore.remove(id, name));
   }
 
-  /** As in `AgentKeyStore`. */
   readAll(): Promise<AgentKey[]> {
     return this.#parts.keyStore.readAll();
   }

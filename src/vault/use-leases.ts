@@ -52,7 +52,6 @@ export function newUseLease(
   });
 }
 
-/** What a request to a base URL asks for. */
 export interface BaseUrlCall extends RequestOrigin {
   readonly path: CredentialPath;
   readonly request: BaseUrlRequest;

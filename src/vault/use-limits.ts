@@ -13,7 +13,6 @@ import type { PolicyLimits } from '../core/policy.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
 
-/** A use that may be made. */
 export interface Admission {
   /** Uncounts a use that was not made. */
   cancel(): void;
@@ -57,7 +56,6 @@ export class UseLimits {
   readonly #running = new Map<string, number>();
   readonly #rejections = new Map<string, Rejections>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Uses that each kind of limit rejected. */
   readonly rejectedUses = new Tally<LimitKind>(LIMIT_KINDS);
 
   constructor(ledger: Ledger, now: () => number, intervalMs = MINUTE_MS) {

@@ -19,7 +19,6 @@ import type { ApprovalHolds } from './approval-holds.ts';
 import { type UseCall, UseDecisions } from './held-requests.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
 
-/** A use whose head has arrived. */
 export interface OngoingUse {
   readonly started: StartedUse;
   readonly head: BrokerHead;

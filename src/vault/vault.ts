@@ -23,7 +23,6 @@ import type { Uses } from './uses.ts';
 import type { VaultAccess } from './vault-access.ts';
 import type { Verifier } from './verification/verifier.ts';
 
-/** A node of the vault. */
 export interface VaultNode {
   /** Host name and process id. */
   readonly name: string;
@@ -55,7 +54,6 @@ export interface Vault {
   /** Null without a provider of OpenID Connect. */
   readonly oidc: OidcClient | null;
   readonly reencryption: Reencryption;
-  /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;
 }
 

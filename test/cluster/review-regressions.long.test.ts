@@ -1,11 +1,8 @@
-// Regressions found by a hostile review: reused epochs, a server that stops responding, database settings
-// that weaken a guarantee, idle nodes, a high-water time ahead of the clock, rows altered directly.
+// Regressions found by a hostile review: a removed head record, database settings that weaken a guarantee, idle nodes,
+// a high-water time ahead of the clock, rows altered directly, connection attempts during an outage.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAddress } from '../../src/store/postgres/address.ts';
-import { Connection } from '../../src/store/postgres/connection.ts';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster, startNodes } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -51,25 +48,6 @@ test('nodes whose head record was removed decide nothing: it held the digest of 
   assert.deepEqual([(await at(one)).status, (await at(two)).status], [200, 200]);
 });
 
-test('a server that stops responding delays requests by seconds, however many connections are idle', async (t) => {
-  const url = await newDatabase(t);
-  const proxy = await startProxy(t, url);
-  const { nodes } = await startNodes(t, { nodes: 1, url, urlOf: () => proxy.url });
-  const [node] = nodes;
-  assert.ok(node);
-  await made(node, 'credentials', { path: 'a', value: 'v' });
-  await Promise.all(Array.from({ length: 60 }, () => node.admin.get('/api/v1/credentials')));
-  proxy.freeze();
-  const startedAt = performance.now();
-  for (;;) {
-    const { status } = await node.admin.get('/api/v1/credentials/a');
-    if (status === 200) break;
-    await sleep(50);
-  }
-  const ms = performance.now() - startedAt;
-  t.diagnostic(`back after ${Math.round(ms)} ms`);
-});
-
 test('the service enforces synchronous commits on a database that defaults to asynchronous ones', async (t) => {
   const server = await startPostgres(t, { settings: { wal_writer_delay: '10s' } });
   await server.query('ALTER DATABASE postgres SET synchronous_commit = off');
@@ -88,7 +66,6 @@ test('a node without requests follows the log too', async (t) => {
   const { url, nodes } = await startCluster(t, { nodes: 2 });
   const [one, two] = nodes;
   assert.ok(one && two);
-  await sleep(300);
   await made(one, 'credentials', { path: 'a', value: 'v' });
   const { total } = (await one.admin.get('/api/v1/audit?limit=1')).body.meta;
   await until(async () => (seriesValue(await scrape(two.address), 'leasehold_log_seq') ?? 0) >= total);
@@ -99,9 +76,8 @@ test('a node without requests follows the log too', async (t) => {
      UPDATE leasehold.audit_head h SET seq = e.seq, hmac = e.hmac
      FROM (SELECT seq, hmac FROM leasehold.audit_entries ORDER BY seq DESC LIMIT 1) e`,
   );
-  await sleep(1500);
   for (const { admin, output } of [one, two]) {
-    assert.equal((await admin.get('/api/v1/agents')).status, 503);
+    await until(async () => (await admin.get('/api/v1/agents')).status === 503);
     await until(() => /the log has lost entry \d+, which this node has seen/.test(output()));
   }
 });
@@ -114,8 +90,7 @@ test('with a high-water time ahead of the database leases end and logins work as
   await made(node, 'agents', { name: 'bot' });
   await querySql(url, 'UPDATE leasehold.vault SET high_water_time = high_water_time + 3600000');
   const { lease_id } = (await node.admin.get('/api/v1/credentials/a?ttl=2')).body.data;
-  await sleep(2500);
-  assert.equal((await node.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
+  await until(async () => (await node.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status === 'expired');
   assert.equal((await verifyAs(node.address, 'bot', readAgentKey(node.dataDir, 'bot'))).status, 200);
 });
 
@@ -149,7 +124,7 @@ test('while the database is unreachable a node tries to connect only a few times
   let requests = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
-      for (; requests < scaled(600, 2000); requests++)
+      for (; requests < scaled(200, 2000); requests++)
         assert.equal((await node.admin.get('/api/v1/agents')).status, 503);
     }),
   );
@@ -158,39 +133,4 @@ test('while the database is unreachable a node tries to connect only a few times
   assert.ok(tries > 0 && tries < 2 + 20 * seconds, `${tries} tries in ${seconds} s`);
   proxy.open();
   await untilWell(nodes);
-});
-
-test('an IPv6 address is accepted literally', async () => {
-  const address = parseAddress('postgres://u:p@[::1]:1/d?sslmode=disable');
-  await assert.rejects(Connection.open(address, 'reading'), /ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH/);
-  const other = parseAddress('postgres://u:p@[100::1]:1/d?sslmode=disable');
-  await assert.rejects(Connection.open(other, 'reading'), /PostgreSQL: the connection failed \(/);
-});
-
-test('a batch of many stores takes two round trips', async (t) => {
-  const url = await newDatabase(t);
-  const proxy = await startProxy(t, url);
-  const { nodes } = await startNodes(t, { nodes: 1, url, urlOf: () => proxy.url });
-  const [node] = nodes;
-  assert.ok(node);
-  await made(node, 'credentials', { path: 'warm', value: 'v' });
-  proxy.delay(50);
-  const timed = async (work: Promise<unknown>): Promise<number> => {
-    const startedAt = performance.now();
-    await work;
-    return performance.now() - startedAt;
-  };
-  const single = await timed(made(node, 'credentials', { path: 'single', value: 'v'.repeat(2000) }));
-  let ms = Number.POSITIVE_INFINITY;
-  // A busy machine may stop in the middle of a try.
-  for (let tries = 0; tries < 5 && ms >= 32 * single; tries++) {
-    const stores = Array.from({ length: 128 }, (_, index) =>
-      made(node, 'credentials', { path: `many/${tries}/${index}`, value: 'v'.repeat(2000) }),
-    );
-    ms = Math.min(ms, await timed(Promise.all(stores)));
-  }
-  t.diagnostic(`128 stores in ${Math.round(ms)} ms with 100 ms there and back`);
-  // The first store has a separate batch, the others share one, each with two round trips. Sequential statements
-  // would take 128 times as long as a single one.
-  assert.ok(ms < 32 * single, `${ms} ms, and a single one ${single} ms`);
 });

@@ -149,7 +149,7 @@ test("while a node's read connections are all in use, reads wait or are rejected
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
   // Only lists read this table.
-  const held = querySql(url, 'BEGIN; LOCK TABLE leasehold.access_counts; SELECT pg_sleep(7); COMMIT');
+  const held = querySql(url, 'BEGIN; LOCK TABLE leasehold.access_counts; SELECT pg_sleep(4); COMMIT');
   await sleep(200);
   const lists = Array.from({ length: 20 }, () => node.admin.get('/api/v1/credentials'));
   await sleep(300);

@@ -83,7 +83,6 @@ export class Connection {
     return this.#failure === null;
   }
 
-  /** Sends a statement; see `execute`. */
   query(texts: TemplateStringsArray, ...values: readonly (Value | Statement)[]): Promise<Rows> {
     return this.execute(sql(texts, ...values));
   }

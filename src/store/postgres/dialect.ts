@@ -7,7 +7,6 @@ import { raw, sql } from '../statement.ts';
 const CHUNK_ROWS = 5000;
 const CHUNK_ENTRIES = 20_000;
 
-/** Converts a glob (`*`, `?`) to a LIKE pattern. */
 const toLike = (glob: string): string =>
   glob
     .replaceAll(/[\\%_]/g, '\\$&')

@@ -8,7 +8,6 @@ import { StoreError } from '../errors.ts';
 /** Classes whose messages never quote data of the client. */
 const SAFE_SQLSTATE_CLASSES = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);
 
-/** Describes the error for the operator. */
 function describe(error: postgres.PostgresError): string {
   const shown = SAFE_SQLSTATE_CLASSES.has(error.code.slice(0, 2))
     ? error.message
@@ -16,7 +15,6 @@ function describe(error: postgres.PostgresError): string {
   return `PostgreSQL: ${shown} (${error.code})`;
 }
 
-/** Whether the driver or the operating system reported a failed connection. */
 function isConnectionError(error: unknown): error is Error & { code: string } {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
   // An invalid argument is a bug.
@@ -37,7 +35,6 @@ export function toStoreError(error: unknown, isCommitting = false): unknown {
   return new StoreError('unavailable', `PostgreSQL: the connection failed${code}`, { cause: error });
 }
 
-/** The SQLSTATE of an error of PostgreSQL, or null. */
 export function sqlStateOf(error: unknown): string | null {
   const cause = error instanceof StoreError ? error.cause : error;
   return cause instanceof postgres.PostgresError ? cause.code : null;

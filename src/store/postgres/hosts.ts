@@ -35,7 +35,6 @@ export class Hosts {
     if (only !== undefined && others.length === 0) this.#current = { host: only, system: '', timeline: 0 };
   }
 
-  /** The last entry of the log that this process has seen. */
   get seen(): SeenEntry | null {
     return this.#seen;
   }

@@ -96,7 +96,6 @@ async function loadUsages(connection: Connection, reads: readonly ReadSet[]): Pr
   return connection.query`SELECT ${USAGES.list} FROM usages WHERE path = ANY(${textArray(paths)}::text[])`;
 }
 
-/** Each with what the log records about it. */
 async function loadApprovals(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
   const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
   const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
@@ -108,7 +107,6 @@ async function loadApprovals(connection: Connection, reads: readonly ReadSet[]):
         ORDER BY id DESC LIMIT ${raw(String(MAX_APPROVALS_OF_KEY))}) AS found)`;
 }
 
-/** The newest states of what the other statements load. */
 async function loadStates(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
   const subjects = new Set<string>();
   const sessions = new Set<string>();

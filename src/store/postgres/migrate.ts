@@ -11,7 +11,6 @@ export const MIGRATION_LOCK = 0x4c734864;
 const INSUFFICIENT_PRIVILEGE = '42501';
 const UNIQUE_VIOLATION = '23505';
 
-/** State of the schema in a database. */
 interface Schema {
   /** Whether the namespace exists, and the table of migrations in it. */
   readonly isNamed: boolean;
@@ -43,7 +42,6 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
   return migrate(connection, migrations);
 }
 
-/** The scripts of the pending migrations, one transaction each. */
 export function pendingScripts(schema: Schema): readonly { readonly name: string; readonly sql: string }[] {
   return toScripts(schema, readMigrations('postgres'));
 }

@@ -32,7 +32,6 @@ export class Pool {
     return this.#size - this.#free.length;
   }
 
-  /** Callers that wait for a connection. */
   get waiting(): number {
     return this.#waiting.length;
   }

@@ -135,7 +135,6 @@ export class PostgresBatchWriter implements ChangeTarget {
   }
 }
 
-/** For other nodes. */
 function recordRemoval(epoch: number, agentId: string, name: string): Statement {
   return sql`INSERT INTO control_removals (epoch, agent_id, name) VALUES (${epoch}, ${agentId}, ${name})
     ON CONFLICT DO NOTHING`;

@@ -5,7 +5,6 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-/** Key of a credential's row in `access_counts`. */
 export type CountRowId = number;
 
 /** A flush pass begins at this number of credentials in memory: with a million credentials, about 20 share a page … */

@@ -19,7 +19,6 @@ export class CredentialWriter {
     this.#counts = counts;
   }
 
-  /** Null if the credential does not exist. */
   countRowOf(id: CredentialId): CountRowId | null {
     const [row] = this.#statements.read(sql`SELECT count_id FROM credentials WHERE id = ${id}`);
     return row === undefined ? null : Number(row['count_id']);
@@ -73,7 +72,6 @@ export class CredentialWriter {
       WHERE id = ${credentialId} AND version = ${version} AND newest_sealed = ${from}`);
   }
 
-  /** Deletes versions up to and including `through`. */
   pruneVersions(id: CredentialId, through: number): void {
     this.#statements.write(sql`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${through}`);
     this.#statements.write(sql`UPDATE credentials SET newest_sealed = NULL

@@ -108,7 +108,6 @@ function truncateWal(database: DatabaseSync, file: string): void {
   if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
 }
 
-/** Adds the file to the message. */
 export function describeOpenError(file: string, failure: unknown): unknown {
   if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
   return new StoreError(failure.kind, `${file}: ${failure.message}`, { cause: failure.cause });

@@ -13,10 +13,8 @@ import type { CredentialCache, RecordedCredential } from './credential-cache.ts'
 import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 import { readAll } from './statements.ts';
 
-/** The same type with mutable properties and arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
-/** Records which rows of a credential are loaded. */
 interface LoadedCredential extends RecordedCredential {
   /** The versions that were queried, whether found or not. */
   readonly versions: Set<number>;
@@ -67,7 +65,6 @@ export class RowLoader {
     );
   }
 
-  /** Loads each row once. */
   load(reads: readonly ReadSet[]): LoadResult {
     // WHY a transaction: otherwise each statement locks and unlocks the file, which takes two system calls.
     this.#database.exec('BEGIN');

@@ -19,8 +19,8 @@ import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
 import { assertServingSpace } from './disk-space.ts';
 import { RowLoader } from './loader.ts';
+import { SqliteLogFile } from './log-file.ts';
 import { Statements } from './statements.ts';
-import { SqliteStreamLog } from './stream-log.ts';
 import { Sweeper } from './sweeper.ts';
 import { type KeepNewest, type SyncFile, WalSync } from './wal-sync.ts';
 import { SqliteBatchWriter } from './writer.ts';
@@ -145,13 +145,19 @@ export class SqliteStore implements Store {
     });
   }
 
+  /** Entries are read over a separate connection; only the store knows which of them are durable. */
   openStreamLog(): StreamLog {
     try {
-      return new SqliteStreamLog(this.#file, {
+      const file = new SqliteLogFile(this.#file);
+      return {
+        // One process owns the file.
+        claim: async () => true,
         readEnd: () => this.run(readLastSeq()),
+        readEntries: (fromSeq, toSeq, limit) => file.readEntries(fromSeq, toSeq, limit),
         readPosition: (name) => this.run(readPosition(name)),
         savePosition: (name, seq) => this.#write(() => this.#statements.run(savePosition(name, seq))),
-      });
+        close: () => file.close(),
+      };
     } catch (error) {
       throw toStoreError(error);
     }

@@ -13,7 +13,6 @@ import { Statements } from './statements.ts';
 /** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
 
-/** Throws a `StoreError` for an error of SQLite. */
 function withStoreErrors<T>(work: () => T): T {
   try {
     return work();

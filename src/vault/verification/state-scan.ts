@@ -35,7 +35,6 @@ export interface StateCheck {
   /** Rows, entries about rows, and credentials whose values were opened. */
   readonly checked: number;
   readonly problemCount: number;
-  /** The first ones. */
   readonly problems: readonly StateProblem[];
 }
 

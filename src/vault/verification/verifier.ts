@@ -31,7 +31,6 @@ export type VerificationResult =
       readonly reason: string;
     };
 
-/** Of the running verification. */
 export interface VerificationStatus {
   readonly entriesChecked: number;
   readonly entriesTotal: number;
@@ -44,7 +43,6 @@ const STEP_ENTRIES = 500;
 /** Length of a log from which on threads verify it; a shorter one is verified sooner than a thread starts. */
 export const THREADS_THRESHOLD = 20_000;
 
-/** The parts of a vault that its verification needs. */
 export interface VerifierParts {
   readonly store: Store;
   readonly keys: VaultKeys;
@@ -52,7 +50,6 @@ export interface VerifierParts {
 }
 
 export class Verifier {
-  /** Checks the state against the log. */
   readonly state: StateChecker;
   readonly #parts: VerifierParts;
   readonly #runs: SingleFlight<VerificationResult>;
