@@ -56,7 +56,7 @@ const LATER_ON_POSTGRES: readonly string[] = [
   ...['checkpoints', 'counts', 'exposure-model', 'foreign-entries', 'idempotency', 'integrity', 'key-rotation'].map(
     (name) => `test/vault/${name}.test.ts`,
   ),
-  ...['panic', 'search', 'sessions', 'tree', 'long-log.long'].map((name) => `test/vault/${name}.test.ts`),
+  ...['panic', 'search', 'sessions', 'tree', 'verification-ranges.long'].map((name) => `test/vault/${name}.test.ts`),
 ];
 
 /** Tests that take long, such as packaging and pages. Only `npm run test:all` runs them. */

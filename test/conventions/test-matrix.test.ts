@@ -91,7 +91,7 @@ test('a new directory runs on SQLite in npm test, and on PostgreSQL in npm run t
 });
 
 test('a named file runs on both stores, however long it takes', () => {
-  const long = named(['test/vault/long-log.long.test.ts', 'test/spec/leases.test.ts']);
+  const long = named(['test/vault/verification-ranges.long.test.ts', 'test/spec/leases.test.ts']);
   assert.deepEqual(
     passesFor(long, undefined, 'usual', true).map((run) => run.files),
     [long, long],
