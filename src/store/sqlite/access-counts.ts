@@ -8,7 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 export type CountRowId = number;
 
-/** A flush pass begins at this number of credentials in memory: of a million credentials, about 20 then share a page. */
+/** A flush pass begins at this number of credentials in memory: of a million, about 20 then share a page. */
 const FLUSH_THRESHOLD_CREDENTIALS = 32_768;
 /** A flush pass also begins at this number of entries, which a start counts in a fraction of a second. */
 const FLUSH_THRESHOLD_ENTRIES = 100_000;
