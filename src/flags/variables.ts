@@ -10,7 +10,7 @@ export function variableOf(flag: string): string {
   return PREFIX + flag.toUpperCase().replaceAll('-', '_');
 }
 
-const OTHERS = ['AUDIT_KEY', 'DATABASE', 'DATABASE_URL', 'SIGIGN', 'TOKEN'].map((name) => PREFIX + name);
+const OTHERS = ['AUDIT_KEY', 'DATABASE_URL', 'SIGIGN', 'TOKEN'].map((name) => PREFIX + name);
 
 /** SOURCE: Kubernetes sets these in every pod for a Service named `leasehold`. */
 const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;

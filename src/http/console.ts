@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../core/errors.ts';
-import type { RequestMeasures } from './request-measures.ts';
+import type { HttpParts } from './http-server.ts';
 import { routingError } from './routing-errors.ts';
 
 const CONSOLE_PREFIX = '/console/';
@@ -18,11 +18,6 @@ export const isConsolePage = (target: string): boolean => target.startsWith(CONS
 
 /** Returns the built console; null if it is not built. */
 export type ConsoleSource = () => ConsoleFiles | null;
-
-interface Parts {
-  readonly consoleFiles: ConsoleSource;
-  readonly measures: RequestMeasures;
-}
 
 /**
  * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose
@@ -54,7 +49,10 @@ const HEADERS = {
 const NOT_BUILT = 'The console is not built. Run npm start, which builds it, or npm run build.';
 const YEAR_SECONDS = 31_536_000;
 
-export function addConsole(app: FastifyInstance, { consoleFiles, measures }: Parts): void {
+export function addConsole(
+  app: FastifyInstance,
+  { consoleFiles, measures }: Pick<HttpParts, 'consoleFiles' | 'measures'>,
+): void {
   const config = { measures: measures.of('GET', `${CONSOLE_PREFIX}*`), isPublic: true, isAlwaysServed: true };
   app.route({
     method: 'GET',

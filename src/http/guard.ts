@@ -4,10 +4,11 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import type { ServiceStatus } from '../api/types.ts';
+import type { FastifyContextConfig } from 'fastify';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import { defaultError } from './errors.ts';
+import type { HttpParts } from './http-server.ts';
 
 const MAX_TARGET_LENGTH = 8192;
 /** A path in origin form: visible ASCII without the characters that some parsers interpret as another one. */
@@ -18,19 +19,12 @@ const ROLLED_BACK_RETRY_SECONDS = 300;
 const ROLLED_BACK =
   'The log has lost entries, so only health, and its lists, verification and export, are served. The operator can run leasehold audit accept-rollback.';
 
-interface Service {
-  readonly status: () => ServiceStatus;
-  /** Null if every Host is allowed. */
-  readonly hostRule: AllowedHosts | null;
-}
-
-interface Availability {
-  readonly isAlwaysServed?: boolean;
-  readonly showsLog?: boolean;
-}
-
 /** @throws ApiError */
-export function checkRequest(request: IncomingMessage, { status, hostRule }: Service, route: Availability): void {
+export function checkRequest(
+  request: IncomingMessage,
+  { status, hostRule }: Pick<HttpParts, 'status' | 'hostRule'>,
+  route: Pick<FastifyContextConfig, 'isAlwaysServed' | 'showsLog'>,
+): void {
   checkVersion(request);
   checkFraming(request);
   const target = request.url ?? '';

@@ -4,15 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHa
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
-import type { ServiceStatus } from '../api/types.ts';
 import type { Context } from '../core/operation.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
 import { browserPageOf, serviceUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal } from './connections.ts';
+import type { HttpParts } from './http-server.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
-import type { RequestMeasures } from './request-measures.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { toTimestamp } from './serialize.ts';
@@ -21,14 +20,7 @@ import { checkSchemas } from './validation.ts';
 /** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
 
-interface Parts {
-  readonly vault: Vault;
-  readonly status: () => ServiceStatus;
-  readonly prove: ProveService;
-  readonly metrics: MetricsPage;
-  readonly measures: RequestMeasures;
-  readonly publicNames: ReadonlySet<string>;
-}
+type Parts = Pick<HttpParts, 'vault' | 'status' | 'prove' | 'metrics' | 'measures' | 'publicNames'>;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TIME_HEADER = 'leasehold-time';

@@ -9,6 +9,7 @@ import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../co
 import type { Context } from '../core/operation.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
+import type { Call } from './route.ts';
 
 export type Represent = (target: never) => object;
 
@@ -77,17 +78,10 @@ export function readIdempotencyKey(request: IncomingMessage): IdempotencyKey | n
   return parseIdempotencyKey(String(request.headers['idempotency-key']));
 }
 
-interface RequestParts {
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly body: unknown;
-  readonly ifNoneMatch: string | undefined;
-}
-
 /** Everything in which two requests can differ. The path is the row's, so that an alias gives the same fingerprint. */
 export function requestFingerprint(
   { method, path }: { readonly method: string; readonly path: string },
-  { params, query, body, ifNoneMatch }: RequestParts,
+  { params, query, body, ifNoneMatch }: Pick<Call<unknown, unknown>, 'params' | 'query' | 'body' | 'ifNoneMatch'>,
 ): RequestTexts {
   return [method, path, fieldsText(params), fieldsText(query), fieldsText(body), ifNoneMatch ?? ''];
 }

@@ -9,7 +9,7 @@ import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '..
 export const PASSWORD_ON_COMMAND_LINE =
   'Every user of this machine can read the database password on the command line. Use --database-file.';
 
-const VARIABLES = ['LEASEHOLD_DATABASE_URL', 'LEASEHOLD_DATABASE'];
+const VARIABLE = 'LEASEHOLD_DATABASE_URL';
 
 export interface DatabaseChoice {
   readonly address: PostgresAddress;
@@ -26,8 +26,7 @@ interface Given {
 }
 
 /**
- * The flag overrides the file, and the file LEASEHOLD_DATABASE_URL, or its other name LEASEHOLD_DATABASE. Null if none
- * is given. @throws UsageError
+ * The flag overrides the file, and the file LEASEHOLD_DATABASE_URL. Null if none is given. @throws UsageError
  */
 export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoice | null {
   if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
@@ -36,12 +35,8 @@ export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoi
     return { address, showsPassword: address.password !== null, file: null };
   }
   if (file !== null) return { address: parseUrl(readUrl(file), file), showsPassword: false, file };
-  const [variable, other] = VARIABLES.filter((name) => environment[name] !== undefined);
-  if (variable === undefined) return null;
-  if (other !== undefined && environment[other] !== environment[variable]) {
-    throw new UsageError(`${other} and ${variable} name different databases: unset one.`);
-  }
-  return { address: parseUrl(environment[variable] ?? '', variable), showsPassword: false, file: null };
+  const url = environment[VARIABLE];
+  return url === undefined ? null : { address: parseUrl(url, VARIABLE), showsPassword: false, file: null };
 }
 
 function readUrl(file: string): string {

@@ -135,7 +135,7 @@ export type ServerFlags = FlagValues<typeof SERVER>;
 export const VAULT_FLAGS = withVariables(VAULT);
 
 function withVariables<F extends Flags>(flags: F): F {
-  // WHY not the database: it has two variables, and the file of its flag overrides them.
+  // WHY not the database: the file of its flag overrides its variable.
   const named = Object.entries(flags).map(([name, flag]) =>
     name === 'database' ? [name, flag] : [name, { ...flag, variable: variableOf(name) }],
   );

@@ -73,12 +73,16 @@ attempt('a redirect to the agent’s own server, with the value in its address',
   assert.equal(ownServer.requests.length, 0);
 });
 
-attempt('a value that lies across the longest body', async ({ echo }) => {
-  for (const before of [0, 1, 6, 20, 40].map((less) => 2 * 1024 * 1024 - less)) {
-    const answer = await echo({}, (response, request) => response.end(`${'.'.repeat(before)}${tokenOf(request)}..`));
-    assert.equal(answer.status, 200);
-  }
-});
+attempt(
+  'a value that lies across the longest body of a call',
+  async ({ echo }) => {
+    for (const before of [1, 20].map((less) => 2 * 1024 * 1024 - less)) {
+      const answer = await echo({}, (response, request) => response.end(`${'.'.repeat(before)}${tokenOf(request)}..`));
+      assert.equal(answer.status, 200);
+    }
+  },
+  ['one call'],
+);
 attempt('a body that breaks off within the value', async ({ echo }) => {
   const answer = await echo({}, (response, request) => {
     response.writeHead(200, { 'content-length': 1000 });

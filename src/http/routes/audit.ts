@@ -1,5 +1,5 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   AuditEntry,
   AuditQuery,
@@ -179,23 +179,10 @@ export const auditRoutes: readonly Route[] = [
   }),
 ];
 
-interface FilterFields {
-  readonly agent?: string | undefined;
-  readonly resource?: string | undefined;
-  readonly action?: string | undefined;
-  readonly event_type?: string | undefined;
-  readonly result?: string | undefined;
-}
-
-interface RangeFields {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly after?: number | undefined;
-  readonly before?: number | undefined;
-}
+type AuditFields = Static<typeof AuditQuery>;
 
 /** @throws INVALID_REQUEST */
-function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
+function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
   return {
     agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
     resource: parseFilter(query.resource, 'resource'),
@@ -206,7 +193,7 @@ function toAuditFilter(query: FilterFields): Omit<EntryQuery, keyof EntryBounds 
 }
 
 /** @throws INVALID_REQUEST */
-function toEntryBounds({ since, until, after = 0, before }: RangeFields): EntryBounds {
+function toEntryBounds({ since, until, after = 0, before }: AuditFields): EntryBounds {
   return {
     since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),
     until: until === undefined ? null : toTimestamp(parseTimestamp(until, 'until', 'down')),

@@ -4,8 +4,7 @@ import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
-import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
-import type { ApprovalFields } from '../../core/approval-rule.ts';
+import type { PolicyReplacement as PolicyFields, SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parsePolicyName, parsePrincipalName } from '../../core/names.ts';
 import {
@@ -17,22 +16,13 @@ import {
   simulate,
 } from '../../core/operations/policies.ts';
 import { parsePath } from '../../core/path.ts';
-import { type LimitFields, type PolicyDraft, parsePolicy } from '../../core/policy.ts';
+import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
 import { parseMethod, type UseRequest } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { adminRoute, type Route, route } from '../route.ts';
 import { toPolicyResponse } from '../serialize.ts';
-
-interface PolicyFields {
-  readonly principal: string;
-  readonly resources: readonly string[];
-  readonly actions: readonly string[];
-  readonly max_ttl?: number | undefined;
-  readonly limits?: LimitFields | undefined;
-  readonly approval?: ApprovalFields | undefined;
-}
 
 function toDraft(name: string, { max_ttl: maxTtlSeconds, ...fields }: PolicyFields): PolicyDraft {
   return parsePolicy({ ...fields, name, maxTtlSeconds });
