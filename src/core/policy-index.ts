@@ -52,10 +52,8 @@ class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
-  #sorted: readonly Pattern[] = [];
-  readonly #added = new Set<Pattern>();
-  #isSorted = true;
-  /** The merged ranges of all patterns; null after a change. */
+  /** In code-point order; null after a change, as the ranges. */
+  #sorted: readonly Pattern[] | null = null;
   #ranges: readonly PathRange[] | null = null;
 
   get isEmpty(): boolean {
@@ -73,17 +71,12 @@ class PatternIndex {
 
   /** The patterns in code-point order. */
   #patterns(): readonly Pattern[] {
-    if (this.#isSorted) return this.#sorted;
-    const kept = this.#sorted.filter((pattern) => this.#byPattern.has(pattern) && !this.#added.has(pattern));
-    // Two runs in order are merged in linear time.
-    this.#sorted = kept.concat([...this.#added].sort()).sort();
-    this.#added.clear();
-    this.#isSorted = true;
+    this.#sorted ??= [...this.#byPattern.keys()].sort();
     return this.#sorted;
   }
 
   #changed(): void {
-    this.#isSorted = false;
+    this.#sorted = null;
     this.#ranges = null;
   }
 
@@ -93,7 +86,6 @@ class PatternIndex {
     policies.splice(next === -1 ? policies.length : next, 0, policy);
     if (policies.length > 1) return;
     this.#changed();
-    this.#added.add(pattern);
     this.#byPattern.set(pattern, policies);
     this.#lengths.add(pattern.length);
   }
@@ -107,7 +99,6 @@ class PatternIndex {
       return;
     }
     this.#changed();
-    this.#added.delete(pattern);
     this.#byPattern.delete(pattern);
     this.#lengths.remove(pattern.length);
   }

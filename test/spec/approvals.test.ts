@@ -273,18 +273,3 @@ test('an editor that needs an approval gives nothing away without that demand', 
   await admin.put('/api/v1/policies/open', { ...grant, name: undefined, principal: 'agent:other' });
   assert.equal((await editor.post('/api/v1/agents', { name: 'other', public_key })).status, 403);
 });
-
-test('a header that changes what a request does is shown and bound; one of tracing is neither', async () => {
-  const { alice, agentWith, pendingOf } = brief;
-  const agent = await agentWith('headed', { for: 'use' });
-  const send = (headers: Record<string, string>) =>
-    agent.post('/api/v1/use', { path: 'llm/key', method: 'POST', url: `${origin}/v1/charges`, headers, body: 'x' });
-  await send({ 'Stripe-Account': 'acct_good', traceparent: '00-1' });
-  const pending = await pendingOf('headed');
-  const { request } = dataOf(await alice.get(`/api/v1/approvals/${pending.approval_id}`));
-  assert.deepEqual(request.headers, [{ name: 'stripe-account', value: 'acct_good' }]);
-  assert.equal(request.opens_websocket, false);
-  await approveAs(alice, pending);
-  assert.equal(errorOf(await send({ 'Stripe-Account': 'acct_evil' })).code, 'APPROVAL_PENDING');
-  assert.equal((await send({ 'stripe-account': 'acct_good', traceparent: '00-2' })).status, 200);
-});

@@ -27,7 +27,7 @@ const { admin, dataDir } = service;
 // Where passkeys work.
 const address = toLocalhost(service.address);
 await service.agent('without');
-await service.agent('with', { 'matrix/*': ALL });
+const { token: tokenOfWith } = await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
 
 /** The name of each operator is its only role. */
@@ -100,7 +100,7 @@ const leasable = async () => {
 };
 /** A lease that the agent `with` holds. */
 const lendToWith = async () => {
-  const { body } = await (await enter('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
+  const { body } = await (await clientOf('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
   return body.data.lease_id;
 };
 let nonce = '';
@@ -108,7 +108,7 @@ let nonce = '';
 const askAsWith = async () => {
   const path = `asked/${fresh()}`;
   await admin.post(CREDENTIALS, { path, value: 'a value' });
-  const held = await askToRetrieve(service, await logIn(address, 'with', readAgentKey(dataDir, 'with')), path);
+  const held = await askToRetrieve(service, tokenOfWith, path);
   await held.abandon();
   nonce = held.nonce;
   return held.approval_id;

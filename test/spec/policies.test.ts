@@ -20,19 +20,6 @@ test('POST /policies returns 201 with the policy', async () => {
   assert.match(created_at, TIMESTAMP);
 });
 
-test('GET /policies/:name returns the policy, and 404 for an unknown name', async () => {
-  const created = dataOf(await create('read'), 201, POLICY);
-  assert.deepEqual(dataOf(await admin.get(`${POLICIES}/read`), 200, POLICY), created);
-  assertRejected(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
-});
-
-test('DELETE /policies/:name returns 204 without a body, and 404 for an unknown name', async () => {
-  await create('deleted');
-  assertNoContent(await admin.delete(`${POLICIES}/deleted`));
-  assertRejected(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
-  assertRejected(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
-});
-
 test('creating a policy under an existing name is 409 and changes nothing', async () => {
   const created = dataOf(await create('taken'), 201, POLICY);
   assertRejected(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');

@@ -4,12 +4,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const KIB_256 = 262_144;
 
-const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const { admin } = service;
 const store = (path: string, value: string, more: Record<string, unknown> = {}) =>
@@ -17,17 +15,6 @@ const store = (path: string, value: string, more: Record<string, unknown> = {}) 
 const metadata = async (path: string) => (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data;
 const readValue = async (path: string, query = '', from: TestService = service) =>
   dataOf(await from.admin.get(`${CREDENTIALS}/${path}${query}`), 200, 'path value lease_id expires_at').value;
-
-test('POST on an existing path stores a new version: 201, same created_at, later updated_at', async () => {
-  const first = dataOf(await store('new/one', 'first'), 201, 'path type created_at');
-  await clock.move(1000);
-  const second = dataOf(await store('new/one', 'second'), 201, 'path type created_at');
-  assert.equal(second.created_at, first.created_at);
-  const { created_at, updated_at } = await metadata('new/one');
-  assert.equal(created_at, first.created_at);
-  assert.equal(updated_at > created_at, true);
-  assert.equal(await readValue('new/one'), 'second');
-});
 
 test('the stored version is a response header, also of a repeated request', async () => {
   const versionOf = async (value: string, key: string) => {
@@ -38,26 +25,6 @@ test('the stored version is a response header, also of a repeated request', asyn
   assert.equal(await versionOf('first', 'one'), '1');
   assert.equal(await versionOf('second', 'two'), '2');
   assert.equal(await versionOf('first', 'one'), '1');
-});
-
-test('a new version keeps an omitted type or description and replaces a given one', async () => {
-  await store('new/two', 'v', { type: 'token', description: 'the first' });
-  await store('new/two', 'v');
-  const kept = await metadata('new/two');
-  assert.deepEqual([kept.type, kept.description], ['token', 'the first']);
-  await store('new/two', 'v', { type: 'password', description: '' });
-  const changed = await metadata('new/two');
-  assert.deepEqual([changed.type, changed.description], ['password', '']);
-  assert.equal(await readValue('new/two', '?version=1'), 'v');
-});
-
-test('If-None-Match: * rejects an existing path with 409 and stores nothing', async () => {
-  const onlyIfNew = { 'if-none-match': '*' };
-  const call = (value: string) => admin.call('POST', CREDENTIALS, { path: 'new/three', value }, onlyIfNew);
-  dataOf(await call('first'), 201, 'path type created_at');
-  assertRejected(await call('second'), 'ALREADY_EXISTS');
-  assert.equal(await readValue('new/three'), 'first');
-  assert.equal((await metadata('new/three')).versions.length, 1);
 });
 
 test('of two concurrent stores with If-None-Match: * one is 201, the other 409', async () => {
@@ -87,12 +54,6 @@ test('version=N reads an earlier version, and the newest 10 are kept', async () 
   for (const bad of ['0', '-1', '1.0', 'newest', '', '1e1']) {
     assertInvalid(await admin.get(`${CREDENTIALS}/kept/ten?version=${bad}`), 'version');
   }
-});
-
-test('a lease names the version that was read', async () => {
-  for (const value of ['one', 'two']) await store('kept/leased', value);
-  const { lease_id } = (await admin.get(`${CREDENTIALS}/kept/leased?version=1`)).body.data;
-  assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.version, 1);
 });
 
 test('--versions-kept sets how many are kept', async (t) => {
