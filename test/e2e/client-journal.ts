@@ -92,12 +92,12 @@ export class Journal {
   }
 }
 
-/** Null if the connection broke, which `fetch` reports with a TypeError. */
+/** Null if the connection broke, or could not be made. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof TypeError) return null;
+    if (error instanceof Error && 'code' in error && /^(?:ECONN|EPIPE)/.test(String(error.code))) return null;
     throw error;
   }
 }
