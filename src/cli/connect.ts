@@ -64,7 +64,6 @@ function readCa({ caFile }: Settings): string | null {
   throw new UsageError(`${source}: ${file} must be a file of at most 1 MiB`);
 }
 
-/** Names the setting's source instead of the client option. */
 function optionMessage(
   { message, option }: LeaseholdError,
   { address, identity, timeoutSeconds, caFile }: Settings,

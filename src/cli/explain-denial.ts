@@ -64,7 +64,6 @@ export function leaseClientFor(invocation: Invocation): LeaseClient {
   };
 }
 
-/** Adds use leases, which the administrator cannot have. */
 export function useClientFor(invocation: Invocation): UseLeaseClient {
   const vault = (): Leasehold => invocation.connect();
   const { identity } = invocation.settings;

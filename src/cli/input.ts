@@ -81,7 +81,6 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<B
   return await readHandle(handle, maxBytes);
 }
 
-/** Does the same from the beginning of an open file. */
 export async function readHandle(handle: FileHandle, maxBytes: number): Promise<Buffer | 'large' | 'other'> {
   const status = await handle.stat();
   if (!status.isFile()) return 'other';

@@ -142,7 +142,6 @@ function setUpParent(parent: Commander, usage: string): void {
 /** The words before verbs that do nothing without one. */
 const NOUNS = new WeakSet<Commander>();
 
-/** The commands that do something: those below a noun in place of it. */
 function leavesOf(commander: Commander): readonly Commander[] {
   return [...(NOUNS.has(commander) ? [] : [commander]), ...commander.commands.flatMap(leavesOf)];
 }
@@ -212,7 +211,6 @@ function findOrAddNoun(program: Commander, noun: string, title: string): Command
   return added;
 }
 
-/** What follows the command's name: `PATH [FLAG …]`. */
 function usageOf(command: Command): string {
   const words = (command.arguments ?? []).map(({ name, count }) =>
     count === 'one' ? name : count === 'optional' ? `[${name}]` : `[${name} …]`,
@@ -225,12 +223,10 @@ function usageOf(command: Command): string {
   ].join(' ');
 }
 
-/** `policy show`; empty for the program. */
 function nameOf(commander: Commander): string {
   return commander.parent === null ? '' : `${nameOf(commander.parent)} ${commander.name()}`.trim();
 }
 
-/** `noun` is empty for the first word of a command's name. */
 function unknownCommand(noun: string, word: string, known: readonly string[]): UsageError {
   const near = nearest(word, known);
   return new UsageError(

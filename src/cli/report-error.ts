@@ -95,7 +95,6 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
   return address.startsWith('unix:') ? text.replace('http://localhost', address) : text;
 }
 
-/** How to list each kind of object; every other noun means credentials. */
 const LISTS: ReadonlyMap<string, string> = new Map([
   ['policy', 'To list the policies: leasehold policy list'],
   ['agent', 'To list the agents: leasehold agent list'],

@@ -7,7 +7,6 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Options of a call that replaces or deletes a resource which others may change, too. */
 export interface ReplaceOptions extends CallOptions {
   /** The tag with which the resource was read: PRECONDITION_FAILED if it is another one now, or is gone. */
   readonly ifMatch?: string;
@@ -18,7 +17,6 @@ export interface PutOptions extends ReplaceOptions {
   readonly onlyIfNew?: boolean;
 }
 
-/** A resource, and the tag of this state of it. */
 export interface Tagged<T> {
   readonly data: T;
   readonly tag: string;

@@ -38,7 +38,6 @@ interface CurrentSession {
   readonly expiry: Expiry;
 }
 
-/** Logs in on first use, and again before the session expires or after it was revoked. */
 export class AgentAuth implements AuthProvider {
   readonly #transport: Transport;
   readonly #agent: string;

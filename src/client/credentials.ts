@@ -101,7 +101,6 @@ export class Credentials {
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
-  /** Returns the list entry and its versions, without a value or a lease. */
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
     return this.#api.read<CredentialMetadata>(addressOf(path), { view: 'metadata' }, options);
   }

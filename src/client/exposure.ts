@@ -27,7 +27,6 @@ export class ExposureCalls {
     return this.#api.pages<CredentialExposure>(EXPOSURE, filter, options);
   }
 
-  /** How much a panic about the agent, or about all without one, would end now. */
   held(filter: PanicRequest = {}, options: CallOptions = {}): Promise<Held> {
     return this.#api.read<Held>(PANIC, filter, options);
   }

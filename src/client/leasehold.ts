@@ -52,7 +52,6 @@ export interface LeaseholdOptions {
   readonly onApprovalPending?: (approvalId: string) => void;
   /** Number of values that are cached until their leases expire; 0 (off) by default. */
   readonly cache?: number;
-  /** Allows plain HTTP to another machine. */
   readonly insecureHttp?: boolean;
   /** Certificates of authorities in PEM; no others are then trusted. In Node, Bun and Deno. */
   readonly ca?: string;

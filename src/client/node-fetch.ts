@@ -14,7 +14,6 @@ import { notLeasehold } from './responses.ts';
 const IDLE_MS = 4000;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
-/** Changes a new agent before its first connection. */
 export type AgentSetup = (agent: Agent) => void;
 
 interface Connector {
@@ -36,7 +35,6 @@ export const safeFetch: typeof fetch = (input, init) => {
 
 let sharedDirectFetch: typeof fetch | null = null;
 
-/** Connects directly to every address. */
 export function directFetch(setUp: AgentSetup = () => undefined): typeof fetch {
   const connectors = new Map<string, Connector>();
   return (input, init) => {

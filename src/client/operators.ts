@@ -40,7 +40,6 @@ export class Operators {
     return this.#api.read<Operator>(addressOf(name), {}, options);
   }
 
-  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Operator>> {
     return this.#api.readTagged<Operator>(addressOf(name), options);
   }
@@ -49,7 +48,6 @@ export class Operators {
     return this.#api.post<Operator>(OPERATORS, body, options);
   }
 
-  /** Replaces the roles and the description. */
   replace(name: string, body: OperatorReplacement, options: ReplaceOptions = {}): Promise<Operator> {
     return this.#api.put<Operator>(addressOf(name), body, options);
   }

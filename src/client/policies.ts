@@ -40,7 +40,6 @@ export class Policies {
     return this.#api.read<Policy>(addressOf(name), {}, options);
   }
 
-  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Policy>> {
     return this.#api.readTagged<Policy>(addressOf(name), options);
   }

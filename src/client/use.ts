@@ -101,7 +101,6 @@ export class Targets {
     return this.#api.read<CredentialTargets>(addressOf(path), {}, options);
   }
 
-  /** Reads the resource with the tag of its state, which `ifMatch` takes. */
   readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
     return this.#api.readTagged<CredentialTargets>(addressOf(path), options);
   }

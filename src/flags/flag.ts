@@ -46,7 +46,6 @@ export function parsed<T>(
   return { ...details, value, help, read };
 }
 
-/** The same with a default, which `parse` converts too. */
 export function withDefault<T>(
   value: string,
   help: string,
@@ -60,7 +59,6 @@ export function text(value: string, help: string, details: Details = {}): Flag<s
   return parsed(value, help, (given) => given, details);
 }
 
-/** A flag that can be given several times. */
 export function list(value: string, help: string, details: Details = {}): Flag<readonly string[]> {
   return { ...details, value, help, isRepeatable: true, read: (given) => given };
 }
@@ -80,7 +78,6 @@ export function choice<T extends string>(value: string, choices: readonly T[], h
   return parsed(value, help, chooseFrom(choices));
 }
 
-/** A positive integer. */
 export function wholeNumber(help: string): Flag<number | null> {
   return parsed('N', help, (given, field) => {
     if (!/^[1-9]\d{0,8}$/.test(given)) throw new UsageError(`${field} must be a positive whole number`);

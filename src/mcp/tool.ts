@@ -47,7 +47,6 @@ export const ONLY_READS: ToolAnnotations = {
 export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
   readonly name: string;
   readonly title: string;
-  /** For the model: what the tool does, what it needs, and what it never does. */
   readonly description: string;
   readonly input: Input;
   readonly output: Output;

@@ -16,7 +16,6 @@ export interface ParsedBindings {
   readonly templates: readonly Template[];
   /** The references with `?use` in files. */
   readonly uses: readonly UseBinding[];
-  /** Values in files that are not references. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
   /** Names that `--env` defines, which nothing overrides. */
   readonly explicit: ReadonlySet<string>;

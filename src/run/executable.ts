@@ -114,7 +114,6 @@ export function withIgnoredSignals({
   return [SHELL, ['-c', `trap '' ${numbers.join(' ')}; exec "$0" "$@"`, file, ...words]];
 }
 
-/** Whether `env` has GNU's flag --ignore-signal. */
 function canIgnore(): boolean {
   return spawnSync(ENV, ['--ignore-signal=HUP', '--version'], { stdio: 'ignore', env: {} }).status === 0;
 }

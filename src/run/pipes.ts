@@ -77,7 +77,6 @@ export async function runOnPipes(
   return wasInterrupted ? { ...status, wasInterrupted } : status;
 }
 
-/** Errors that only the system detects, such as a missing loader. */
 function notStarted({ file }: Program, error: NodeJS.ErrnoException): ExitStatus & { readonly remark: string } {
   const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE;
   return { code, remark: `${file}: cannot be started (${error.code})` };

@@ -14,7 +14,6 @@ const SCHEME = 'leasehold://';
 
 type Part = string | { readonly of: string; readonly isUrlEncoded: boolean };
 
-/** A variable whose value is composed once the leases are acquired. */
 export interface Template {
   readonly name: string;
   readonly parts: readonly Part[];
@@ -54,7 +53,6 @@ export function assertNoReference(text: string, where: string): void {
   );
 }
 
-/** Returns the value of each variable; templates replace the values of their parts. */
 export function fillTemplates(
   templates: readonly Template[],
   values: ReadonlyMap<string, Secret>,

@@ -39,7 +39,6 @@ interface LeaseTimes {
   readonly expires_at: string;
 }
 
-/** The leases by path, one for each. */
 export type AcquiredUses = ReadonlyMap<CredentialPath, IssuedUseLease>;
 
 /** All or none. @throws LeaseAcquisitionError, and the signal's reason */

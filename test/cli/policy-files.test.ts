@@ -260,11 +260,3 @@ test('a directory that is empty, missing or not a directory is rejected: with --
   await assert.rejects(readPolicyDirectory(join(folder, 'missing')), /ENOENT/);
   await assert.rejects(readPolicyDirectory(join(folder, 'README.md')), /must be a directory/);
 });
-
-test('a single file may be anywhere, has the suffix of a policy file, and any other name than its policy', async (t) => {
-  const folder = folderOf(t, { 'any name.toml': GOOD_TOML, 'x.conf': GOOD_TOML, 'y.json': '{"name":"y"}' });
-  assert.equal((await readPolicyFile(question(folder), 'any name.toml', 'ci')).name, 'ci');
-  await assert.rejects(readPolicyFile(question(folder), 'x.conf', 'ci'), /must end in \.toml, \.json, \.yaml/);
-  await assert.rejects(readPolicyFile(question(folder), 'y.json', 'ci'), /name: must be ci/);
-  await assert.rejects(readPolicyFile(question(folder), 'missing.json', 'ci'), /ENOENT/);
-});

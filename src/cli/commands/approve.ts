@@ -40,7 +40,6 @@ async function askForAnswer(invocation: Invocation, approval: Approval, card: st
   return { isApproved: false, reason: await keys.suspend(() => askReason(invocation)) };
 }
 
-/** Null without a reason. */
 async function askReason(invocation: Invocation): Promise<string | null> {
   return (await askLine(invocation, 'Reason, for the agent and the log (Enter for none): ')).trim() || null;
 }

@@ -15,7 +15,6 @@ import { withVerificationProgress } from '../progress.ts';
 import { printNotice } from '../terminal.ts';
 import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';
 
-/** The part of each event type after the dot. */
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
 

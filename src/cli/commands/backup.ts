@@ -6,7 +6,7 @@ import { BackupError } from '../../backup/errors.ts';
 import { assertAbsent, type BackupSummary, verifyBackup, type WrittenBackup, writeBackup } from '../../backup/file.ts';
 import { parseIdentities, parseRecipients } from '../../backup/keys.ts';
 import type { BackupHeader } from '../../backup/records.ts';
-import { list, text, toggle } from '../../flags/flag.ts';
+import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { childPath } from '../../platform/paths.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
@@ -94,7 +94,7 @@ async function* counted(
   }
 }
 
-async function verify(invocation: Invocation, file: string, flags: OpenerFlags): Promise<number> {
+async function verify(invocation: Invocation, file: string, flags: Given): Promise<number> {
   const { terminal, output } = invocation;
   try {
     const summary = await verifyBackup(file, await readOpener(invocation, flags));
@@ -125,14 +125,10 @@ function toRecord({ file, sizeBytes, header, totals }: BackupSummary & Pick<Writ
   };
 }
 
-interface LockFlags {
-  readonly recipient: readonly string[];
-  readonly 'recipients-file': string | null;
-  readonly 'passphrase-file': string | null;
-}
+type Given = FlagValues<typeof FLAGS>;
 
 /** Asks for a passphrase if the flags name nothing. @throws UsageError, BackupError, Cancelled */
-async function readLock(question: Question, flags: LockFlags): Promise<Lock> {
+async function readLock(question: Question, flags: Given): Promise<Lock> {
   const { recipient, 'recipients-file': recipientsFile, 'passphrase-file': passphraseFile } = flags;
   const given = recipient.flatMap((each) => parseRecipients(each, '--recipient'));
   const inFile =
@@ -149,13 +145,8 @@ async function readLock(question: Question, flags: LockFlags): Promise<Lock> {
   return { kind: 'passphrase', passphrase };
 }
 
-interface OpenerFlags {
-  readonly 'identity-file': string | null;
-  readonly 'passphrase-file': string | null;
-}
-
 /** Asks for the passphrase if the flags name nothing. @throws UsageError, Cancelled */
-async function readOpener(question: Question, flags: OpenerFlags): Promise<Opener> {
+async function readOpener(question: Question, flags: Given): Promise<Opener> {
   const { 'identity-file': identityFile, 'passphrase-file': passphraseFile } = flags;
   if (identityFile !== null) {
     if (passphraseFile !== null) throw new UsageError('give --identity-file or --passphrase-file, not both');

@@ -1,20 +1,15 @@
-/** `leasehold import`: the command and the terminal ports that an import uses. */
+/** `leasehold import`: the command, and what it reads. */
 import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/credential.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
-import type { ImportPorts } from '../import/import.ts';
 import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';
 import { inputName, readInput } from '../input.ts';
-import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
-import { confirm } from '../prompt.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
-import { hasColours, printNotice } from '../terminal.ts';
 
-const MAX_ROWS_SHOWN = 200;
 const MAX_SOURCE_MIB = 64;
 
 export const importCommand = defineCommand({
@@ -72,7 +67,7 @@ export const importCommand = defineCommand({
       file === null ? await readVault(invocation, flags, address ?? '') : await readFile(invocation, file, flags);
     if (flags.rewrite && envFile === null) throw new UsageError('--rewrite: needs a .env file that has a name');
     const vault = invocation.connect();
-    return runImport(vault, reading, portsOf(invocation), {
+    return runImport(vault, reading, invocation, {
       prefix,
       onlyNew: flags['if-new'],
       compares: flags.compare,
@@ -144,21 +139,4 @@ function segmentsOf(flag: string, text: string): readonly string[] {
   if (segments.some((segment) => segment === '.' || segment === '..'))
     throw new UsageError(`--${flag}: must not contain . or ..`);
   return segments;
-}
-
-function portsOf({ terminal, output, signal }: Invocation): ImportPorts {
-  return {
-    signal,
-    say: (line) => printNotice(terminal, line),
-    showPlan: (records, columns) => {
-      const { stderr } = terminal;
-      const style = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
-      stderr.write(toTable(records.slice(0, MAX_ROWS_SHOWN), columns, style));
-      if (records.length > MAX_ROWS_SHOWN)
-        printNotice(terminal, `… and ${records.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
-    },
-    confirm: (question) => confirm({ terminal, signal }, question),
-    progress: (what) => startProgress(terminal, what),
-    print: (records, columns) => output.records(records, columns, null),
-  };
 }

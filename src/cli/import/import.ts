@@ -1,22 +1,19 @@
 /** Runs an import: plan, confirmation, storing, references in a .env file, report. It never prints a value. */
 import { quoteWord } from '../../platform/shell-command.ts';
 import { baseUrlVariable } from '../../run/use-bindings.ts';
+import type { Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { type Printable, pluralize, toCell } from '../output/cells.ts';
+import { pluralize, toCell } from '../output/cells.ts';
+import { toTable } from '../output/table.ts';
+import { startProgress } from '../progress.ts';
+import { confirm } from '../prompt.ts';
+import { hasColours, printNotice, type Terminal } from '../terminal.ts';
 import { type EnvFile, RewriteError, rewrite, withReferences } from './env-rewrite.ts';
 import type { ImportSource } from './item.ts';
 import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
 import { compare, type ImportTarget, storeAll } from './store.ts';
 
-export interface ImportPorts {
-  say(line: string): void;
-  /** @throws UsageError without a terminal */
-  confirm(question: string): Promise<boolean>;
-  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
-  showPlan(records: readonly Printable[], columns: readonly string[]): void;
-  progress(what: string): { show(done: number, of: number): void; end(): void };
-  readonly signal: AbortSignal;
-}
+const MAX_ROWS_SHOWN = 200;
 
 export interface ImportOptions extends Omit<PlanOptions, 'existing'> {
   readonly compares: boolean;
@@ -33,50 +30,63 @@ export interface ImportOptions extends Omit<PlanOptions, 'existing'> {
 export async function runImport(
   vault: ImportTarget,
   source: ImportSource,
-  ports: ImportPorts,
+  invocation: Invocation,
   options: ImportOptions,
 ): Promise<number> {
-  const { signal } = ports;
+  const { signal, terminal, output } = invocation;
   const { onlyNew, envFile } = options;
+  const say = (line: string): void => printNotice(terminal, line);
   const existing = new Set<string>();
   for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
   let plan = makePlan(source, { ...options, existing });
   if (options.compares && !onlyNew) {
-    plan = await withProgress(ports, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
+    plan = await withProgress(terminal, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
   }
   if (options.isDry) {
-    await ports.print(toRecords(plan, 'plan'), columnsOf('plan'));
-    ports.say(`Would store: ${summary(plan)}. Nothing was stored.`);
+    await output.records(toRecords(plan, 'plan'), columnsOf('plan'), null);
+    say(`Would store: ${summary(plan)}. Nothing was stored.`);
     return exitCode(plan);
   }
   if (options.asks && plan.rows.some(isToStore)) {
-    ports.showPlan(toRecords(plan, 'plan'), columnsOf('plan'));
+    showPlan(terminal, plan);
     const then = options.rewrites ? `, and replace them in ${toCell(envFile?.name)} by references` : '';
-    if (!(await ports.confirm(`Store ${summary(plan)}${then}?`))) {
-      ports.say('Nothing was stored.');
+    if (!(await confirm(invocation, `Store ${summary(plan)}${then}?`))) {
+      say('Nothing was stored.');
       return EXIT.NEGATIVE;
     }
   }
-  const done = await withProgress(ports, 'Storing', (progress) => storeAll(vault, plan, { onlyNew, signal, progress }));
-  await ports.print(toRecords(done, 'result'), columnsOf('result'));
-  ports.say(`${summary(done)}.`);
+  const done = await withProgress(terminal, 'Storing', (progress) =>
+    storeAll(vault, plan, { onlyNew, signal, progress }),
+  );
+  await output.records(toRecords(done, 'result'), columnsOf('result'), null);
+  say(`${summary(done)}.`);
   if (done.rows.some(isLeft)) {
-    ports.say('  Run the same command again to continue; --if-new skips what is already stored.');
+    say('  Run the same command again to continue; --if-new skips what is already stored.');
   }
   signal.throwIfAborted();
   // The vault has confirmed that it has these values.
   const stored = done.rows.filter(({ state }) => state === 'stored' || state === 'unchanged');
-  const rewriting = envFile === null ? null : await rewriteFile(envFile, stored, ports, options);
-  if (stored.length > 0) for (const line of followUpSteps(stored, rewriting, options)) ports.say(line);
+  const rewriting = envFile === null ? null : await rewriteFile(envFile, stored, invocation, options);
+  if (stored.length > 0) for (const line of followUpSteps(stored, rewriting, options)) say(line);
   return rewriting === 'failed' ? EXIT.ERROR : exitCode(done);
 }
 
+/** Shows the plan as a table before the confirmation. */
+function showPlan(terminal: Terminal, plan: ImportPlan): void {
+  const { stderr } = terminal;
+  const records = toRecords(plan, 'plan');
+  const style = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
+  stderr.write(toTable(records.slice(0, MAX_ROWS_SHOWN), columnsOf('plan'), style));
+  const others = records.length - MAX_ROWS_SHOWN;
+  if (others > 0) printNotice(terminal, `… and ${others} more: see --dry-run.`);
+}
+
 async function withProgress<T>(
-  { progress: start }: ImportPorts,
+  terminal: Terminal,
   what: string,
   work: (progress: (done: number, of: number) => void) => Promise<T>,
 ): Promise<T> {
-  const progress = start(what);
+  const progress = startProgress(terminal, what);
   try {
     return await work((done, of) => progress.show(done, of));
   } finally {
@@ -90,21 +100,22 @@ type Rewriting = 'replaced' | 'declined' | 'failed';
 async function rewriteFile(
   file: EnvFile,
   stored: readonly ImportRow[],
-  ports: ImportPorts,
+  invocation: Invocation,
   { prefix, rewrites, asks }: ImportOptions,
 ): Promise<Rewriting> {
   const { content, replaced } = withReferences(file, prefix, stored);
   if (replaced === 0) return 'declined';
   const values = pluralize(replaced, 'value');
   const name = toCell(file.name);
-  if (!rewrites && !(asks && (await ports.confirm(`Replace ${values} in ${name} by references?`)))) return 'declined';
+  if (!rewrites && !(asks && (await confirm(invocation, `Replace ${values} in ${name} by references?`))))
+    return 'declined';
   try {
     await rewrite(file.path, file.bytes, content);
-    ports.say(`Replaced ${values} in ${name} by references.`);
+    printNotice(invocation.terminal, `Replaced ${values} in ${name} by references.`);
     return 'replaced';
   } catch (error) {
     if (!(error instanceof RewriteError)) throw error;
-    ports.say(`${name} was not changed: ${error.message}.`);
+    printNotice(invocation.terminal, `${name} was not changed: ${error.message}.`);
     return 'failed';
   }
 }
@@ -199,7 +210,6 @@ function readsVariables({ service }: ImportRow): boolean {
   return has('base-url') && has('key');
 }
 
-/** A notice for a key that no SDK reads from its variable together with the base URL. */
 function clientStep(row: ImportRow): readonly string[] {
   const variable = variableOf(row);
   if (readsVariables(row) && row.service?.variables.some(({ name }) => name === variable)) return [];

@@ -67,7 +67,6 @@ interface Survey {
   readonly hasInexactNumber: boolean;
 }
 
-/** What a JSON text contains, in one pass. Anything for a text that is not JSON. */
 function survey(text: string): Survey {
   let [keys, values, level, depth] = [0, 1, 0, 0];
   let hasInexactNumber = false;

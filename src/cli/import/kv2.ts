@@ -155,7 +155,6 @@ const MAX_KEYS = 100_000;
 
 interface WalkOptions {
   readonly mount: string;
-  /** The directory to start from; empty for the whole mount. */
   readonly below: readonly string[];
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;

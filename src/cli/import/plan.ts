@@ -29,7 +29,6 @@ export interface ImportRow {
 }
 
 export interface ImportPlan {
-  /** The order is that of the source. */
   readonly rows: readonly ImportRow[];
   readonly skipped: readonly SkippedItem[];
 }

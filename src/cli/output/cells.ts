@@ -6,7 +6,6 @@ export type Format = (typeof FORMATS)[number];
 
 export type Printable = { readonly [field: string]: unknown };
 
-/** Text without quotes; empty for null; objects and arrays as JSON. */
 export function toText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -25,7 +24,6 @@ export function escapeControls(text: string): string {
   return escapeInvisible(text, (character) => character.split('').map(toEscape).join(''));
 }
 
-/** The same for text of several lines. JSON text keeps its meaning. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n');
 }

@@ -14,7 +14,6 @@ const MIN_LAST_WIDTH = 24;
 /** Columns that can be truncated. A truncated path, id or finding would be useless. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'public_key', 'resources']);
 
-/** One record: a line for each field. A list: headings and a line for each record. */
 export function toTable(
   value: Printable | readonly Printable[],
   columns: readonly string[],

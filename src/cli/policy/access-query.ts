@@ -41,7 +41,6 @@ export function toSimulation({ agent, action, path, request }: AccessQuery): Sim
   return { agent, action, resource: path, ...(request === null ? {} : { request }) };
 }
 
-/** The request after a space; empty without one. */
 export const requestSuffix = ({ request }: Pick<AccessQuery, 'request'>): string =>
   request === null ? '' : ` ${request.method} ${request.url}`;
 

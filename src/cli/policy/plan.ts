@@ -22,7 +22,6 @@ export interface Step {
 }
 
 export interface Plan {
-  /** The order is that of execution. */
   readonly steps: readonly Step[];
   readonly unchanged: readonly PolicyName[];
   /** Policies of the vault that no file has; they are not changed. */

@@ -32,7 +32,6 @@ export interface RunMapping {
 
 export interface SettingsFile {
   readonly path: string;
-  /** Shortened for messages: `leasehold.toml`, `~/.config/leasehold/config.toml`. */
   readonly displayPath: string;
   readonly kind: 'project file' | 'user file';
   readonly settings: FileSettings;
@@ -222,7 +221,6 @@ function checkFields(
 
 export type FlagReader = (name: string) => string | null;
 
-/** One layer of a settings file: the profile, or the top level. */
 export interface Layer {
   readonly settings: FileSettings;
   readonly source: string;

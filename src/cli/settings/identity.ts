@@ -171,7 +171,6 @@ export function userKeyFile(userDirs: UserDirs, name: string): string {
   return childPath(join(dirname(userFilePath(userDirs)), directory), `${file}.pem`);
 }
 
-/** Uses an open session instead of a new login. */
 function withLogin(identity: Identity, login: Login | null): Identity {
   if (identity.kind !== 'agent' || !isOf(login, identity)) return identity;
   return Date.parse(login.expiresAt) > Date.now() ? { ...login, keyFile: identity.keyFile } : identity;

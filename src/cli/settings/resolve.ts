@@ -84,7 +84,6 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   };
 }
 
-/** A value, or null or undefined without one; its source; and the level of that source. */
 type Source = readonly [value: unknown, source: string, level: Precedence];
 
 function firstOf(sources: readonly Source[]): Setting<string> | null {
