@@ -2,7 +2,7 @@
 // It builds in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, renameSync, rmSync, statSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONSOLE_OUTPUT, CONSOLE_STAMP } from './console-state.mjs';
@@ -14,6 +14,8 @@ const TSC = path.join(ROOT, 'node_modules', '.bin', 'tsc');
 
 function build(out: string): void {
   const directory = `${out}.${process.pid}`;
+  // First, so that a directory that cannot be created is known before the work.
+  mkdirSync(directory);
   try {
     execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', directory], {
       cwd: ROOT,
@@ -39,6 +41,8 @@ function build(out: string): void {
 const { values } = parseArgs({ options: { out: { type: 'string', default: path.join(ROOT, 'dist') } } });
 try {
   build(path.resolve(values.out));
-} catch {
-  process.exitCode = 1; // tsc has said why
+} catch (error) {
+  // A program that failed has said why.
+  if (error instanceof Error && !('status' in error)) console.error(error.message);
+  process.exitCode = 1;
 }

@@ -6,9 +6,24 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { ROOT } from '../conventions/source.ts';
+import { ROOT, type Source, toSource } from '../conventions/source.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { buildInto } from './built.ts';
+
+/** The output of `npm run build` in place of an earlier one: the directory that is used as dist/. */
+export function buildInto(scope: Scope): string {
+  const dist = join(temporaryDirectory(scope), 'dist');
+  mkdirSync(dist);
+  writeFileSync(join(dist, 'stale.js'), '');
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });
+  return dist;
+}
+
+/** Its files whose names end so, named from the directory. */
+export function readBuilt(dist: string, ending: string): Source[] {
+  return globSync(`**/*${ending}`, { cwd: dist })
+    .sort()
+    .map((name) => toSource(name, readFileSync(join(dist, name), 'utf8')));
+}
 
 export interface Project {
   readonly directory: string;
@@ -22,7 +37,7 @@ export interface Project {
   npm(words: readonly string[], directory?: string): string;
 }
 
-export function installPackage(scope: Scope): Project {
+export function installPackage(scope: Scope, dist: string): Project {
   const directory = temporaryDirectory(scope);
   const environment = {
     // Programs are looked up, and this Node is to be the one that is found.
@@ -36,7 +51,7 @@ export function installPackage(scope: Scope): Project {
     const [program, ...first] = /^npm(-cli)?\.c?js$/.test(basename(cli)) ? [process.execPath, cli] : ['npm'];
     return execFileSync(program ?? 'npm', [...first, ...words], { cwd, env: environment, encoding: 'utf8' });
   };
-  const tarball = pack(scope, npm);
+  const tarball = pack(scope, dist, npm);
   const installed = join(directory, 'node_modules', 'leasehold');
   placeDependencies(directory);
   mkdirSync(installed);
@@ -49,13 +64,13 @@ export function installPackage(scope: Scope): Project {
   return { directory, installed, command: join(directory, 'node_modules', '.bin', 'leasehold'), environment, npm };
 }
 
-/** The path of the file that `npm pack` creates from the checkout after a build into another directory. */
-function pack(scope: Scope, npm: Project['npm']): string {
+/** The path of the file that `npm pack` creates from the checkout with the build. */
+function pack(scope: Scope, dist: string, npm: Project['npm']): string {
   const staged = temporaryDirectory(scope);
   const { files }: { files: readonly string[] } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const named = [...files.filter((name) => name !== 'dist'), 'package.json', 'README.md', 'LICENSE'];
   for (const name of globSync(named, { cwd: ROOT })) cpSync(join(ROOT, name), join(staged, name), { recursive: true });
-  cpSync(buildInto(scope), join(staged, 'dist'), { recursive: true });
+  cpSync(dist, join(staged, 'dist'), { recursive: true });
   return join(staged, npm(['pack', '--ignore-scripts', '--silent'], staged).trim());
 }
 
