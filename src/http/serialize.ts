@@ -67,9 +67,8 @@ export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   resources: [...policy.resources],
   actions: [...policy.actions],
   max_ttl: policy.maxTtlSeconds,
-  // WHY also undefined: a saved reply of an earlier version does not have it.
-  ...(policy.limits == null ? {} : { limits: toLimitFields(policy.limits) }),
-  ...(policy.approval == null ? {} : { approval: { ...policy.approval } }),
+  ...(policy.limits === null ? {} : { limits: toLimitFields(policy.limits) }),
+  ...(policy.approval === null ? {} : { approval: { ...policy.approval } }),
   created_at: toTimestamp(policy.createdAt),
 });
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
@@ -256,4 +257,15 @@ test('connections stay open for as many uses as ran at a time', async (t) => {
   assert.equal(own.requests.length, 180);
   // WHY not 60: on a slow machine they may be idle for too long once.
   assert.ok(new Set(own.requests.map(({ socket }) => socket)).size <= 120);
+});
+
+test('the process has no files, no environment and no child processes', async () => {
+  const pid = broker.pid ?? assert.fail();
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  assert.equal(command.includes('--permission'), true);
+  assert.deepEqual(
+    command.filter((word) => word.startsWith('--allow-')).map((word) => word.split('=')[0]),
+    ['--allow-net', '--allow-fs-read', '--allow-fs-read'],
+  );
+  assert.equal(readFileSync(`/proc/${pid}/environ`, 'utf8').includes('HOME='), false);
 });

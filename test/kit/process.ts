@@ -35,7 +35,7 @@ export async function runProgram(flags: readonly string[], environment: Record<s
 }
 
 /** The environment of a service on the data directory. */
-export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
+async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
   const url = await databaseUrlFor(dataDir, flags);
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
