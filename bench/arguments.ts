@@ -10,8 +10,8 @@ fifteen minutes of an otherwise idle machine.
   --quick          short rounds and no large vault, about a minute
   --trial          the shortest run that executes every part; its figures mean nothing
   --postgres       several nodes on PostgreSQL instead of one on SQLite
-  --only PART      one of start, retrieval, use, write, log, tree, proofs, decision, large, console; with
-                   --postgres one of cluster, failover, approvals, tree, proofs
+  --only PART      one of start, retrieval, use, write, log, proofs, decision, large, console; with
+                   --postgres one of cluster, failover, approvals, proofs
   --json FILE      put the figures into FILE, for example docs/performance.json
   --page           measure nothing; write the table of docs/performance.md from docs/performance.json
   --help           print this text

@@ -25,7 +25,6 @@ import {
 } from './report.ts';
 import { measureRetrieval } from './retrieval.ts';
 import { measureStart } from './start.ts';
-import { measureTree, measureTreeOnPostgres } from './tree.ts';
 import type { Figure, Part, Stage } from './types.ts';
 import { measureUse } from './use.ts';
 import { measureWrites } from './write.ts';
@@ -40,7 +39,6 @@ const PARTS: Readonly<Record<'sqlite' | 'postgres', Readonly<Record<string, Part
     use: measureUse,
     write: measureWrites,
     log: measureLog,
-    tree: measureTree,
     proofs: measureProofs,
     decision: measureDecision,
     large: measureLarge,
@@ -50,12 +48,11 @@ const PARTS: Readonly<Record<'sqlite' | 'postgres', Readonly<Record<string, Part
     cluster: measureCluster,
     failover: measureFailover,
     approvals: measureApprovals,
-    tree: measureTreeOnPostgres,
     proofs: measureProofsOnPostgres,
   },
 };
 /** A quick run omits them, because they take minutes. */
-const LONG = ['large', 'tree', 'proofs', 'console', 'approvals'];
+const LONG = ['large', 'proofs', 'console', 'approvals'];
 
 function readArguments() {
   try {

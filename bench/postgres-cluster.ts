@@ -35,18 +35,14 @@ export async function startDatabase(scope: Scope) {
   return { server, ...prepareNodes(scope, server.url()) };
 }
 
-export async function startCluster(
-  { scope }: Stage,
-  count: number,
-  preloaded: string | null = null,
-): Promise<PostgresCluster> {
+export async function startCluster({ scope }: Stage, count: number): Promise<PostgresCluster> {
   const { server, rootKeyFile, startNode } = await startDatabase(scope);
   // The first start creates the vault.
   await (await startNode(1)).stop();
   await fillStore(await PostgresStore.open(parseAddress(server.url())), rootKeyFile, SMALL);
   await server.query('VACUUM ANALYZE');
   const nodes: ServiceProgram[] = [];
-  for (let number = 1; number <= count; number++) nodes.push(await startNode(number, preloaded));
+  for (let number = 1; number <= count; number++) nodes.push(await startNode(number));
   return { server, nodes };
 }
 
@@ -56,8 +52,7 @@ export function prepareNodes(scope: Scope, url: string) {
   const [urlFile, rootKeyFile] = [join(directory, 'database.url'), join(directory, 'root.key')];
   writeFileSync(urlFile, url, { mode: 0o600 });
   const flags = ['--database-file', urlFile, '--root-key-file', rootKeyFile, '--log-level', 'silent'];
-  const startNode = (number: number, preloaded: string | null = null) =>
-    startService(scope, join(directory, `node-${number}`), flags, preloaded);
+  const startNode = (number: number) => startService(scope, join(directory, `node-${number}`), flags);
   return { rootKeyFile, startNode };
 }
 

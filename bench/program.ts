@@ -25,18 +25,14 @@ export interface ServiceProgram extends Program {
   readonly dataDir: string;
 }
 
-/**
- * Resolves when the service reports that it is ready. `pid` is the service's, not its launcher's. The launcher and the
- * service load the `preloaded` module first.
- */
+/** Resolves when the service reports that it is ready. `pid` is the service's, not its launcher's. */
 export async function startService(
   scope: Scope,
   dataDir: string,
   flags: readonly string[] = [],
-  preloaded: string | null = null,
 ): Promise<ServiceProgram> {
   const command = ['scripts/launch.mjs', 'src/bin/server.ts', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
-  const { child, address, stop } = await run(scope, [...command, ...flags], /^ {2}address +(\S+)$/, preloaded);
+  const { child, address, stop } = await run(scope, [...command, ...flags], /^ {2}address +(\S+)$/);
   const adminToken = readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim();
   return { address, pid: childOf(child.pid ?? 0), adminToken, dataDir, stop };
 }
@@ -52,10 +48,9 @@ export async function startHelper(scope: Scope, file: string, ...args: readonly 
 }
 
 /** Resolves when the program has printed a line that matches; its first group is the address. */
-async function run(scope: Scope, args: readonly string[], line: RegExp, preloaded: string | null = null) {
+async function run(scope: Scope, args: readonly string[], line: RegExp) {
   const child: ChildProcess & { stdout: NodeJS.ReadableStream } = spawn(process.execPath, args, {
     cwd: ROOT,
-    env: preloaded === null ? process.env : { ...process.env, NODE_OPTIONS: `--import=${preloaded}` },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = new Promise<void>((resolve) => child.on('close', () => resolve()));

@@ -32,10 +32,9 @@ export async function openVault(
   { scope }: Stage,
   dataDir: string,
   { credentials, agents }: Sizes,
-  preloaded: string | null = null,
 ): Promise<BenchVault> {
   const filledBytes = bytesOnDisk(dataDir);
-  const service = await startService(scope, dataDir, [], preloaded);
+  const service = await startService(scope, dataDir);
   return { service, target: { address: service.address, credentials, agents }, filledBytes };
 }
 

@@ -10,7 +10,6 @@ import { assertNoContent, assertRejected, dataOf, TIMESTAMP } from '../kit/respo
 import { startTestService } from '../kit/service.ts';
 
 const AGENTS = '/api/v1/agents';
-const _AGENT = 'name description public_key registered_at';
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
