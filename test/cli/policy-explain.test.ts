@@ -70,7 +70,7 @@ test('an explanation agrees with the decision, and names the first failed test o
         assert.deepEqual(places, [...places].sort());
       }
     }),
-    runs(20, 60),
+    runs(10, 60),
   );
 });
 
@@ -95,7 +95,7 @@ test('the suggested command grants the request and nothing else, and replaces no
         else assert.deepEqual([after.allowed, after.lease_ttl], [before.allowed, before.lease_ttl]);
       }
     }),
-    runs(20, 100),
+    runs(10, 100),
   );
 });
 

@@ -57,7 +57,7 @@ test('a policy in TOML, JSON of any layout and YAML is the same', async (t) => {
         assert.deepEqual({ ...value }, fields);
       }
     }),
-    runs(20, 60),
+    runs(10, 60),
   );
   const folder = folderOf(t, {
     'a.toml': GOOD_TOML,
@@ -176,7 +176,7 @@ test('any file is a policy or a problem, and never a crash', async () => {
       const parsed = await parseNotation(text, notation);
       assert.ok('value' in parsed || typeof parsed.problem === 'string');
     }),
-    runs(100, 400),
+    runs(30, 400),
   );
   const anyJson = fc.jsonValue().map((value) => JSON.stringify(value));
   await fc.assert(
@@ -186,7 +186,7 @@ test('any file is a policy or a problem, and never a crash', async () => {
         (error: Error) => assert.equal(error.constructor.name, 'UsageError', text),
       );
     }),
-    runs(50, 200),
+    runs(20, 200),
   );
 });
 

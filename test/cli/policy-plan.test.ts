@@ -52,7 +52,7 @@ test('an executed plan leaves the policies of the files, and without --prune tho
         return before.filter(({ name }) => wanted.some((draft) => draft.name === name)).length;
       }
     }),
-    runs(60, 300),
+    runs(25, 300),
   );
 });
 
@@ -64,7 +64,7 @@ test('no step of a plan grants what neither the old nor the new state grants', (
         for (const [at, ttl] of moment.entries()) if (ttl > 0) assert.ok((first[at] ?? 0) > 0 || (last[at] ?? 0) > 0);
       }
     }),
-    runs(60, 300),
+    runs(25, 300),
   );
 });
 
@@ -84,9 +84,9 @@ test('without swaps, no step lengthens a lease beyond both states or denies what
         }
       }
     }),
-    runs(60, 300),
+    runs(25, 300),
   );
-  assert.ok(seen > 10, `only ${seen} plans had moments`);
+  assert.ok(seen > 3, `only ${seen} plans had moments`);
 });
 
 test('a renamed policy exists under its new name before the old one is deleted', () => {
@@ -115,7 +115,7 @@ test('a replacement is marked exactly when it grants more', () => {
       const givesMore = is.some((ttl, at) => ttl > (was[at] ?? 0));
       if (givesMore) assert.ok(step !== undefined && widens(step), JSON.stringify([before, other]));
     }),
-    runs(60, 500),
+    runs(25, 500),
   );
   const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
   const marked = (fields: Partial<Fields>): string[] =>
@@ -233,6 +233,6 @@ test('a policy that covers another grants every query that the other grants', ()
       const [one, two] = [leases(toVault([a])), leases(toVault([b]))];
       if (grantsAllOf(a, b)) assert.ok(two.every((ttl, at) => ttl === 0 || (one[at] ?? 0) > 0));
     }),
-    runs(60, 500),
+    runs(25, 500),
   );
 });

@@ -3,15 +3,39 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { temporaryDirectory } from '../kit/directory.ts';
+import { COMMAND } from '../kit/command.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';
 import { findPort } from '../kit/port.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
-import { openScene } from './run-fixture.ts';
-import { ignoring, openLauncher } from './run-launcher.ts';
+import { openScene, type Scene } from './run-fixture.ts';
+
+/** The launcher of the command, next to a module that skips the installation. */
+function openLauncher(scope: Scope, { environment }: Scene) {
+  const launcher = join(temporaryDirectory(scope), 'leasehold');
+  copyFileSync(join(import.meta.dirname, '../../scripts/leasehold'), launcher);
+  writeFileSync(`${launcher}.mjs`, `await import(${JSON.stringify(COMMAND.at(-1))});\n`);
+  return {
+    launcher,
+    environment: {
+      ...environment,
+      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+      'A.B': 'kept',
+    },
+  };
+}
+
+/** The arguments of a shell that starts the command with these signals ignored, by their names for `trap`. */
+const ignoring = (signals: string, launcher: string, words: readonly string[]): string[] => [
+  '-c',
+  signals === '' ? 'exec "$@"' : `trap '' ${signals}; exec "$@"`,
+  '-',
+  launcher,
+  ...words,
+];
 
 const scene = await openScene({ after });
 const { environment, launcher } = openLauncher({ after }, scene);

@@ -8,8 +8,8 @@ import { setScene, throughProxy, withCode } from './fixture.ts';
 const shared = await setScene({ after });
 
 /** Full pages, without an end: the service's first row, again and again. */
-async function answerForEver(total: number, rowsOnPage = 1000, description = '') {
-  const row = { path: 'a', type: 't', description, created_at: 'x', updated_at: 'x', access_count: 1 };
+async function answerForEver(total: number, rowsOnPage = 1000) {
+  const row = { path: 'a', type: 't', description: '', created_at: 'x', updated_at: 'x', access_count: 1 };
   const body = JSON.stringify({ data: Array(rowsOnPage).fill(row), meta: { total, limit: 1000, offset: 0 } });
   let pages = 0;
   const endless: typeof fetch = async () => {
@@ -33,14 +33,9 @@ test('a list without an end is rejected when it reaches the maximum length, what
     message: 'the list is longer than the limit of 1000000 bytes',
   });
   assert.ok(pages() < 15);
-  const large = await answerForEver(20_000, 1000, 'x'.repeat(1000));
-  await assert.rejects(countAll(asAdmin({ fetch: large.fetch }), { maxBytes: 10_000_000 }), {
-    message: /longer than the limit of 10000000 bytes/,
-  });
-  assert.equal(large.pages(), 10);
 });
 
-const MANY = scaled(20_000, 1_000_000);
+const MANY = scaled(3000, 1_000_000);
 
 test(`an honest list of ${MANY} is read to its end, page by page`, async (t) => {
   const { asAdmin } = await throughProxy(t, shared);

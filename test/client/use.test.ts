@@ -5,8 +5,11 @@ import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/leasehold.ts';
-import { withCode } from './fixture.ts';
-import { PATH, setUseScene, VALUE } from './use-scene.ts';
+import { startUpstream } from '../broker/upstream.ts';
+import { VALUE } from '../kit/use.ts';
+import { AGENT, setScene, withCode } from './fixture.ts';
+
+const PATH = 'openai/key';
 
 const BINARY = Uint8Array.from({ length: 256 }, (_, at) => at);
 const bodies: Buffer[] = [];
@@ -23,8 +26,17 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else response.writeHead(404, { 'x-told': 'yes' }).end('{"error":"unknown"}');
 }
 
-const scene = await setUseScene({ after }, (request, response) => void answer(request, response));
-const { admin, origin, upstream, between } = scene;
+const scene = await setScene({ after });
+const upstream = await startUpstream({ after }, (request, response) => void answer(request, response));
+const origin = `https://127.0.0.1:${upstream.port}`;
+const { admin, between } = scene;
+await admin.credentials.store({ path: PATH, value: VALUE });
+await admin.targets.put(PATH, {
+  targets: [{ origin, paths: ['/v1/*'], allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }],
+  placement: { kind: 'bearer' },
+});
+const grant = { name: 'uses', principal: `agent:${AGENT}`, resources: ['openai/*'], max_ttl: 60 };
+await admin.policies.create({ ...grant, actions: ['use'] });
 const agent = scene.asAgent();
 
 test('a use returns the status, headers and body of the upstream, and never the value', async () => {

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import { Octokit } from 'octokit';
 import OpenAI from 'openai';
@@ -12,6 +11,9 @@ import Stripe from 'stripe';
 import { startUpstream } from '../broker/upstream.ts';
 import { newHome } from '../kit/command.ts';
 import { demandApproval, findPending } from '../kit/held.ts';
+import { until } from '../kit/log-receivers.ts';
+import { seriesValue } from '../kit/prometheus-text.ts';
+import { scrape } from '../kit/scrape.ts';
 import { startTestService } from '../kit/service.ts';
 
 const VALUE = 'sk-real-0123456789abcdefghijklmnopqrstuvwxyz';
@@ -19,6 +21,10 @@ const VALUE = 'sk-real-0123456789abcdefghijklmnopqrstuvwxyz';
 const HOLD_MS = 100;
 const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs: HOLD_MS });
 const { admin } = service;
+
+/** How many tries have ended without an answer. */
+const countPending = async (): Promise<number> =>
+  seriesValue(await scrape(service.address), 'leasehold_http_rejections_total', { code: 'APPROVAL_PENDING' });
 
 async function readBody(request: IncomingMessage): Promise<string> {
   let text = '';
@@ -147,8 +153,8 @@ for (const [name, ask] of Object.entries(ASKING)) {
     const asked = ask(issued);
     asked.catch(() => undefined);
     const { approval_id, nonce } = await findPending(admin, path);
-    // The first try has ended with 503 by then.
-    await sleep(10 * HOLD_MS);
+    const triesBefore = await countPending();
+    await until(async () => (await countPending()) > triesBefore);
     assert.equal((await admin.post(`/api/v1/approvals/${approval_id}/approve`, { nonce })).status, 200);
     await asked;
     assert.equal((await admin.get(`/api/v1/approvals?agent=asked-${name}`)).body.data.length, 1);
