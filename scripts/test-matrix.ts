@@ -40,7 +40,7 @@ export const ONCE: Readonly<Record<string, string>> = {
  * The tests that `npm test` also runs on PostgreSQL. Those of `test/contract`, `test/cluster` and `test/postgres` use
  * it themselves.
  */
-export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/conformance.test.ts'];
+export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/matrix.test.ts'];
 
 /**
  * The tests that `npm run test:all` runs on PostgreSQL although their directory runs once: they filter, count or page
@@ -50,7 +50,7 @@ const LATER_ON_POSTGRES: readonly string[] = [
   ...['altered-log-and-rows', 'audit', 'credentials', 'entity-tags', 'exposure', 'idempotency', 'leases', 'lists'].map(
     (name) => `test/spec/${name}.test.ts`,
   ),
-  ...['matrix', 'operator-time', 'overview', 'recorded-states', 'restored-rows', 'unrecorded', 'verification'].map(
+  ...['operator-time', 'overview', 'recorded-states', 'restored-rows', 'unrecorded', 'verification'].map(
     (name) => `test/spec/${name}.test.ts`,
   ),
   ...['checkpoints', 'counts', 'exposure-model', 'foreign-entries', 'idempotency', 'integrity', 'key-rotation'].map(

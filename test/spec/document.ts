@@ -1,4 +1,6 @@
-/** The OpenAPI document as the service serves it. */
+/** The OpenAPI document as the service serves it, and whether responses conform to it. */
+import assert from 'node:assert/strict';
+import { Compile } from 'typebox/schema';
 import type { TestResponse } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';
 
@@ -30,4 +32,29 @@ export async function readDocument({ anonymous }: TestService) {
     Object.entries<Json>(item).map(([method, operation]) => ({ name: `${method} ${path}`, path, method, operation })),
   );
   return { answer, document, operations };
+}
+
+/** Asserts that the response of an operation conforms to the document and has no keys besides those that it names. */
+export function conformance({
+  document,
+  operations,
+}: Pick<Awaited<ReturnType<typeof readDocument>>, 'document' | 'operations'>) {
+  const validators = new Map<unknown, ReturnType<typeof Compile>>();
+  return (answer: TestResponse, name: string): void => {
+    const { operation } = operations.find((one) => one.name === name) ?? assert.fail(name);
+    const status = String(answer.status);
+    const response = operation.responses[status] ?? operation.responses.default;
+    assert.equal(answer.status < 400, operation.responses[status] !== undefined, `${name}: ${answer.text}`);
+    if (response.content === undefined) {
+      assert.equal(answer.text, '');
+      return;
+    }
+    const [type = ''] = Object.keys(response.content);
+    assert.equal(answer.headers.get('content-type')?.startsWith(type), true, name);
+    if (type !== 'application/json') return;
+    const validator = validators.get(response) ?? Compile(resolveReferences(document, response.content[type].schema));
+    validators.set(response, validator);
+    const [conforms, errors] = validator.Errors(answer.body);
+    assert.equal(conforms, true, `${name}: ${JSON.stringify(errors)} ${answer.text}`);
+  };
 }

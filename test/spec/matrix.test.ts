@@ -1,4 +1,5 @@
-// Authorization: every route × every kind of caller. A route without a row fails: deny by default.
+// Authorization: every route × every kind of caller. A route without a row fails: deny by default. Each response
+// conforms to the OpenAPI document, including every key.
 // SOURCE: docs/decisions.md, "Agents and sessions" and "The audit log".
 
 import assert from 'node:assert/strict';
@@ -15,6 +16,7 @@ import { addOperator, newOperatorKey } from '../kit/operators.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { addWithPasskey, toLocalhost } from '../kit/sign-in.ts';
+import { conformance, readDocument } from './document.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const ALL = ['retrieve', 'use', 'list', 'store', 'delete'];
@@ -24,6 +26,7 @@ const ORIGIN = `https://127.0.0.1:${upstream.port}`;
 
 const service = await startTestService({ after });
 const { admin, dataDir } = service;
+const assertConforms = conformance(await readDocument(service));
 // Where passkeys work.
 const address = toLocalhost(service.address);
 await service.agent('without');
@@ -349,6 +352,7 @@ for (const { method, path, who } of ROUTES) {
         if (answer.status < 300 && method !== 'GET') parameter = null;
         if (endsSession) clients.delete(caller);
         assert.equal(answer.status, status, `${caller}: ${answer.text}`);
+        assertConforms(answer, `${method.toLowerCase()} ${path}`);
         if (status === 401) assertRejected(answer, 'UNAUTHENTICATED');
         if (status === 404) assertRejected(answer, 'NOT_FOUND');
         if (status !== 403) continue;
