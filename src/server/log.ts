@@ -1,7 +1,6 @@
 /** The service's log: one JSON object per line on standard error, with allow-listed fields and a bounded rate. */
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
-import type { ApiErrorCode } from '../core/errors.ts';
 import type { RequestLog } from '../http/request-measures.ts';
 import { errnoSuffix } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
@@ -16,25 +15,18 @@ export interface ServiceLog extends RequestLog {
 }
 
 const MAX_LINES_PER_SECOND = 50;
-const COUNT_INTERVAL_MS = 60_000;
 
 export function createLog(level: LogLevel): ServiceLog {
   const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     destination({ dest: 2, sync: true }),
   );
-  /** The counts of each minute include the lines that are not written. */
+  // The metrics count those that are not written too.
   const mayWriteRejection = limitRate();
   // WHY a limit of its own: rejected requests, which anybody can send, must not hide a defect.
   const mayWriteFailure = limitRate();
-  const counts = new Map<ApiErrorCode, number>();
-  setInterval(() => {
-    if (counts.size > 0) log.info({ rejected: Object.fromEntries(counts) }, 'rejected requests of the last minute');
-    counts.clear();
-  }, COUNT_INTERVAL_MS).unref();
   return {
     rejected({ code, requestId, method, remoteAddr }) {
-      counts.set(code, (counts.get(code) ?? 0) + 1);
       if (!mayWriteRejection()) return;
       log.info(
         { code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr },

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { suite, test } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { RouteMeasures } from '../../src/http/request-measures.ts';
 import { METRICS } from '../../src/server/metrics/declarations.ts';
 import { startUpstream } from '../broker/upstream.ts';
@@ -17,9 +17,10 @@ import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
+const shared = await startTestService({ after }, ['--log-stream', `file:${temporaryDirectory({ after })}/log`]);
 
-test('every declared metric is on the page with its type, help and labels, and no other of ours', async (t) => {
-  const { address, admin } = await startTestService(t, ['--log-stream', `file:${temporaryDirectory(t)}/log`]);
+test('every declared metric is on the page with its type, help and labels, and no other of ours', async () => {
+  const { address, admin } = shared;
   // Otherwise no backup has an age.
   assert.equal((await admin.post('/api/v1/backup', {})).status, 200);
   await until(async () => (await admin.get('/api/v1/audit?event_type=service.backup_result')).body.data.length > 0);
@@ -54,8 +55,8 @@ test('every declared metric is on the page with its type, help and labels, and n
   assert.ok((families.get('nodejs_eventloop_lag_p99_seconds')?.series.length ?? 0) > 0);
 });
 
-test('retrievals, denials, logins, leases and sessions are counted where they happen', async (t) => {
-  const { address, admin, agent, anonymous } = await startTestService(t);
+test('retrievals, denials, logins, leases and sessions are counted where they happen', async () => {
+  const { address, admin, agent, anonymous } = shared;
   await admin.post(CREDENTIALS, { path: 'a/b', value: 'a value' });
   const reader = await agent('reader', { 'a/*': ['retrieve'] });
   const before = await scrape(address);
@@ -117,7 +118,7 @@ test('uses are counted with their ends, bytes, redactions and limits', async (t)
   const secret = 'sk-test-0123456789abcdefghijklmnop';
   const upstream = await startUpstream(t, (_, response) => response.end(`you sent ${secret}`));
   const origin = `https://127.0.0.1:${upstream.port}`;
-  const { address, admin, agent } = await startTestService(t);
+  const { address, admin, agent } = shared;
   await admin.post(CREDENTIALS, { path: 'a/b', value: secret });
   const targets = [{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }];
   await admin.put('/api/v1/targets/a/b', { targets, placement: { kind: 'bearer' } });
@@ -139,8 +140,8 @@ test('uses are counted with their ends, bytes, redactions and limits', async (t)
   assert.equal(seriesValue(families, 'leasehold_broker_starts_total'), 1);
 });
 
-test('no label has the name of an agent, path, policy or address, and a scrape records nothing', async (t) => {
-  const { address, admin, agent } = await startTestService(t);
+test('no label has the name of an agent, path, policy or address, and a scrape records nothing', async () => {
+  const { address, admin, agent } = shared;
   await admin.post(CREDENTIALS, { path: 'distinct/path', value: 'a value' });
   const named = await agent('distinct-agent', { 'distinct/*': ['retrieve'] });
   for (const path of ['distinct/path', 'distinct/none', 'elsewhere/distinct'])
