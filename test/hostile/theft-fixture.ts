@@ -33,7 +33,7 @@ const REJECTED: Readonly<Record<Door, readonly number[]>> = {
   'base URL': [400, 403, 404, 405, 421, 502],
 };
 
-export type TheftFixture = Awaited<ReturnType<typeof startTheftFixture>>;
+export type TheftFixture = ReturnType<typeof openDoor>;
 
 interface Attempt {
   readonly name: string;
@@ -51,16 +51,17 @@ export function attempt(name: string, make: Attempt['make'], doors: readonly Doo
 
 /** Adds a test for each attempt at each of its doors. */
 export async function testAttempts(scope: Scope): Promise<void> {
-  const fixtures = await Promise.all(DOORS.map((door) => startTheftFixture(scope, door)));
+  const scene = await startScene(scope);
+  const fixtures = DOORS.map((door) => openDoor(scene, door));
   for (const { name, make, doors } of attempts)
     for (const fixture of fixtures.filter(({ door }) => doors.includes(door)))
       test(`${name}, by ${fixture.door}`, () => make(fixture));
 }
 
-async function startTheftFixture(scope: Scope, door: Door) {
+async function startScene(scope: Scope) {
   const service = await startTestService(scope);
-  let respond: Respond = (response) => response.end('ok');
-  const upstream = await startUpstream(scope, (request, response) => respond(response, request));
+  const current: { respond: Respond } = { respond: (response) => response.end('ok') };
+  const upstream = await startUpstream(scope, (request, response) => current.respond(response, request));
   /** The thief's own server, on this machine. Nothing may arrive here. */
   const ownServer = await startUpstream(scope, (_, response) => response.end(), 'http');
   const origin = `https://127.0.0.1:${upstream.port}`;
@@ -73,6 +74,13 @@ async function startTheftFixture(scope: Scope, door: Door) {
     assert.equal((await admin.put(`/api/v1/targets/${path}`, { targets, placement })).status, 200);
   }
   const thief = await service.agent('thief', { 'theft/*': ['use', 'list'] });
+  return { service, admin, thief, upstream, ownServer, origin, targets, allowed, current };
+}
+
+function openDoor({ current, ...scene }: Awaited<ReturnType<typeof startScene>>, door: Door) {
+  const { service, thief, upstream, ownServer, origin } = scene;
+  /** A name that the attempt at the other door does not use. */
+  const named = (name: string): string => `${name}-${DOORS.indexOf(door)}`;
 
   /** One request with a credential, whose answer must not contain the value. Resolves to it. */
   async function use(fields: UseFields = {}, token: string | null = thief.token): Promise<TestResponse> {
@@ -88,7 +96,7 @@ async function startTheftFixture(scope: Scope, door: Door) {
 
   /** The upstream repeats the value in some form. The reader can read it there, but not in the answer. */
   async function echo(fields: UseFields, how: Respond): Promise<TestResponse> {
-    respond = how;
+    current.respond = how;
     const answer = await use(fields);
     const parts = await readDirectly(upstream);
     assert.ok(
@@ -116,10 +124,10 @@ async function startTheftFixture(scope: Scope, door: Door) {
   }
 
   return {
-    ...{ door, service, admin, thief, upstream, ownServer, origin, targets, allowed },
-    ...{ use, echo, statuses, assertRefused },
+    ...scene,
+    ...{ door, named, use, echo, statuses, assertRefused },
     setResponse: (how: Respond) => {
-      respond = how;
+      current.respond = how;
     },
   };
 }

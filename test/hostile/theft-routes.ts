@@ -90,18 +90,21 @@ attempt(
   },
   ['one call'],
 );
-attempt('a credential that was deleted and created again has no targets', async ({ admin, statuses, targets }) => {
-  const path = 'theft/again';
-  for (const value of ['of-the-first-one', VALUE]) {
-    assert.equal((await admin.post('/api/v1/credentials', { path, value })).status, 201);
-    if (value !== VALUE) await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
-    if (value !== VALUE) assert.equal((await admin.delete(`/api/v1/credentials/${path}`)).status, 204);
-  }
-  assert.deepEqual(await statuses([{ path }]), [403]);
-});
+attempt(
+  'a credential that was deleted and created again has no targets',
+  async ({ admin, named, statuses, targets }) => {
+    const path = named('theft/again');
+    for (const value of ['of-the-first-one', VALUE]) {
+      assert.equal((await admin.post('/api/v1/credentials', { path, value })).status, 201);
+      if (value !== VALUE) await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
+      if (value !== VALUE) assert.equal((await admin.delete(`/api/v1/credentials/${path}`)).status, 204);
+    }
+    assert.deepEqual(await statuses([{ path }]), [403]);
+  },
+);
 attempt('targets that change while a use is running cut it, and get nothing of it', async (fixture) => {
-  const { admin, allowed, door, ownServer, setResponse, statuses, targets, use } = fixture;
-  const path = 'theft/changed';
+  const { admin, allowed, door, named, ownServer, setResponse, statuses, targets, use } = fixture;
+  const path = named('theft/changed');
   await admin.post('/api/v1/credentials', { path, value: VALUE });
   await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
   const arrived = Promise.withResolvers<void>();
@@ -119,10 +122,10 @@ attempt('targets that change while a use is running cut it, and get nothing of i
   assert.deepEqual(await statuses([{ path }]), [door === 'one call' ? 403 : 502]);
 });
 attempt('the lease and the credential of another agent', async (fixture) => {
-  const { admin, door, service, setResponse, statuses, targets, thief, use } = fixture;
+  const { admin, door, named, service, setResponse, statuses, targets, thief, use } = fixture;
   setResponse((response) => response.end('ok'));
-  const other = await service.agent('other', { 'others/*': ['use', 'retrieve'] });
-  const path = 'others/key';
+  const other = await service.agent(named('other'), { 'others/*': ['use', 'retrieve'] });
+  const path = named('others/key');
   await admin.post('/api/v1/credentials', { path, value: VALUE });
   await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
   const { lease_id: lease } = (await use({ path }, other.token)).body.data;
@@ -170,10 +173,10 @@ attempt(
 );
 attempt(
   'values that the redaction cannot find in every form are not sent',
-  async ({ admin, assertRefused, setResponse, targets }) => {
+  async ({ admin, assertRefused, named, setResponse, targets }) => {
     setResponse((response, request) => response.end(tokenOf(request)));
     for (const [index, value] of ['abc', '  abc ', 'x'.repeat(40_000)].entries()) {
-      const path = `theft/odd-${index}`;
+      const path = named(`theft/odd-${index}`);
       await admin.post('/api/v1/credentials', { path, value });
       await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
       await assertRefused([{ path }]);
