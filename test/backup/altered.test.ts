@@ -1,18 +1,12 @@
 // Backups that authenticate, but that another author has altered: who has the public key of the recipient can make one.
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import type { Cell } from '../../src/backup/records.ts';
-import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
-import type { AgentId } from '../../src/core/names.ts';
-import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
-import { generateAgentKeys } from '../../src/crypto/signatures.ts';
 import type { VaultMetadata } from '../../src/store/transfer.ts';
-import { encryptAgentKeys } from '../../src/vault/backup/agent-keys.ts';
 import { type Content, readContent, writeContent } from './content.ts';
-import { countRows, type Kind, newBackup, newPlace, restoreTo, restoreWith, startAt, wordsFor } from './fixture.ts';
+import { countRows, newBackup, newPlace, restoreTo, restoreWith, wordsFor } from './fixture.ts';
 
 const scope = { after };
 const { source, file } = await newBackup(scope, [
@@ -118,43 +112,4 @@ test('a database in which the state does not verify is empty afterwards', async 
     assert.equal(await countRows(url, table), 0, table);
   }
   await restoreTo(t, file, place);
-});
-
-for (const kind of ['sqlite', 'postgres'] satisfies Kind[]) {
-  test(`on ${kind} the time in the record of the vault does not become the time of the vault`, async (t) => {
-    const place = await newPlace(t, kind, source.dataDir);
-    const far = await alteredBackup(inVault({ highWaterTime: Date.parse('9990-01-01T00:00:00Z') }));
-    await restoreTo(t, far, place);
-    const restored = await startAt(t, place);
-    const [entry] = (await restored.admin.get('/api/v1/audit?event_type=service.restore')).body.data;
-    assert.ok(Math.abs(Date.parse(entry.timestamp) - Date.now()) < 600_000, entry.timestamp);
-  });
-}
-
-test('any number of agents has its keys in a backup', async (t) => {
-  const place = await newPlace(t, 'sqlite', source.dataDir);
-  const sealed = Buffer.alloc(160).toString('base64');
-  const many = await alteredBackup((content) => {
-    for (let n = 0; n < 20_000; n++) content.agentKeys.push({ id: crypto.randomUUID(), sealed });
-  });
-  const { out } = await restoreTo(t, many, place);
-  assert.match(
-    out,
-    /\nThe private keys of 1 agents were written to \S+\.\nWARNING {2}20000 private keys of agents in /,
-  );
-});
-
-test('a key of an agent that is not the current one in the backup is not written, and the restore warns of it', async (t) => {
-  const place = await newPlace(t, 'sqlite', source.dataDir);
-  const rootKey = parseRootKey(readFileSync(join(source.dataDir, 'root.key'), 'utf8')) ?? assert.fail();
-  const former = await generateAgentKeys();
-  const replaced = await alteredBackup((content) => {
-    const keys = VaultKeys.open(decodeStoredKeys(content.header.keys), rootKey) ?? assert.fail();
-    content.agentKeys = content.agentKeys.flatMap(({ id }) =>
-      encryptAgentKeys(keys, [{ id: id as AgentId, ...former }], []).map((key) => ({ id, sealed: key.sealed })),
-    );
-  });
-  const { out } = await restoreTo(t, replaced, place);
-  assert.match(out, /The private keys of 0 agents were written to \S+\.\nWARNING {2}1 private keys of agents in /);
-  assert.equal(existsSync(join(place.dataDir, 'agents', 'worker')), false);
 });

@@ -2,7 +2,7 @@
 // every MAC, the chain and the head record are right.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
@@ -15,6 +15,7 @@ import { photograph } from '../server/vaults.ts';
 import { authenticate, type Content, columnOf, readContent, writeContent } from './content.ts';
 import {
   backUp,
+  KINDS,
   newBackup,
   newPlace,
   type Place,
@@ -141,4 +142,44 @@ test('a file that is replaced between the two readings is not restored', async (
   });
   assert.match(told.at(-1) ?? '', /copy\.age changed while it was restored\. Nothing was restored\./);
   assert.equal(code, 1);
+});
+
+for (const kind of KINDS) {
+  test(`on ${kind} the time in the record of the vault does not become the time of the vault`, async (t) => {
+    const place = await newPlace(t, kind, source.dataDir);
+    const far = await foreignBackup((content) => {
+      const highWaterTime = Date.parse('9990-01-01T00:00:00Z');
+      content.header = { ...content.header, vault: { ...content.header.vault, highWaterTime } };
+    });
+    await restoreTo(t, far, place);
+    const restored = await startAt(t, place);
+    const [entry] = (await restored.admin.get('/api/v1/audit?event_type=service.restore')).body.data;
+    assert.ok(Math.abs(Date.parse(entry.timestamp) - Date.now()) < 600_000, entry.timestamp);
+  });
+}
+
+test('any number of agents has its keys in a backup', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const sealed = Buffer.alloc(160).toString('base64');
+  const many = await foreignBackup((content) => {
+    for (let n = 0; n < 20_000; n++) content.agentKeys.push({ id: crypto.randomUUID(), sealed });
+  });
+  const { out } = await restoreTo(t, many, place);
+  assert.match(
+    out,
+    /\nThe private keys of 1 agents were written to \S+\.\nWARNING {2}20000 private keys of agents in /,
+  );
+});
+
+test('a key of an agent that is not the current one in the backup is not written, and the restore warns of it', async (t) => {
+  const place = await newPlace(t, 'sqlite', source.dataDir);
+  const former = await generateAgentKeys();
+  const replaced = await foreignBackup((content, keys) => {
+    content.agentKeys = content.agentKeys.flatMap(({ id }) =>
+      encryptAgentKeys(keys, [{ id: id as AgentId, ...former }], []).map((key) => ({ id, sealed: key.sealed })),
+    );
+  });
+  const { out } = await restoreTo(t, replaced, place);
+  assert.match(out, /The private keys of 0 agents were written to \S+\.\nWARNING {2}1 private keys of agents in /);
+  assert.equal(existsSync(join(place.dataDir, 'agents', 'worker')), false);
 });
