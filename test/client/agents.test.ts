@@ -5,6 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileSigner, keySigner, Leasehold, type Signer } from '../../src/client/leasehold.ts';
+import { newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { AGENT, keyFileOf, setScene, throughProxy, withCode } from './fixture.ts';
 
@@ -32,20 +33,22 @@ test('an agent logs in with a key file, key text, a Web Cryptography key, and a 
 });
 
 test('the key file is read at each login, so that a key can be replaced', async (t) => {
-  const { service, admin, between } = await setScene(t);
+  const { service, admin, between } = await throughProxy(t, shared);
   const file = join(temporaryDirectory(t), 'key.pem');
-  const give = (): void => writeFileSync(file, readFileSync(keyFileOf(service)));
+  const register = (): Promise<unknown> => admin.agents.register({ name: 'moved' });
+  const give = (): void => writeFileSync(file, readFileSync(keyFileOf(service, 'moved')));
+  await register();
   give();
-  const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign: fileSigner(file) } });
-  assert.equal(await value(vault), 'correct horse');
-  await admin.agents.deregister(AGENT);
-  await admin.agents.register({ name: AGENT });
-  await assert.rejects(value(vault), withCode('AUTH_FAILED', 401));
+  const vault = new Leasehold({ address: between.address, agent: { name: 'moved', sign: fileSigner(file) } });
+  await vault.readSession();
+  await admin.agents.deregister('moved');
+  await register();
+  await assert.rejects(vault.readSession(), withCode('AUTH_FAILED', 401));
   give();
-  assert.equal(await value(vault), 'correct horse');
+  await vault.readSession();
   rmSync(file);
-  await admin.agents.deregister(AGENT);
-  await assert.rejects(value(vault), { ...withCode('BAD_KEY', null), message: /key file .* cannot be read/ });
+  await admin.agents.deregister('moved');
+  await assert.rejects(vault.readSession(), { ...withCode('BAD_KEY', null), message: /key file .* cannot be read/ });
 });
 
 test('an invalid or unsupported key is rejected, and no part of it is in the error', async (t) => {
@@ -85,4 +88,42 @@ test('an error of a signer is passed on unchanged, and the next call invokes the
   await assert.rejects(value(vault), new RangeError('the token is not plugged in'));
   assert.equal(await value(vault), 'correct horse');
   assert.equal(asked, 2);
+});
+
+function sshKey(directory: string, name: string, ...words: string[]): string {
+  const file = join(directory, name);
+  execFileSync('ssh-keygen', ['-q', '-f', file, ...(words.length === 0 ? ['-t', 'ed25519', '-N', ''] : words)]);
+  return file;
+}
+
+test('an OpenSSH key registers an agent, and the agent logs in with it', async (t) => {
+  const { service } = shared;
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address });
+  const file = sshKey(home.path, 'bot');
+  const environment = { LEASEHOLD_TOKEN: service.adminToken };
+  const added = await home.leasehold(['agent', 'add', 'bot', '--public-key', file], { environment });
+  assert.equal(added.code, 0, added.stderr);
+  const who = await home.leasehold(['whoami', '--agent', 'bot', '--key-file', file, '--field', 'name']);
+  assert.equal(who.stdout, 'agent:bot\n', who.stderr);
+  const sign = keySigner(readFileSync(file, 'utf8'));
+  const vault = new Leasehold({ address: service.address, agent: { name: 'bot', sign } });
+  assert.equal((await vault.logIn()).agent_name, 'bot');
+});
+
+test('an unusable key is rejected with its reason and without its content', async (t) => {
+  const directory = temporaryDirectory(t);
+  const plain = readFileSync(sshKey(directory, 'plain'), 'utf8');
+  const withPassphrase = sshKey(directory, 'locked', '-t', 'ed25519', '-N', 'a passphrase');
+  const ecdsa = sshKey(directory, 'ecdsa', '-t', 'ecdsa', '-N', '');
+  const lines = plain.split('\n');
+  const cut = [...lines.slice(0, 3), ...lines.slice(-2)].join('\n');
+  const sign = (text: string) => async () => keySigner(text)(new Uint8Array(32));
+  for (const [text, rule] of [
+    [readFileSync(withPassphrase, 'utf8'), /has a passphrase; use ssh-agent, or remove it with ssh-keygen -p/],
+    [readFileSync(ecdsa, 'utf8'), /is not an Ed25519 key/],
+    [cut, /is damaged/],
+    [plain.replace('OPENSSH', 'RSA').replace('OPENSSH', 'RSA'), /must be PKCS#8 in PEM or an OpenSSH key/],
+  ] as const) {
+    await assert.rejects(sign(text), { code: 'BAD_KEY', message: rule });
+  }
 });

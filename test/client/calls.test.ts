@@ -24,8 +24,8 @@ function rowOf(method: string, address: string): string | undefined {
   return row === undefined ? undefined : `${row.method} ${row.path}`;
 }
 
-test('every route in the table is called, and every response is returned', async (t) => {
-  const { asAdmin, asAgent, between, service } = await setScene(t);
+test('every route in the table is called, and every response is returned', async () => {
+  const { asAdmin, asAgent, between, service } = shared;
   const vault = asAdmin();
 
   assert.deepEqual(await vault.health(), { status: 'ok' });
@@ -207,7 +207,6 @@ test('every route in the table is called, and every response is returned', async
   const forClients = ROUTES.filter(({ id, who, content }) => !isProbe(id) && (who !== 'public' || content === null));
   const uncalled = forClients.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
   assert.deepEqual(uncalled, []);
-  await service.stop();
 });
 
 test('an error has the service’s code, status and message, and the request id of the logs', async (t) => {

@@ -46,30 +46,6 @@ test('a deletion by id whose response was lost is retried and succeeds', async (
   assert.equal(between.seen.filter(({ method }) => method === 'DELETE').length, 2);
 });
 
-test('a deletion or replacement by name that may have taken effect is not retried, because the name may be reused', async (t) => {
-  const { asAdmin, between, admin } = await setScene(t);
-  const vault = asAdmin();
-  const changes = [
-    () => vault.credentials.delete(path),
-    () => vault.policies.put('reads', { principal: `agent:${AGENT}`, resources: ['x'], actions: ['retrieve'] }),
-    () => vault.policies.delete('reads'),
-    () => vault.agents.deregister(AGENT),
-  ];
-  const isChange = ({ method }: { method: string }) => method === 'DELETE' || method === 'PUT';
-  for (const change of changes) {
-    between.next('cut after', isChange);
-    await assert.rejects(change(), { code: 'UNREACHABLE' });
-  }
-  assert.equal(between.seen.filter(isChange).length, changes.length);
-  await assert.rejects(admin.credentials.readMetadata(path), withCode('NOT_FOUND', 404));
-  between.next({ status: 503, body: body('VAULT_LOCKED') }, isChange);
-  await assert.rejects(
-    vault.credentials.delete('prod/nothing'),
-    withCode('NOT_FOUND', 404),
-    'it was rejected at the first attempt',
-  );
-});
-
 test('a verify request is never repeated: the whole login starts again', async (t) => {
   const { asAgent, between } = await throughProxy(t, shared);
   between.next('cut after', ({ path: asked }) => asked === '/auth/verify');
@@ -133,4 +109,28 @@ test('delays double with jitter, stop growing at ten seconds, and are never shor
   assert.deepEqual([backoffMs(1, busy(2), 0), backoffMs(1, busy(60), 1)], [2050, 60_100]);
   assert.equal(backoffMs(1, busy(61)), null, 'too long to wait: the error is thrown');
   assert.equal(backoffMs(1, new LeaseholdError('ACCESS_DENIED', 'no')), null);
+});
+
+test('a deletion or replacement by name that may have taken effect is not retried, because the name may be reused', async (t) => {
+  const { asAdmin, between, admin } = await throughProxy(t, shared);
+  const vault = asAdmin();
+  const changes = [
+    () => vault.credentials.delete(path),
+    () => vault.policies.put('reads', { principal: `agent:${AGENT}`, resources: ['x'], actions: ['retrieve'] }),
+    () => vault.policies.delete('reads'),
+    () => vault.agents.deregister(AGENT),
+  ];
+  const isChange = ({ method }: { method: string }) => method === 'DELETE' || method === 'PUT';
+  for (const change of changes) {
+    between.next('cut after', isChange);
+    await assert.rejects(change(), { code: 'UNREACHABLE' });
+  }
+  assert.equal(between.seen.filter(isChange).length, changes.length);
+  await assert.rejects(admin.credentials.readMetadata(path), withCode('NOT_FOUND', 404));
+  between.next({ status: 503, body: body('VAULT_LOCKED') }, isChange);
+  await assert.rejects(
+    vault.credentials.delete('prod/nothing'),
+    withCode('NOT_FOUND', 404),
+    'it was rejected at the first attempt',
+  );
 });
