@@ -10,7 +10,6 @@ import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { WebOrigin } from '../vault/passkeys.ts';
 import { countHeader } from './guard.ts';
-import type { BrowserPage } from './route.ts';
 import { isUpgrade } from './upgrades.ts';
 
 const PART_HEADER = 'x-leasehold-session-part';
@@ -53,12 +52,16 @@ function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
   return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
 }
 
-export function browserPageOf(request: FastifyRequest, publicNames: ReadonlySet<string>): BrowserPage {
+/** The page of the console that may have sent the request. */
+export type BrowserPage = ReturnType<typeof browserPageOf>;
+
+export function browserPageOf(request: FastifyRequest, publicNames: ReadonlySet<string>) {
   return {
+    /** Whether the request's token came in the two parts of a browser's session. */
     isSession: request.isBrowserSession,
     passkeyOrigin: () => passkeyOrigin(request, publicNames),
     requirePasskeyOrigin: () => requirePasskeyOrigin(request, publicNames),
-    splitToken: (token) => splitToken(request, token),
+    splitToken: (token: string) => splitToken(request, token),
     clearCookie: () => clearCookie(request),
   };
 }

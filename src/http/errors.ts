@@ -3,26 +3,18 @@
  * bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
-import { ApiError, type ApiErrorCode } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { storageUnavailable } from '../vault/vault.ts';
 
-export interface ErrorResponse {
-  readonly status: number;
-  readonly body: {
-    readonly error: { readonly code: ApiErrorCode; readonly message: string; readonly approval_id?: string };
-  };
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export function toErrorResponse(error: ApiError): ErrorResponse {
+export function toErrorResponse(error: ApiError) {
   const headers: Record<string, string> = {};
   const status = ERROR_STATUS[error.code];
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   if (error.retryAfterSeconds !== null) headers['retry-after'] = String(error.retryAfterSeconds);
   const { code, message, approvalId } = error;
-  if (approvalId === null) return { status, body: { error: { code, message } }, headers };
-  headers['x-leasehold-approval'] = approvalId;
-  return { status, body: { error: { code, message, approval_id: approvalId } }, headers };
+  if (approvalId !== null) headers['x-leasehold-approval'] = approvalId;
+  const body = { error: { code, message, ...(approvalId === null ? {} : { approval_id: approvalId }) } };
+  return { status, body, headers };
 }
 
 const MESSAGES = {

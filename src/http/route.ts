@@ -6,8 +6,8 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import type { WebOrigin } from '../vault/passkeys.ts';
 import type { Vault } from '../vault/vault.ts';
+import type { BrowserPage } from './browser-session.ts';
 import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
 
 const NOTHING: TObject = Nothing;
@@ -30,22 +30,6 @@ export type Reply =
   /** 204 */
   | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
-
-export interface BrowserPage {
-  /** Whether the request's token came in the two parts of a browser's session. */
-  readonly isSession: boolean;
-  /**
-   * The origin at which passkeys and the identity provider work; null at any other address of the service.
-   * @throws INVALID_REQUEST
-   */
-  passkeyOrigin(): WebOrigin | null;
-  /** As `passkeyOrigin`. @throws INVALID_REQUEST at any other address */
-  requirePasskeyOrigin(): WebOrigin;
-  /** The header with the first part of the token, and the second for the body. */
-  splitToken(token: string): { readonly headers: Readonly<Record<string, string>>; readonly part: string };
-  /** The header that removes the cookie; empty without one. */
-  clearCookie(): Readonly<Record<string, string>>;
-}
 
 interface BaseCall<Query, Body> {
   readonly vault: Vault;

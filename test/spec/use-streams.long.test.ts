@@ -1,5 +1,5 @@
-// Streams by base URL: bytes pass as they arrive, both ways, until one side leaves. test/broker/streaming.test.ts shows
-// that they pass at the slower side's speed.
+// Streams by base URL: bytes pass as they arrive, both ways, until one side leaves. That they pass at the slower side's
+// speed is in test/broker/streaming.long.test.ts.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -31,7 +31,8 @@ import {
 import type { OidcClient } from '../../vault/ports.ts';
 import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sign-in.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { adminRoute, type BrowserPage, type PublicCall, publicRoute, type Reply, type Route } from '../route.ts';
+import type { BrowserPage } from '../browser-session.ts';
+import { adminRoute, type PublicCall, publicRoute, type Reply, type Route } from '../route.ts';
 import { toPasskeyResponse, toTimestamp } from '../serialize.ts';
 
 /** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */

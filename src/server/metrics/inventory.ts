@@ -18,7 +18,7 @@ const MIN_INTERVAL_MS = 10_000;
 /** The pause after a count, as a multiple of its duration. */
 const REST_FACTOR = 50;
 
-export interface Counted {
+interface Counted {
   readonly leases: { readonly retrieve: number; readonly use: number };
   readonly sessions: number;
   readonly seals: number;

@@ -8,6 +8,7 @@ import type { KMSClient } from '@aws-sdk/client-kms';
 import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
+import type { Configuration } from '../configuration.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;
@@ -23,12 +24,8 @@ const MAX_RESPONSE_BYTES = 64 * 1024;
 
 type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
-export interface KmsOptions {
-  /** In place of the region's own; for VPC endpoints and tests. */
-  readonly endpoint: string | null;
-}
-
-export function awsKmsSlots({ endpoint }: KmsOptions): SlotKindPort {
+/** `endpoint`: in place of the region's own; for VPC endpoints and tests. */
+export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort {
   const call = async (
     action: 'Encrypt' | 'Decrypt',
     key: string,

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { VaultId } from '../../core/keyset.ts';
 import { hasCertificates, newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
+import type { Configuration } from '../configuration.ts';
 import { fetchFor, HttpError, type HttpPost, type HttpResponse, post } from '../webhook-client.ts';
 import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
@@ -16,15 +17,7 @@ const KEY_RULE = 'must name the Transit key: 1 to 128 of A-Z a-z 0-9 . _ -';
 /** What a header may contain, without spaces. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
-export interface TransitOptions {
-  /** Such as `https://bao.example.org:8200`; null if the kind is not configured. */
-  readonly address: string | null;
-  readonly tokenFile: string | null;
-  readonly caFile: string | null;
-  readonly mount: string;
-}
-
-export function transitSlots({ address, tokenFile, caFile, mount }: TransitOptions): SlotKindPort {
+export function transitSlots({ address, tokenFile, caFile, mount }: Configuration['transit']): SlotKindPort {
   /** The value of `field` in the response. @throws SlotKindError */
   const call = async (verb: 'encrypt' | 'decrypt', key: string, body: object, field: string): Promise<string> => {
     if (address === null || tokenFile === null) {
