@@ -201,7 +201,6 @@ const signed = (alter: (text: string) => string): string =>
 
 const ONLY_RECEIPT = CHECKPOINTS.receipts.find(({ size }) => size === 1)?.receipt ?? '';
 const ANOTHER = signerFrom(7, 'leasehold/another');
-const OF_ANOTHER_ORIGIN = checkpointOf(AUDIT.entries, ANOTHER);
 /** The key with the type of a witness's. */
 const OF_ANOTHER_ALGORITHM = ((): string => {
   const [name = '', , key = ''] = CHECKPOINTS.verifier_key.split('+');
@@ -210,194 +209,119 @@ const OF_ANOTHER_ALGORITHM = ((): string => {
   return `${name}+${id}+${bytes.toString('base64')}\n`;
 })();
 
-/** The verifier's status; a status of 2 prints nothing. */
-const REJECTED: readonly (readonly [name: string, status: 1 | 2, args: string, files?: Record<string, string>])[] = [
-  ['a checkpoint of another key', 2, '@log --public-key-file @other --checkpoint @newest'],
-  ['a checkpoint with another text', 2, '@log --public-key-file @pub --checkpoint @x', { x: NEWEST.replace('6', '5') }],
+const LOG = '@log --public-key-file @pub --checkpoint @x';
+const ONE_RECEIPT = '--receipt @x --public-key-file @pub';
+const ENTRY_OF_RECEIPT = '--receipt @receipt --public-key-file @pub --entry @x';
+const PROOF = '--consistency @x --public-key-file @pub --checkpoint @newest';
+
+/** The verifier's status, which prints nothing if it is 2, its arguments, and what `x` is in each case. */
+const REJECTED: readonly (readonly [status: 1 | 2, args: string, cases: Readonly<Record<string, string>>])[] = [
   [
-    'a checkpoint of another origin',
     2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: checkpointOf(AUDIT.entries, signerFrom(7, 'other')) },
+    LOG,
+    {
+      'a checkpoint with another text': NEWEST.replace('6', '5'),
+      'a checkpoint of another origin': checkpointOf(AUDIT.entries, signerFrom(7, 'other')),
+      'a checkpoint file with a malformed line': `${JSON.stringify({ note: NEWEST })}\n{"note":}\n`,
+      'a signed text that is not a checkpoint': signed(() => 'any\n'),
+      'a checkpoint with a padded size': signed((text) => text.replace('\n6\n', '\n06\n')),
+      'a checkpoint of another log under the key': signed((text) => text.replace('leasehold/', 'another/')),
+      'an invalid and a valid signature': NEWEST + (NOTES[5] ?? '').slice((NOTES[5] ?? '').indexOf('—')),
+      'a checkpoint file without notes': '{"size":6}\n',
+      'an empty checkpoint file': '',
+    },
   ],
+  [1, LOG, { 'an empty log with a root': signed((text) => text.replace('\n6\n', '\n0\n')) }],
+  [2, `${LOG} --key-file @key`, { 'only a part of a line': '{"note":"a' }],
   [
-    'a checkpoint file with a malformed line',
-    2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: `${JSON.stringify({ note: NEWEST })}\n{"note":}\n` },
-  ],
-  [
-    'a signed text that is not a checkpoint',
-    2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: signed(() => 'any\n') },
-  ],
-  [
-    'a checkpoint with a padded size',
-    2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: signed((text) => text.replace('\n6\n', '\n06\n')) },
-  ],
-  [
-    'a checkpoint of another log under the key',
-    2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: signed((text) => text.replace('leasehold/', 'another/')) },
-  ],
-  [
-    'a checkpoint with an invalid and a valid signature',
-    2,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: NEWEST + (NOTES[5] ?? '').slice((NOTES[5] ?? '').indexOf('—')) },
-  ],
-  [
-    'a verifier key of another algorithm',
     2,
     '@log --public-key-file @x --checkpoint @newest',
-    { x: OF_ANOTHER_ALGORITHM },
+    {
+      'a verifier key of another algorithm': OF_ANOTHER_ALGORITHM,
+      'a malformed public key': CHECKPOINTS.verifier_key.replace('+', '+0'),
+      'an empty public key file': '',
+    },
   ],
   [
-    'the checkpoint of an empty log with a root',
-    1,
-    '@log --public-key-file @pub --checkpoint @x',
-    { x: signed((text) => text.replace('\n6\n', '\n0\n')) },
-  ],
-  [
-    'the receipt of the only entry at another place',
-    1,
-    '--receipt @x --public-key-file @pub',
-    { x: ONLY_RECEIPT.replace('index 0', 'index 5') },
-  ],
-  [
-    'a receipt with an hmac of 31 bytes',
-    2,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.replace(/extra \S+/, `extra ${Buffer.alloc(31).toString('base64')}`) },
-  ],
-  [
-    'a checkpoint file with only a part of a line',
-    2,
-    '@log --key-file @key --public-key-file @pub --checkpoint @x',
-    { x: '{"note":"a' },
-  ],
-  [
-    'the receipt’s entry under another number',
-    1,
-    '--receipt @receipt --public-key-file @pub --entry @x',
-    { x: ENTRY[3]?.replace('"seq":4', '"seq":7') ?? '' },
-  ],
-  [
-    'a proof between logs of two origins',
-    1,
-    '--consistency @x --public-key-file @both --checkpoint @newest --checkpoint @y',
-    { x: '{"proof":[]}', y: OF_ANOTHER_ORIGIN, both: `${CHECKPOINTS.verifier_key}\n${verifierKey(ANOTHER)}\n` },
-  ],
-  ['a checkpoint file without notes', 2, '@log --public-key-file @pub --checkpoint @x', { x: '{"size":6}\n' }],
-  ['an empty checkpoint file', 2, '@log --public-key-file @pub --checkpoint @x', { x: '' }],
-  ['a missing checkpoint file', 2, '@log --public-key-file @pub --checkpoint @missing'],
-  [
-    'a malformed public key',
-    2,
-    '@log --public-key-file @x --checkpoint @newest',
-    { x: CHECKPOINTS.verifier_key.replace('+', '+0') },
-  ],
-  ['an empty public key file', 2, '@log --public-key-file @x --checkpoint @newest', { x: '' }],
-  ['a checkpoint without a public key', 2, '@log --checkpoint @newest'],
-  ['a public key without a checkpoint', 2, '@log --public-key-file @pub --key-file @key'],
-  [
-    'a head record without the audit key',
-    2,
-    '@log --public-key-file @pub --checkpoint @newest --head-file @head',
-    { head: '6 a b' },
-  ],
-  [
-    'an hmac that is not base64, without the audit key',
     2,
     '@x --public-key-file @pub --checkpoint @newest',
-    { x: INTACT.replace(/"hmac":"./, '"hmac":"!') },
+    { 'an hmac that is not base64, without the audit key': INTACT.replace(/"hmac":"./, '"hmac":"!') },
+  ],
+  [2, '@x --public-key-file @pub --checkpoint @none', { 'an empty export with the checkpoint of an empty log': '' }],
+  [
+    1,
+    ONE_RECEIPT,
+    {
+      'the receipt of the only entry at another place': ONLY_RECEIPT.replace('index 0', 'index 5'),
+      'a receipt of another position': RECEIPT.replace('index 3', 'index 2'),
+      'a receipt of another entry': RECEIPT.replace(/extra \S+/, `extra ${AUDIT.entries[4]?.hmac}`),
+      'a receipt beyond its checkpoint': RECEIPT.replace('index 3', 'index 6'),
+      'a receipt with another checkpoint': RECEIPT.slice(0, RECEIPT.indexOf('\n\n') + 2) + NOTES[5],
+    },
   ],
   [
-    'an empty export with the checkpoint of an empty log',
     2,
-    '@x --public-key-file @pub --checkpoint @y',
-    { x: '', y: NOTES[0] ?? '' },
+    ONE_RECEIPT,
+    {
+      'a receipt with an hmac of 31 bytes': RECEIPT.replace(
+        /extra \S+/,
+        `extra ${Buffer.alloc(31).toString('base64')}`,
+      ),
+      'a truncated receipt': RECEIPT.slice(0, 60),
+      'a receipt without an entry MAC': RECEIPT.replace(/extra \S+\n/, ''),
+    },
   ],
-  ['neither an export nor a receipt', 2, '--public-key-file @pub'],
-  ['an export and a receipt', 2, '@log --receipt @receipt --public-key-file @pub'],
-  ['a receipt without a public key', 2, '--receipt @receipt'],
-  ['a receipt and another checkpoint', 2, '--receipt @receipt --public-key-file @pub --checkpoint @newest'],
-  ['a receipt of another key', 1, '--receipt @receipt --public-key-file @other'],
   [
-    'a receipt of another position',
     1,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.replace('index 3', 'index 2') },
+    ENTRY_OF_RECEIPT,
+    {
+      'the receipt’s entry under another number': ENTRY[3]?.replace('"seq":4', '"seq":7') ?? '',
+      'an entry that is not the receipt’s': ENTRY[4] ?? '',
+    },
   ],
   [
-    'a receipt of another entry',
     1,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.replace(/extra \S+/, `extra ${AUDIT.entries[4]?.hmac}`) },
+    `${ENTRY_OF_RECEIPT} --key-file @key`,
+    { 'an altered entry': `${ENTRY[2]}${ENTRY[3]?.replace('allowed', 'denied')}` },
   ],
   [
-    'a receipt beyond its checkpoint',
-    1,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.replace('index 3', 'index 6') },
-  ],
-  [
-    'a receipt with another checkpoint',
-    1,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.slice(0, RECEIPT.indexOf('\n\n') + 2) + NOTES[5] },
-  ],
-  ['a truncated receipt', 2, '--receipt @x --public-key-file @pub', { x: RECEIPT.slice(0, 60) }],
-  [
-    'a receipt without an entry MAC',
     2,
-    '--receipt @x --public-key-file @pub',
-    { x: RECEIPT.replace(/extra \S+\n/, '') },
+    ENTRY_OF_RECEIPT,
+    { 'two entries that do not follow each other': `${ENTRY[1]}${ENTRY[3]}`, 'a malformed entry': '{}\n' },
   ],
+  [2, `${PROOF} --checkpoint @newest`, { 'a malformed proof': '{"proof":["a"]}' }],
+  [2, PROOF, { 'a proof with one checkpoint': '{"proof":[]}' }],
   [
-    'an entry that is not the receipt’s',
     1,
-    '--receipt @receipt --public-key-file @pub --entry @x',
-    { x: ENTRY[4] ?? '' },
+    '--consistency @x --public-key-file @both --checkpoint @newest --checkpoint @another',
+    { 'a proof between logs of two origins': '{"proof":[]}' },
   ],
-  [
-    'an altered entry',
-    1,
-    '--receipt @receipt --public-key-file @pub --key-file @key --entry @x',
-    { x: `${ENTRY[2]}${ENTRY[3]?.replace('allowed', 'denied')}` },
-  ],
-  [
-    'two entries that do not follow each other',
-    2,
-    '--receipt @receipt --public-key-file @pub --entry @x',
-    { x: `${ENTRY[1]}${ENTRY[3]}` },
-  ],
-  ['a malformed entry', 2, '--receipt @receipt --public-key-file @pub --entry @x', { x: '{}\n' }],
-  [
-    'a malformed proof',
-    2,
-    '--consistency @x --public-key-file @pub --checkpoint @newest --checkpoint @newest',
-    { x: '{"proof":["a"]}' },
-  ],
-  [
-    'a proof with one checkpoint',
-    2,
-    '--consistency @x --public-key-file @pub --checkpoint @newest',
-    { x: '{"proof":[]}' },
-  ],
+  [2, '@log --public-key-file @other --checkpoint @newest', { 'a checkpoint of another key': '' }],
+  [2, '@log --public-key-file @pub --checkpoint @missing', { 'a missing checkpoint file': '' }],
+  [2, '@log --checkpoint @newest', { 'a checkpoint without a public key': '' }],
+  [2, '@log --public-key-file @pub --key-file @key', { 'a public key without a checkpoint': '' }],
+  [2, '@log --public-key-file @pub --checkpoint @newest --head-file @x', { 'a head without the key': '6 a b' }],
+  [2, '--public-key-file @pub', { 'neither an export nor a receipt': '' }],
+  [2, '@log --receipt @receipt --public-key-file @pub', { 'an export and a receipt': '' }],
+  [2, '--receipt @receipt', { 'a receipt without a public key': '' }],
+  [2, '--receipt @receipt --public-key-file @pub --checkpoint @newest', { 'a receipt and another checkpoint': '' }],
+  [1, '--receipt @receipt --public-key-file @other', { 'a receipt of another key': '' }],
 ];
 
 test('evidence that proves nothing is rejected, and the verdict says so', async (t) => {
-  const other = verifierKey(signerFrom(9, SIGNER.name));
-  const given = REJECTED.map(([, , args, files]) =>
-    within(t, { newest: NEWEST, receipt: RECEIPT, other, ...files })(args),
+  const files = {
+    newest: NEWEST,
+    receipt: RECEIPT,
+    none: NOTES[0] ?? '',
+    another: checkpointOf(AUDIT.entries, ANOTHER),
+    other: verifierKey(signerFrom(9, SIGNER.name)),
+    both: `${CHECKPOINTS.verifier_key}\n${verifierKey(ANOTHER)}\n`,
+  };
+  const given = REJECTED.flatMap(([status, args, cases]) =>
+    Object.entries(cases).map(([name, x]) => ({ status, name, args: within(t, { ...files, x })(args) })),
   );
-  const verdicts = await runVerifierWith(given);
-  for (const [at, [name, status]] of REJECTED.entries()) {
+  const verdicts = await runVerifierWith(given.map(({ args }) => args));
+  for (const [at, { status, name }] of given.entries()) {
     const verdict = verdicts[at];
     assert.equal(verdict?.status, status, `${name}: ${JSON.stringify(verdict)}`);
     assert.equal(verdict.result?.valid, status === 1 ? false : undefined, name);
