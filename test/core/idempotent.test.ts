@@ -19,7 +19,7 @@ import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const ONE: Idempotency = { id: 'id of one' as IdempotencyId, requestMac: 'mac of one' };
@@ -195,25 +195,9 @@ test('a type with a secret, or anything but plain data, cannot be saved', () => 
   assert.deepEqual([plain.length, secret.length, other.length], [3, 2, 4]);
 });
 
-for (const text of ['a', '!', '~', 'k'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'a,b', ';\\/']) {
-  test(`an idempotency key may be ${shown(text)}`, () => assert.equal(parseIdempotencyKey(text), text));
-}
-
-for (const text of [
-  '',
-  'k'.repeat(256),
-  'a b',
-  ' a',
-  'a\t',
-  'a\n',
-  '\u007f',
-  'é',
-  '\u0000',
-  'a\u0000',
-  '🔑',
-  '\u00a0',
-]) {
-  test(`an idempotency key may not be ${shown(text)}`, () => {
-    refusal('Idempotency-Key', () => parseIdempotencyKey(text));
-  });
-}
+test('the grammar of idempotency keys', () => {
+  for (const text of ['a', '!', '~', 'k'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'a,b', ';\\/'])
+    assert.equal(parseIdempotencyKey(text), text);
+  const refused = ['', 'k'.repeat(256), 'a b', ' a', 'a\t', 'a\n', '\u007f', 'é', '\u0000', 'a\u0000', '🔑', '\u00a0'];
+  for (const text of refused) refusal('Idempotency-Key', () => parseIdempotencyKey(text), text);
+});

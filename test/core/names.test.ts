@@ -9,7 +9,7 @@ import {
   parseLeaseId,
   parsePolicyName,
 } from '../../src/core/names.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 interface Grammar {
   readonly what: string;
@@ -26,59 +26,25 @@ const GRAMMARS: readonly Grammar[] = [
 ];
 
 const REFUSED = [
-  '',
-  '.a',
-  '_a',
-  '-a',
-  '__proto__',
-  'a b',
-  ' a',
-  'a ',
-  'a\n',
-  'a/b',
-  'a:b',
-  'a@b',
-  'a*',
-  '*',
-  'a\u0000',
-  'ä',
-  '\u212a',
-  '\u0663',
-  '\ud83d\ude00',
-  '%61',
+  ...['', '.a', '_a', '-a', '__proto__', 'a b', ' a', 'a ', 'a\n', 'a/b', 'a:b', 'a@b', 'a*', '*'],
+  ...['a\u0000', 'ä', '\u212a', '\u0663', '\ud83d\ude00', '%61'],
 ];
 
 for (const { what, parse, longest, field } of GRAMMARS) {
-  const accepted = ['a', 'Z', '0', 'a.b_c-D9', 'a-', 'a.', 'a..b', 'constructor', 'toString', 'a'.repeat(longest)];
-  for (const text of accepted) {
-    test(`${what} may be ${shown(text)}`, () => {
-      assert.equal(parse(text), text);
-    });
-  }
-  for (const text of [...REFUSED, 'a'.repeat(longest + 1)]) {
-    test(`${what} may not be ${shown(text)}`, () => {
-      const sentence = refusal(field, () => parse(''));
-      assert.equal(
-        refusal(field, () => parse(text)),
-        sentence,
-        'the error depends on the input',
-      );
-    });
-  }
-}
-
-for (const name of ['admin', 'service', 'anonymous', 'Admin', 'SERVICE', 'aNonymous']) {
-  test(`no agent may be named ${name}`, () => {
-    refusal('name', () => parseAgentName(name));
-    refusal('agent_name', () => parseAgentName(name, 'agent_name'));
+  test(`the grammar of ${what}, whose error does not depend on the input`, () => {
+    const accepted = ['a', 'Z', '0', 'a.b_c-D9', 'a-', 'a.', 'a..b', 'constructor', 'toString', 'a'.repeat(longest)];
+    for (const text of accepted) assert.equal(parse(text), text);
+    const errors = [...REFUSED, 'a'.repeat(longest + 1)].map((text) => refusal(field, () => parse(text), text));
+    assert.equal(new Set(errors).size, 1);
   });
 }
 
-test('names that only begin with a reserved one are allowed', () => {
+test('no agent has a reserved name, and a filter may ask for it', () => {
+  for (const name of ['admin', 'service', 'anonymous', 'Admin', 'SERVICE', 'aNonymous']) {
+    refusal('name', () => parseAgentName(name));
+    refusal('agent_name', () => parseAgentName(name, 'agent_name'));
+  }
   for (const name of ['administrator', 'admin.', 'service-1', 'my-admin']) assert.equal(parseAgentName(name), name);
-});
-
-test('a filter may ask for the reserved names', () => {
   for (const name of ['admin', 'service', 'anonymous']) assert.equal(parseActorName(name, 'agent'), name);
 });
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parsePath, pathViolation } from '../../src/core/path.ts';
 import { anyText, runs } from '../kit/property.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 const SEGMENT_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@:+=~';
 const LONGEST_SEGMENT = 'a'.repeat(128);
@@ -12,82 +12,40 @@ const LONGEST = [LONGEST_SEGMENT, LONGEST_SEGMENT, LONGEST_SEGMENT, 'a'.repeat(1
 const DEEPEST = Array<string>(32).fill('a').join('/');
 
 const ACCEPTED = [
-  'a',
-  '~',
-  '-',
-  'prod/db/password',
-  'Prod/DB/password',
-  SEGMENT_CHARACTERS,
-  LONGEST_SEGMENT,
-  LONGEST,
-  DEEPEST,
-  '...',
-  '.a',
-  'a.',
-  '..a',
-  'a..b/..c/d..',
-  'user@host:22',
-  'a=b+c~d',
-  '__proto__/constructor',
+  ...['a', '~', '-', 'prod/db/password', 'Prod/DB/password', SEGMENT_CHARACTERS, LONGEST_SEGMENT, LONGEST],
+  ...[DEEPEST, '...', '.a', 'a.', '..a', 'a..b/..c/d..', 'user@host:22', 'a=b+c~d'],
+  ...['__proto__/constructor'],
 ];
 
-const CHARACTERS = /may contain only/;
-const SLASHES = /begin or end/;
-const DOTS = /\. or \.\. as a segment/;
-
-const REFUSED: readonly [path: string, rule: RegExp][] = [
-  ['', /1 to 512 characters/],
-  [`${LONGEST}a`, /1 to 512 characters/],
-  ['%'.repeat(513), /1 to 512 characters/],
-  [`${DEEPEST}/a`, /at most 32 segments/],
-  [`${LONGEST_SEGMENT}a`, /segment must be 1 to 128/],
-  [`a/${LONGEST_SEGMENT}a/b`, /segment must be 1 to 128/],
-  ['/', SLASHES],
-  ['/a', SLASHES],
-  ['a/', SLASHES],
-  ['a//b', SLASHES],
-  ['.', DOTS],
-  ['..', DOTS],
-  ['../a', DOTS],
-  ['a/./b', DOTS],
-  ['a/../b', DOTS],
-  ['a/..', DOTS],
-  ['a%2Fb', CHARACTERS],
-  ['a%2e%2e', CHARACTERS],
-  ['a\\..\\b', CHARACTERS],
-  ['a\n', CHARACTERS],
-  ['a\u0000', CHARACTERS],
-  ['a\tb', CHARACTERS],
-  ['a b', CHARACTERS],
-  ['a/*', CHARACTERS],
-  ['*', CHARACTERS],
-  ['a?b', CHARACTERS],
-  ['a#b', CHARACTERS],
-  ['ä', CHARACTERS],
-  ['a\u0301', CHARACTERS],
-  ['\uff41', CHARACTERS],
-  ['\u0663', CHARACTERS],
-  ['\u212a', CHARACTERS],
-  ['a\u2028', CHARACTERS],
-  ['\u{1f511}', CHARACTERS],
-  ['\ud83d', CHARACTERS],
+const REFUSED: readonly (readonly [rule: RegExp, paths: readonly string[]])[] = [
+  [/1 to 512 characters/, ['', `${LONGEST}a`, '%'.repeat(513)]],
+  [/at most 32 segments/, [`${DEEPEST}/a`]],
+  [/segment must be 1 to 128/, [`${LONGEST_SEGMENT}a`, `a/${LONGEST_SEGMENT}a/b`]],
+  [/begin or end/, ['/', '/a', 'a/', 'a//b']],
+  [/\. or \.\. as a segment/, ['.', '..', '../a', 'a/./b', 'a/../b', 'a/..']],
+  [
+    /may contain only/,
+    ['a%2Fb', 'a%2e%2e', 'a\\..\\b', 'a\n', 'a\u0000', 'a\tb', 'a b', 'a/*', '*', 'a?b', 'a#b', 'ä'],
+  ],
+  [/may contain only/, ['a\u0301', '\uff41', '\u0663', '\u212a', 'a\u2028', '\u{1f511}', '\ud83d']],
 ];
 
-for (const path of ACCEPTED) {
-  test(`a path may be ${shown(path)} and is not normalised`, () => {
+test('a path is not normalised', () => {
+  for (const path of ACCEPTED) {
     assert.equal(parsePath(path), path);
     assert.equal(pathViolation(path), null);
-  });
-}
+  }
+});
 
-for (const [path, rule] of REFUSED) {
-  test(`a path may not be ${shown(path)}: ${rule.source}`, () => {
-    assert.match(
-      refusal('path', () => parsePath(path)),
-      rule,
-    );
-  });
-}
+test('an error says which rule a path breaks', () => {
+  for (const [rule, paths] of REFUSED) {
+    for (const path of paths)
+      assert.match(
+        refusal('path', () => parsePath(path), path),
+        rule,
+      );
+  }
+});
 
 test('a segment may contain exactly the characters of the grammar', () => {
   const accepted: string[] = [];
@@ -137,7 +95,8 @@ test('a path is accepted if and only if it fits that grammar', () => {
 
 test('an error names the given field and does not repeat the input', () => {
   const sentences = new Set<string>();
-  for (const [path] of REFUSED) sentences.add(refusal('resource', () => parsePath(path, 'resource')));
+  for (const path of REFUSED.flatMap(([, paths]) => paths))
+    sentences.add(refusal('resource', () => parsePath(path, 'resource')));
   assert.equal(sentences.size, 6);
   fc.assert(
     fc.property(likelyPaths, (path) => {

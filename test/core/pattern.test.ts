@@ -16,66 +16,49 @@ import {
 } from '../../src/core/pattern.ts';
 import { runs } from '../kit/property.ts';
 import { patternCovers } from './reference.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 const EVERY_LENGTH = { has: () => true };
 
 const LONGEST = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
 
-for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, `${LONGEST}/*`]) {
-  test(`a pattern may be ${shown(text)}`, () => {
+const REFUSED: readonly (readonly [rule: RegExp, patterns: readonly string[]])[] = [
+  [/\* is allowed only/, ['**', '*/*', 'a*', 'a/b*', '*a', '*/a', 'a/*/b', 'a/**', 'a/*/*', 'a*/*', 'a/* ']],
+  [/1 to 512/, ['', '/*', `${LONGEST}a/*`]],
+  [/begin or end/, ['a/', '/a', 'a//*']],
+  [/\.\. as a segment/, ['../*', 'a/./*']],
+  [/may contain only/, ['a/?', '[a]/*']],
+];
+
+test('the grammar of patterns', () => {
+  for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, `${LONGEST}/*`])
     assert.equal(parsePattern(text), text);
-  });
-}
+  for (const [rule, refused] of REFUSED) {
+    for (const text of refused)
+      assert.match(
+        refusal('resources', () => parsePattern(text), text),
+        rule,
+      );
+  }
+});
 
-const REFUSED: readonly [pattern: string, rule: RegExp][] = [
-  ...['**', '*/*', 'a*', 'a/b*', '*a', '*/a', 'a/*/b', 'a/**', 'a/*/*', 'a*/*'].map((text): [string, RegExp] => [
-    text,
-    /\* is allowed only/,
-  ]),
-  ['', /1 to 512/],
-  ['/*', /1 to 512/],
-  [`${LONGEST}a/*`, /1 to 512/],
-  ['a/', /begin or end/],
-  ['/a', /begin or end/],
-  ['a//*', /begin or end/],
-  ['../*', /\.\. as a segment/],
-  ['a/./*', /\.\. as a segment/],
-  ['a/?', /may contain only/],
-  ['a/* ', /\* is allowed only/],
-  ['[a]/*', /may contain only/],
+/** The paths that each pattern covers, and others near them. */
+const COVERED: readonly (readonly [pattern: string, covered: readonly string[], others: readonly string[]])[] = [
+  ['prod/db', ['prod/db'], ['prod/db/x', 'prod', 'Prod/db']],
+  ['prod/*', ['prod/db', 'prod/db/x/y/z'], ['prod', 'prod2/db', 'prod.db', 'x/prod/db', 'PROD/db']],
+  ['prod/db/*', [], ['prod/dbx']],
+  ['*', ['a', 'a/b/c'], []],
 ];
 
-for (const [text, rule] of REFUSED) {
-  test(`a pattern may not be ${shown(text)}: ${rule.source}`, () => {
-    const message = refusal('resources', () => parsePattern(text));
-    assert.match(message, rule);
-  });
-}
-
-const MATCHES: readonly [pattern: string, path: string, isMatch: boolean][] = [
-  ['prod/db', 'prod/db', true],
-  ['prod/db', 'prod/db/x', false],
-  ['prod/db', 'prod', false],
-  ['prod/db', 'Prod/db', false],
-  ['prod/*', 'prod/db', true],
-  ['prod/*', 'prod/db/x/y/z', true],
-  ['prod/*', 'prod', false],
-  ['prod/*', 'prod2/db', false],
-  ['prod/*', 'prod.db', false],
-  ['prod/*', 'x/prod/db', false],
-  ['prod/*', 'PROD/db', false],
-  ['prod/db/*', 'prod/dbx', false],
-  ['*', 'a', true],
-  ['*', 'a/b/c', true],
-];
-
-for (const [pattern, path, isMatch] of MATCHES) {
-  test(`${pattern} ${isMatch ? 'covers' : 'does not cover'} ${path}`, () => {
-    assert.equal(matches(parsePattern(pattern), parsePath(path)), isMatch);
-    assert.equal(matchingPatterns(parsePath(path), EVERY_LENGTH).includes(parsePattern(pattern)), isMatch);
-  });
-}
+test('a pattern covers itself or what is below it', () => {
+  for (const [pattern, covered, others] of COVERED) {
+    for (const path of [...covered, ...others]) {
+      assert.equal(matches(parsePattern(pattern), parsePath(path)), covered.includes(path), `${pattern} ${path}`);
+      const found = matchingPatterns(parsePath(path), EVERY_LENGTH).includes(parsePattern(pattern));
+      assert.equal(found, covered.includes(path), `${pattern} ${path}`);
+    }
+  }
+});
 
 test('a path of n segments has n + 1 patterns, and those with a length in use are returned', () => {
   assert.deepEqual(matchingPatterns(parsePath('a/b/c'), EVERY_LENGTH), ['*', 'a/*', 'a/b/*', 'a/b/c']);

@@ -4,59 +4,26 @@ import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';
 import { isAction, parsePolicy, parsePrincipal, parseTtl, principalMatches } from '../../src/core/policy.ts';
 import { principalNames } from './reference.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 const LONGEST_NAME = 'a'.repeat(63);
 const FIELDS = { name: 'p', principal: 'agent:a', resources: ['prod/*'], actions: ['retrieve'] };
 
 const PRINCIPALS = [
-  'agent:a',
-  'agent:ci-1',
-  'agent:ci-*',
-  'agent:*',
-  'agent:A*',
-  'agent:admin*',
-  `agent:${LONGEST_NAME}`,
-  `agent:${LONGEST_NAME}*`,
+  ...['agent:a', 'agent:ci-1', 'agent:ci-*', 'agent:*', 'agent:A*', 'agent:admin*'],
+  ...[`agent:${LONGEST_NAME}`, `agent:${LONGEST_NAME}*`],
 ];
-
-for (const text of PRINCIPALS) {
-  test(`a principal may be ${shown(text)}`, () => {
-    assert.equal(parsePrincipal(text), text);
-  });
-}
 
 const NO_PRINCIPALS = [
-  '',
-  'a',
-  '*',
-  'agent',
-  'agent:',
-  'Agent:a',
-  'user:a',
-  ' agent:a',
-  'agent: a',
-  'agent:a ',
-  'agent:a\n',
-  'agent:**',
-  'agent:a**',
-  'agent:*a',
-  'agent:a*b',
-  'agent:-*',
-  'agent:-a',
-  'agent:a/*',
-  'agent:agent:a',
-  'agent:admin',
-  'agent:Service',
-  `agent:${LONGEST_NAME}a`,
-  `agent:${LONGEST_NAME}a*`,
+  ...['', 'a', '*', 'agent', 'agent:', 'Agent:a', 'user:a', ' agent:a', 'agent: a', 'agent:a '],
+  ...['agent:a\n', 'agent:**', 'agent:a**', 'agent:*a', 'agent:a*b', 'agent:-*', 'agent:-a', 'agent:a/*'],
+  ...['agent:agent:a', 'agent:admin', 'agent:Service', `agent:${LONGEST_NAME}a`, `agent:${LONGEST_NAME}a*`],
 ];
 
-for (const text of NO_PRINCIPALS) {
-  test(`a principal may not be ${shown(text)}`, () => {
-    refusal('principal', () => parsePrincipal(text));
-  });
-}
+test('the grammar of principals', () => {
+  for (const text of PRINCIPALS) assert.equal(parsePrincipal(text), text);
+  for (const text of NO_PRINCIPALS) refusal('principal', () => parsePrincipal(text), text);
+});
 
 test('a principal matches an agent by its whole name, or by the prefix before the *', () => {
   const agents = ['a', 'A', 'ab', 'ci-1', 'ci-', 'ci', 'CI-1', 'xci-1', LONGEST_NAME].map((name) =>

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { ApiError } from '../../src/core/errors.ts';
 
-/** The message of the INVALID_REQUEST that `parse` throws, which must name the field; anything else fails the test. */
-export function refusal(field: string, parse: () => unknown): string {
+/** The message of the INVALID_REQUEST for that input, which must name the field; anything else fails the test. */
+export function refusal(field: string, parse: () => unknown, input?: unknown): string {
   try {
     parse();
   } catch (error) {
@@ -14,12 +14,5 @@ export function refusal(field: string, parse: () => unknown): string {
     assert.ok(named === field || named + item === field, `does not name ${field}: ${error.message}`);
     return error.message;
   }
-  assert.fail(`${field} was accepted`);
-}
-
-/** The text, printable and short, for the name of a test. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  const characters = [...text];
-  return characters.length > 40 ? `${characters.slice(0, 30).join('')}…` : text;
+  assert.fail(`${field} was accepted: ${JSON.stringify(input)}`);
 }

@@ -229,17 +229,16 @@ const MINTING: Readonly<Record<string, readonly string[]>> = {
   vercel: ['POST https://api.vercel.com/v3/user/tokens', 'GET https://api.vercel.com/v10/projects/p/env'],
 };
 
-for (const row of SUPPORTED) {
-  test(`${row.name} allows its own requests, and no other host`, () => {
+test('each service allows its own requests, and no other host', () => {
+  for (const row of SUPPORTED) {
     const targets = parseTargets(row.targets);
-    const lines = ORDINARY[row.name] ?? assert.fail(`${row.name} has no example requests`);
-    for (const line of lines) {
+    for (const line of ORDINARY[row.name] ?? assert.fail(`${row.name} has no example requests`)) {
       assert.ok(findTarget(targets, requestOf(line)), line);
       assert.equal(mintsSecret(row, requestOf(line)), false, line);
     }
     assert.equal(findTarget(targets, request('POST', 'https://api.example.com/v1/models')), null);
-  });
-}
+  }
+});
 
 test('requests whose response is a secret are recognised', () => {
   for (const [name, lines] of Object.entries(MINTING)) {
@@ -283,42 +282,27 @@ const SAMPLE = defineService({
   ),
 });
 
-const READINGS: readonly (readonly [string, string, boolean])[] = [
-  ['POST', '/v1/keys', true],
-  ['GET', '/v1/keys', false],
-  ['POST', '/v1/keys/', true],
-  ['POST', '/v1/keys.json', true],
-  ['POST', '/v1/keys?x=1', true],
-  ['POST', '/V1/Keys', true],
-  ['POST', '/v1/%6beys', true],
-  ['POST', '/v1/%256beys', true],
-  ['POST', '/v1%2fkeys', true],
-  ['POST', '/v1%252Fkeys', true],
-  ['POST', '/v1/keys;a=b', true],
-  ['POST', '/v1/keys%3Ba=b', true],
-  ['POST', '/v1/keys/k1', false],
-  ['POST', '/v1/keysets', false],
-  ['POST', '/v2/keys', false],
-  ['POST', '/v1', false],
-  ['GET', '/v1/apps/a/secret', true],
-  ['HEAD', '/v1/apps/a/secret', true],
-  ['GET', '/v1/apps/a%2Fb/secret', true],
-  ['GET', '/v1/apps/a%2Fb/%73ecret', true],
-  ['GET', '/v1/apps/a.json/secret', true],
-  ['GET', '/v1/apps/a/b/secret', false],
-  ['GET', '/v1/apps/secret', false],
-  ['DELETE', '/v1/users/user:ann', true],
-  ['DELETE', '/v1/users/user:', false],
-  ['PATCH', '/v1/a/b:sign', true],
-  ['PATCH', '/v1/a/b:sign:more', false],
-  ['GET', '/v1/b/c', true],
-  ['GET', '/v1/b/c/d/e', true],
-  ['GET', '/v1/b', false],
-];
+const READINGS = {
+  'mints a secret': [
+    ...['POST /v1/keys', 'POST /v1/keys/', 'POST /v1/keys.json', 'POST /v1/keys?x=1', 'POST /V1/Keys'],
+    ...['POST /v1/%6beys', 'POST /v1/%256beys', 'POST /v1%2fkeys', 'POST /v1%252Fkeys', 'POST /v1/keys;a=b'],
+    ...['POST /v1/keys%3Ba=b', 'GET /v1/apps/a/secret', 'HEAD /v1/apps/a/secret'],
+    ...['GET /v1/apps/a%2Fb/secret', 'GET /v1/apps/a%2Fb/%73ecret', 'GET /v1/apps/a.json/secret'],
+    ...['DELETE /v1/users/user:ann', 'PATCH /v1/a/b:sign', 'GET /v1/b/c', 'GET /v1/b/c/d/e'],
+  ],
+  'mints nothing': [
+    ...['GET /v1/keys', 'POST /v1/keys/k1', 'POST /v1/keysets', 'POST /v2/keys', 'POST /v1'],
+    ...['GET /v1/apps/a/b/secret', 'GET /v1/apps/secret', 'DELETE /v1/users/user:'],
+    ...['PATCH /v1/a/b:sign:more', 'GET /v1/b'],
+  ],
+};
 
-for (const [method, path, expected] of READINGS) {
-  test(`${method} ${path} ${expected ? 'mints a secret' : 'mints nothing'}`, () => {
-    assert.equal(mintsSecret(SAMPLE, request(method, `https://api.example.com${path}`)), expected);
+for (const [claim, lines] of Object.entries(READINGS)) {
+  test(`a request that ${claim}, as servers may read it`, () => {
+    for (const line of lines) {
+      const read = requestOf(line.replace(' ', ' https://api.example.com'));
+      assert.equal(mintsSecret(SAMPLE, read), claim === 'mints a secret', line);
+    }
   });
 }
 

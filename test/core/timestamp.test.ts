@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseTimestamp } from '../../src/core/timestamp.ts';
 import { runs } from '../kit/property.ts';
-import { refusal, shown } from './refusals.ts';
+import { refusal } from './refusals.ts';
 
 const ACCEPTED: readonly [text: string, instant: string][] = [
   ['2026-01-31', '2026-01-31T00:00:00.000Z'],
@@ -34,65 +34,28 @@ const ACCEPTED: readonly [text: string, instant: string][] = [
   ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
 ];
 
-for (const [text, instant] of ACCEPTED) {
-  test(`${text} is ${instant}, at the beginning and the end of a range`, () => {
-    assert.equal(new Date(parseTimestamp(text, 'since', 'up')).toISOString(), instant);
-    assert.equal(new Date(parseTimestamp(text, 'until', 'down')).toISOString(), instant);
-  });
-}
+test('timestamps are read at the beginning and the end of a range', () => {
+  for (const [text, instant] of ACCEPTED) {
+    assert.equal(new Date(parseTimestamp(text, 'since', 'up')).toISOString(), instant, text);
+    assert.equal(new Date(parseTimestamp(text, 'until', 'down')).toISOString(), instant, text);
+  }
+});
 
 const REFUSED = [
-  '',
-  'now',
-  '2026',
-  '2026-01',
-  '2026-1-31',
-  '20260131',
-  '2026-W05-6',
-  '2026-031',
-  '2026-00-01',
-  '2026-13-01',
-  '2026-01-00',
-  '2026-01-32',
-  '2026-02-29',
-  '1900-02-29',
-  '2026-04-31',
-  '2026-01-31Z',
-  '2026-01-31+02:00',
-  '2026-01-31T',
-  '2026-01-31T09',
-  '2026-01-31T24:00:00Z',
-  '2026-01-31T09:60:00Z',
-  '2026-01-31T09:30:60Z',
-  '2026-01-31T09:30:05.Z',
-  '2026-01-31T09:30.5Z',
-  '2026-01-31T09:30:05.1234567890Z',
-  '2026-01-31T09:30:05+24:00',
-  '2026-01-31T09:30:05+02:60',
-  '2026-01-31T09:30:05+2',
-  '2026-01-31T09:30:05ZZ',
-  '2026-01-31T09:30:05Z\n',
-  ' 2026-01-31',
-  '2026-01-31 09:30:05',
-  '+002026-01-31',
-  '-2026-01-31',
-  '12026-01-31',
-  '9999-12-31T23:59:59-01:00',
-  '0000-01-01T00:00:00+01:00',
-  '1769851805000',
-  '\u0662\u0660\u0662\u0666-01-31',
+  ...['', 'now', '2026', '2026-01', '2026-1-31', '20260131', '2026-W05-6', '2026-031', '2026-00-01'],
+  ...['2026-13-01', '2026-01-00', '2026-01-32', '2026-02-29', '1900-02-29', '2026-04-31', '2026-01-31Z'],
+  ...['2026-01-31+02:00', '2026-01-31T', '2026-01-31T09', '2026-01-31T24:00:00Z', '2026-01-31T09:60:00Z'],
+  ...['2026-01-31T09:30:60Z', '2026-01-31T09:30:05.Z', '2026-01-31T09:30.5Z'],
+  ...['2026-01-31T09:30:05.1234567890Z', '2026-01-31T09:30:05+24:00', '2026-01-31T09:30:05+02:60'],
+  ...['2026-01-31T09:30:05+2', '2026-01-31T09:30:05ZZ', '2026-01-31T09:30:05Z\n', ' 2026-01-31'],
+  ...['2026-01-31 09:30:05', '+002026-01-31', '-2026-01-31', '12026-01-31', '9999-12-31T23:59:59-01:00'],
+  ...['0000-01-01T00:00:00+01:00', '1769851805000', '\u0662\u0660\u0662\u0666-01-31'],
 ];
 
-for (const text of REFUSED) {
-  test(`${shown(text)} is rejected`, () => {
-    const sentence = refusal('since', () => parseTimestamp('', 'since', 'up'));
-    assert.equal(
-      refusal('since', () => parseTimestamp(text, 'since', 'up')),
-      sentence,
-      'the error depends on the input',
-    );
-  });
-}
+test('anything else is rejected, with an error that does not depend on it', () => {
+  const errors = REFUSED.map((text) => refusal('since', () => parseTimestamp(text, 'since', 'up'), text));
+  assert.equal(new Set(errors).size, 1);
+});
 
 const ROUNDED: readonly [fraction: string, up: number, down: number][] = [
   ['.0000001', 1, 0],
@@ -109,14 +72,14 @@ const ROUNDED: readonly [fraction: string, up: number, down: number][] = [
   ['.001001', 2, 1],
 ];
 
-for (const [fraction, up, down] of ROUNDED) {
-  test(`a fraction ${fraction} is rounded into the range: from ${up} ms, until ${down} ms`, () => {
-    const second = Date.UTC(2026, 0, 31, 9, 30, 5);
-    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'since', 'up') - second, up);
-    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'until', 'down') - second, down);
-    assert.equal(parseTimestamp('1969-12-31T23:59:59Z', 'since', 'up'), -1000);
-  });
-}
+test('a fraction is rounded into the range', () => {
+  const second = Date.UTC(2026, 0, 31, 9, 30, 5);
+  for (const [fraction, up, down] of ROUNDED) {
+    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'since', 'up') - second, up, fraction);
+    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'until', 'down') - second, down, fraction);
+  }
+  assert.equal(parseTimestamp('1969-12-31T23:59:59Z', 'since', 'up'), -1000);
+});
 
 const instants = fc.integer({ min: Date.UTC(1000, 0, 1), max: Date.UTC(9998, 11, 31) });
 const offsets = fc.integer({ min: -(23 * 60 + 59), max: 23 * 60 + 59 });

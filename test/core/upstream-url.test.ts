@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '../../src/core/errors.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
+import { refusal } from './refusals.ts';
 
 const accepted: readonly (readonly [string, object])[] = [
   [
@@ -25,75 +25,37 @@ const accepted: readonly (readonly [string, object])[] = [
     },
   ],
 ];
-for (const [url, parts] of accepted) {
-  test(`it is accepted and not changed: ${url}`, () => assert.deepEqual(parseUrl(url), parts));
-}
-
 const rejected: readonly string[] = [
-  '',
-  '/v1/models',
-  '//api.example.com/',
-  'ftp://api.example.com/',
-  'HTTPS://api.example.com/',
-  'https:/api.example.com/',
-  'https://user@api.example.com/',
-  'https://user:password@api.example.com/',
-  'https://api.example.com\\@other.example.com/',
-  'https://api.example.com#@other.example.com/',
-  'https://API.example.com/',
-  'https://api.example.com./',
-  'https://api..example.com/',
-  'https://-api.example.com/',
-  'https://api.example.com:0/',
-  'https://api.example.com:00443/',
-  'https://api.example.com:65536/',
-  'https://api.example.com:/',
-  'https://0x7f000001/',
-  'https://2130706433/',
-  'https://0177.0.0.1/',
-  'https://127.1/',
-  'https://256.0.0.1/',
-  'https://127.0.0.0x1/',
-  'https://[fe80::1%25eth0]/',
-  'https://[::1/',
-  'https://bücher.example/',
-  'https://api.example.com/a b',
-  'https://api.example.com/a\tb',
-  'https://api.example.com/\r\nHost: other',
-  'https://api.example.com/a#b',
-  'https://api.example.com/a\\b',
-  'https://api.example.com/a%5Cb',
-  'https://api.example.com/a%0Ab',
-  'https://api.example.com/a%00',
-  'https://api.example.com/%zz',
-  'https://api.example.com/%',
-  'https://api.example.com//v1/models',
-  'https://api.example.com/v1//models',
-  'https://api.example.com/v1/../admin',
-  'https://api.example.com/v1/./admin',
-  'https://api.example.com/v1/..',
-  'https://api.example.com/v1/%2e%2e/admin',
-  'https://api.example.com/v1/.%2E/admin',
-  'https://api.example.com/v1/%2e%2e%2fadmin',
-  'https://api.example.com/v1/%252e%252e/admin',
-  'https://api.example.com/v1/..;/admin',
-  `https://api.example.com/${'a'.repeat(8192)}`,
+  ...['', '/v1/models', '//api.example.com/', 'ftp://api.example.com/', 'HTTPS://api.example.com/'],
+  ...['https:/api.example.com/', 'https://user@api.example.com/', 'https://user:password@api.example.com/'],
+  ...['https://api.example.com\\@other.example.com/', 'https://api.example.com#@other.example.com/'],
+  ...['https://API.example.com/', 'https://api.example.com./', 'https://api..example.com/'],
+  ...['https://-api.example.com/', 'https://api.example.com:0/', 'https://api.example.com:00443/'],
+  ...['https://api.example.com:65536/', 'https://api.example.com:/', 'https://0x7f000001/'],
+  ...['https://2130706433/', 'https://0177.0.0.1/', 'https://127.1/', 'https://256.0.0.1/'],
+  ...['https://127.0.0.0x1/', 'https://[fe80::1%25eth0]/', 'https://[::1/', 'https://bücher.example/'],
+  ...['https://api.example.com/a b', 'https://api.example.com/a\tb'],
+  ...['https://api.example.com/\r\nHost: other', 'https://api.example.com/a#b'],
+  ...['https://api.example.com/a\\b', 'https://api.example.com/a%5Cb', 'https://api.example.com/a%0Ab'],
+  ...['https://api.example.com/a%00', 'https://api.example.com/%zz', 'https://api.example.com/%'],
+  ...['https://api.example.com//v1/models', 'https://api.example.com/v1//models'],
+  ...['https://api.example.com/v1/../admin', 'https://api.example.com/v1/./admin'],
+  ...['https://api.example.com/v1/..', 'https://api.example.com/v1/%2e%2e/admin'],
+  ...['https://api.example.com/v1/.%2E/admin', 'https://api.example.com/v1/%2e%2e%2fadmin'],
+  ...['https://api.example.com/v1/%252e%252e/admin', 'https://api.example.com/v1/..;/admin'],
+  ...[`https://api.example.com/${'a'.repeat(8192)}`],
 ];
-for (const url of rejected) {
-  test(`it is rejected without an echo: ${JSON.stringify(url.slice(0, 60))}`, () => {
-    assert.throws(
-      () => parseUrl(url),
-      (error) => {
-        assert.ok(error instanceof ApiError && error.code === 'INVALID_REQUEST', String(error));
-        assert.match(error.message, /^url: (must|may)/);
-        return true;
-      },
+test('what servers could read differently is rejected without an echo', () => {
+  for (const url of rejected)
+    assert.match(
+      refusal('url', () => parseUrl(url), url),
+      /^url: (must|may)/,
     );
-  });
-}
+});
 
 test('an accepted URL is read by URL as it was decided', () => {
-  for (const [url] of accepted) {
+  for (const [url, parts] of accepted) {
+    assert.deepEqual(parseUrl(url), parts);
     const { scheme, host, port, path, query } = parseUrl(url);
     const parsed = new URL(url);
     assert.equal(parsed.protocol, `${scheme}:`);
