@@ -159,23 +159,6 @@ test('the row of a session that is older than an hour is named when it was taken
   );
 });
 
-test('neither an agent’s session nor the administrator’s token can be renewed', async (t) => {
-  const { service, agent } = await start(t);
-  const { expires_at } = (await agent.get(SESSION)).body.data;
-  const entries = await auditEntriesOf(service, async () => {
-    assertRejected(await agent.post(RENEW), 'ACCESS_DENIED');
-    assertRejected(await service.admin.post(RENEW), 'ACCESS_DENIED');
-  });
-  assert.deepEqual(
-    entries.map(({ event_type, agent_name, result }) => [event_type, agent_name, result]),
-    [
-      ['session.renew', 'ci', 'denied'],
-      ['session.renew', 'admin', 'denied'],
-    ],
-  );
-  assert.equal((await agent.get(SESSION)).body.data.expires_at, expires_at);
-});
-
 test('a use of the administrator’s token is recorded once in 15 minutes, only while an operator has the role admin', async (t) => {
   const { service, agent, pass } = await start(t);
   const { admin } = service;

@@ -59,22 +59,6 @@ test('roles are a set in a fixed order, and a change holds from the next request
   for (const roles of [[], ['boss'], ['Admin'], 'admin', [1]]) assertInvalid(await admin.put(path, { roles }), 'roles');
 });
 
-test('the last operator with the role admin cannot be removed or lose the role', async (t) => {
-  const { admin: administrator, address: at } = await startTestService(t);
-  const first = await addOperator({ admin: administrator, address: at }, 'first', ['admin', 'viewer']);
-  for (const client of [administrator, first]) {
-    assertInvalid(await client.delete(`${OPERATORS}/first`), 'name');
-    assertInvalid(await client.put(`${OPERATORS}/first`, { roles: ['viewer', 'editor'] }), 'roles');
-  }
-  assert.equal(await statusOf(first.put(`${OPERATORS}/first`, { roles: ['admin'], description: 'on call' })), 200);
-  await addOperator({ admin: administrator, address: at }, 'second', ['admin']);
-  assert.equal(await statusOf(first.put(`${OPERATORS}/first`, { roles: ['viewer'] })), 200);
-  assertInvalid(await administrator.delete(`${OPERATORS}/second`), 'name');
-  assert.equal(await statusOf(administrator.put(`${OPERATORS}/first`, { roles: ['admin'] })), 200);
-  assert.equal(await statusOf(administrator.delete(`${OPERATORS}/second`)), 204);
-  assert.equal(await statusOf(administrator.put(`${OPERATORS}/first`, { roles: ['admin'] })), 200);
-});
-
 test('no two operators differ only in case, and names are case-sensitive', async () => {
   const name = newName();
   assert.equal(await statusOf(admin.post(OPERATORS, newBody(`${name}-Ann`))), 201);

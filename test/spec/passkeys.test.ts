@@ -244,17 +244,6 @@ test('passkeys work at localhost and the port of the service, and errors say so'
   assertInvalid(toResponse(await sendRaw(service.address, rawRequest(lines))), 'Host');
 });
 
-test('a verified row of an operator with passkeys is in force after a restart', async (t) => {
-  const own = await startTestService(t);
-  const authenticator = await addWithPasskey(own, 'ann', ['viewer'], new Authenticator(3));
-  assert.equal((await openBrowser(own).signIn(authenticator)).status, 200);
-  await own.stop();
-  const again = await startTestService(t, [], own.dataDir);
-  assert.equal((await openBrowser(again).signIn(authenticator)).status, 200);
-  const { state } = (await again.admin.get('/api/v1/audit/verify?state=true')).body.data;
-  assert.deepEqual(state.problems, []);
-});
-
 test('the last admin that can sign in keeps its role, its passkey and its identity', async (t) => {
   const provider = await startProvider(t);
   const own = await startTestService(t, provider.flags);

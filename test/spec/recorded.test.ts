@@ -155,16 +155,6 @@ test('a value that fails authentication is 500 INTEGRITY_FAILURE, recorded as er
   assert.equal((await admin.get(`${CREDENTIALS}/jobs/altered?view=metadata`)).body.data.access_count, 0);
 });
 
-test('seq counts 1, 2, 3 … from the service’s start entry, recorded as service', async () => {
-  const { data } = (await admin.get('/api/v1/audit?order=asc&limit=1000')).body;
-  assert.deepEqual(
-    data.map(({ seq }: { seq: number }) => seq),
-    data.map((_: unknown, index: number) => index + 1),
-  );
-  const { event_type, agent_name, resource, action, result } = data[0];
-  assert.equal([event_type, agent_name, resource, action, result].join(' '), 'service.start service * start allowed');
-});
-
 test('agent_name, resource and action are never null, and no entry holds a token or a value', async () => {
   const answer = await admin.get('/api/v1/audit?limit=1000');
   for (const entry of answer.body.data) {
