@@ -15,7 +15,8 @@ async function scene(t: TestContext) {
   for (const { name } of (await service.admin.get('/api/v1/policies')).body.data)
     await service.admin.delete(`/api/v1/policies/${name}`);
   const home = newHome(t, environment);
-  const run = (line: string, input = '') => home.leasehold(line.split(' '), { input });
+  const run = (words: string | readonly string[], input = '') =>
+    home.leasehold(typeof words === 'string' ? words.split(' ') : words, { input });
   const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
   return { home, run, policies };
 }
@@ -186,4 +187,56 @@ test('policies in files are evaluated without a service, with the same results a
   const vault = await run('policy test - -o json', rows);
   const plain = (text: string) => text.replaceAll(' The agent is not registered.', '');
   assert.equal(plain(vault.stdout), files.stdout);
+});
+
+const ORIGIN = 'https://api.example.com';
+
+test('an explanation of a request tells the policy or the target that would grant exactly it', async (t) => {
+  const { run } = await scene(t);
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
+  const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'], methods: ['GET'] }], placement: { kind: 'bearer' } };
+  await admin.put('/api/v1/targets/a/key', targets);
+  const explain = async (request: string) => run(['policy', 'explain', 'ci', 'use', 'a/key', '--request', request]);
+  const first = await explain(`GET ${ORIGIN}/v1/models`);
+  assert.match(first.stdout, /^ci use a\/key GET https:\/\/api\.example\.com\/v1\/models: DENIED\n/);
+  assert.match(first.stdout, / leasehold policy put ci-use --principal agent:ci --resource a\/key --action use /);
+  await run(['policy', 'put', 'ci-use', '--principal', 'agent:ci', '--resource', 'a/key', '--action', 'use']);
+  assert.match((await explain(`GET ${ORIGIN}/v1/models`)).stdout, /: ALLOWED by ci-use/);
+
+  const denied = await explain(`POST ${ORIGIN}/v1/files?purpose=x`);
+  assert.match(denied.stdout, /: DENIED\n.*But no target of the credential has this method; the nearest is https:/);
+  const command = `target put a/key --add --origin ${ORIGIN} --path /v1/files --method POST`;
+  assert.ok(denied.stdout.includes(`This would allow it, and nothing else:\n  leasehold ${command}\n`));
+  assert.equal(denied.stdout.includes('policy put'), false);
+  await run(command.split(' '));
+  assert.match((await explain(`POST ${ORIGIN}/v1/files?purpose=x`)).stdout, /: ALLOWED by ci-use/);
+  assert.match((await explain(`POST ${ORIGIN}/v1/models`)).stdout, /: DENIED/);
+
+  const wrong = await run(['policy', 'explain', 'ci', 'list', 'a/key', '--request', 'GET /v1']);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /REQUEST: is only for the action use\nURL: must be an absolute URL/);
+});
+
+test('expectations about requests are tested against a vault only', async (t) => {
+  const { home, run } = await scene(t);
+  const { admin } = service;
+  await admin.post('/api/v1/credentials', { path: 'a/key', value: 'sk-0123456789' });
+  const targets = { targets: [{ origin: ORIGIN, paths: ['/v1/*'] }], placement: { kind: 'bearer' } };
+  await admin.put('/api/v1/targets/a/key', targets);
+  await run('policy put p --principal agent:ci --resource a/* --action use --max-ttl 60');
+  const lines = [
+    `allow ci use a/key GET ${ORIGIN}/v1/models ttl 60`,
+    `deny ci use a/key GET ${ORIGIN}/v2/models # another version`,
+    'allow ci use a/key',
+  ];
+  const held = await run(['policy', 'test', '-'], lines.join('\n'));
+  assert.deepEqual([held.code, held.stderr], [0, 'standard input: 3 expectations, all passed.\n']);
+  const failed = await run(['policy', 'test', '-'], `allow ci use a/key OPTIONS ${ORIGIN}/v1/models`);
+  assert.equal(failed.code, 3);
+  assert.match(failed.stdout, /has this method/);
+  writeFileSync(join(home.path, 'policies.toml'), '');
+  const local = await run(['policy', 'test', '-', '--policies', '.'], lines.slice(1).join('\n'));
+  assert.equal(local.code, 1);
+  assert.match(local.stderr, /^leasehold: standard input:1: a request can be tested only without --policies/);
 });

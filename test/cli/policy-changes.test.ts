@@ -1,4 +1,4 @@
-// policy apply on a real vault, with the plan and the confirmation that a person sees.
+// Changes of policies by policy put, apply and delete: what they show and ask, and what they do.
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +6,13 @@ import { after, type TestContext, test } from 'node:test';
 import { newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-const toToml = (principal: string, resources: readonly string[], ttl = 300): string =>
-  `principal = "${principal}"\nresources = ${JSON.stringify(resources)}\nactions = ["retrieve"]\nmax_ttl = ${ttl}\n`;
+const NARROW = 'policy put ci --principal agent:ci --resource ci/* --action retrieve --max-ttl 60';
+const WIDE = 'policy put ci --principal agent:ci --resource ci/* --resource prod/* --action retrieve --max-ttl 900';
+const CHANGES = [
+  '~ replace ci  WIDENS ACCESS',
+  '    resources: ci/* → ci/*, prod/*  (wider)',
+  '    max_ttl: 60 → 900  (wider)',
+];
 
 const service = await startTestService({ after });
 const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
@@ -20,15 +25,123 @@ async function scene(t: TestContext) {
   const folder = join(home.path, 'policies');
   mkdirSync(folder);
   const write = (file: string, text: string): void => writeFileSync(join(folder, file), text);
-  const apply = (...flags: string[]) => home.leasehold(['policy', 'apply', 'policies', ...flags]);
+  const run = (words: string | readonly string[], input = '') =>
+    home.leasehold(typeof words === 'string' ? words.split(' ') : words, { input });
+  const apply = (...flags: string[]) => run(['policy', 'apply', 'policies', ...flags]);
+  const limitsOf = async (name: string) => (await service.admin.get(`/api/v1/policies/${name}`)).body.data.limits;
   const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
   /** Changes of policies, in the order of the log. */
   const changes = async (): Promise<string[]> => {
     const { body } = await service.admin.get('/api/v1/audit?order=asc&resource=policy:*');
     return body.data.map(({ action, resource }: Record<string, string>) => `${action} ${resource}`);
   };
-  return { home, folder, write, apply, policies, changes };
+  return { home, folder, write, run, apply, policies, limitsOf, changes };
 }
+
+test('a policy is created without a question, and an unchanged one is not replaced', async (t) => {
+  const { run, policies, changes } = await scene(t);
+  const dry = await run(`${NARROW} --dry-run`);
+  assert.deepEqual(dry, {
+    code: 0,
+    signal: null,
+    stdout: '+ create ci\n    agent:ci may retrieve ci/* for up to 60 s\n',
+    stderr: 'Nothing was done.\n',
+  });
+  assert.deepEqual(await policies(), []);
+  const created = await run(NARROW);
+  assert.deepEqual([created.code, created.stderr], [0, 'Created policy ci.\n']);
+  assert.match(created.stdout, /^name +ci\n/);
+  const seen = await changes();
+  const again = await run(`${NARROW} -o json`);
+  assert.deepEqual([again.code, again.stderr], [0, 'Policy ci is unchanged.\n']);
+  assert.deepEqual([JSON.parse(again.stdout)], await policies());
+  assert.deepEqual(await changes(), seen);
+});
+
+test('a replacement shows its changes; without a terminal it needs --yes, and --dry-run overrides that', async (t) => {
+  const { run, policies, changes } = await scene(t);
+  await run(NARROW);
+  const [before, seen] = [await policies(), await changes()];
+  const unasked = await run(WIDE);
+  assert.deepEqual([unasked.code, unasked.stdout], [1, '']);
+  assert.equal(
+    unasked.stderr,
+    `${CHANGES.join('\n')}\nleasehold: Replace policy ci? This needs confirmation on a terminal.\n  Use --yes to confirm, or --dry-run to see the changes.\n`,
+  );
+  const dry = await run(`${WIDE} --dry-run --yes`);
+  assert.deepEqual(dry, { code: 0, signal: null, stdout: `${CHANGES.join('\n')}\n`, stderr: 'Nothing was done.\n' });
+  const record = JSON.parse((await run(`${WIDE} --yes --dry-run -o json`)).stdout);
+  assert.deepEqual([record.applied, record.steps[0].change, record.steps[0].widens], [false, 'replace', true]);
+  assert.deepEqual([await policies(), await changes()], [before, seen]);
+  const done = await run(`${WIDE} --yes`);
+  assert.deepEqual([done.code, done.stderr], [0, `${CHANGES.join('\n')}\nReplaced policy ci.\n`]);
+  assert.equal((await policies())[0].max_ttl, 900);
+});
+
+const PUT = ['policy', 'put', 'p', '--principal', 'agent:ci', '--resource', 'a/*', '--action', 'use'];
+
+test('limits are put by flags and by files, and what is shown can be put again', async (t) => {
+  const { home, run, limitsOf } = await scene(t);
+  const flags = ['--uses-per-hour', '100', '--bytes-per-hour', '1000000', '--concurrent', '4'];
+  assert.equal((await run([...PUT, ...flags])).code, 0);
+  const limits = { uses_per_hour: 100, bytes_per_hour: 1_000_000, concurrent: 4 };
+  assert.deepEqual(await limitsOf('p'), limits);
+  const shown = (await run(['policy', 'show', 'p', '-o', 'yaml'])).stdout;
+  const again = await run(['policy', 'put', 'p', '--file', '-'], shown);
+  assert.deepEqual([again.code, again.stderr], [0, 'Policy p is unchanged.\n']);
+  assert.deepEqual(await limitsOf('p'), limits);
+
+  const toml = ['principal = "agent:ci"', 'resources = ["a/*"]', 'actions = ["use"]', '[limits]', 'concurrent = 9', ''];
+  writeFileSync(join(home.path, 'p.toml'), toml.join('\n'));
+  const replaced = await run(['policy', 'put', 'p', '--file', 'p.toml', '--yes']);
+  assert.equal(replaced.code, 0, replaced.stderr);
+  assert.match(
+    replaced.stderr,
+    /~ replace p {2}WIDENS ACCESS\n.* limits: uses_per_hour 100, .* → concurrent 9 {2}\(wider\)\n/s,
+  );
+  assert.deepEqual(await limitsOf('p'), { concurrent: 9 });
+  assert.equal((await run([...PUT, '--yes'])).code, 0);
+  assert.equal(await limitsOf('p'), undefined);
+});
+
+test('invalid limits are usage errors that name the flag or the field', async (t) => {
+  const { run } = await scene(t);
+  for (const [args, says] of [
+    [[...PUT, '--concurrent', 'x'], /^leasehold: --concurrent: must be a whole number, 1 to /],
+    [[...PUT, '--uses-per-hour', '0'], /^leasehold: --uses-per-hour: must be a whole number/],
+    [['policy', 'put', 'p', '--file', 'x.toml', '--concurrent', '1'], /--file contains the whole policy/],
+  ] as const) {
+    const { code, stderr } = await run(args);
+    assert.equal(code, 1);
+    assert.match(stderr, says);
+  }
+  const head = 'principal: agent:ci\nresources: [a]\n';
+  for (const [rest, says] of [
+    ['actions: [use]\nlimits: {concurent: 1}\n', /limits\.concurent: unknown field; did you mean concurrent\?/],
+    ['actions: [use]\nlimits: {}\n', /limits: must have one or more of uses_per_hour, bytes_per_hour, concurrent/],
+    ['actions: [use]\nlimits: 5\n', /limits: must contain one or more of/],
+    ['actions: [use]\nlimits: {concurrent: "5"}\n', /limits\.concurrent: must be a whole number/],
+    ['actions: [list]\nlimits: {concurrent: 5}\n', /limits: is only for policies with the action use/],
+  ] as const) {
+    const { code, stderr } = await run(['policy', 'put', 'p', '--file', '-'], head + rest);
+    assert.equal(code, 1);
+    assert.match(stderr, says);
+  }
+});
+
+test('a policy with which an agent could send the value to its own host is noted', async (t) => {
+  const { run } = await scene(t);
+  const put = (...actions: string[]) =>
+    run(['policy', 'put', 'p', '--yes', '--principal', 'agent:ci', '--resource', 'a/*', '--action', actions.join(',')]);
+  const note = /store and use together amount to retrieve/;
+  assert.match((await put('store', 'use')).stderr, note);
+  for (const actions of [['store'], ['use'], ['store', 'use', 'retrieve']]) {
+    assert.doesNotMatch((await put(...actions)).stderr, note);
+  }
+});
+
+const toToml = (principal: string, resources: readonly string[], ttl = 300): string =>
+  `principal = "${principal}"\nresources = ${JSON.stringify(resources)}\nactions = ["retrieve"]\nmax_ttl = ${ttl}\n`;
 
 test('policy apply shows the plan and executes it in order, and a second run finds no changes', async (t) => {
   const { folder, write, apply, policies, changes } = await scene(t);
