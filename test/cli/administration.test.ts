@@ -1,4 +1,4 @@
-// Commands on agents, leases and the audit log.
+// Commands on agents, leases, exposure and the audit log.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -269,4 +269,45 @@ test('audit checkpoint prints a note that audit verify accepts later, and reject
   }
   writeFileSync(join(HOME, 'other.txt'), 'no checkpoint');
   assert.equal((await verify('other.txt')).code, 1);
+});
+
+test('exposure prints a row for each agent and version; panic asks, ends all that the agent has, and prints what to rotate', async () => {
+  for (const path of ['seen/1', 'seen/2']) await put(path);
+  const agent = await service.agent('seer', { 'seen/*': ['retrieve'] });
+  for (const path of ['seen/1', 'seen/2', 'seen/1'])
+    assert.equal((await agent.get(`/api/v1/credentials/${path}`)).status, 200);
+  const byPath = await leasehold(['exposure', 'seen/1', '-o', 'json']);
+  assert.equal(byPath.code, 0, byPath.stderr);
+  const [row] = JSON.parse(byPath.stdout);
+  const { path, version, agent_name, exposure, times, live, deleted } = row;
+  assert.deepEqual(
+    [path, version, agent_name, exposure, times, live, deleted],
+    ['seen/1', 1, 'seer', 'seen', 2, true, false],
+  );
+  const byAgent = await leasehold(['exposure', '--agent-name', 'seer', '--field', 'path']);
+  assert.equal(byAgent.stdout, 'seen/1\nseen/2\n');
+  assert.match((await leasehold(['exposure', '--agent-name', 'nobody'])).stderr, /Nothing was seen or used/);
+  for (const both of [['exposure'], ['exposure', 'seen/1', '--agent-name', 'seer']]) {
+    const { code, stderr } = await leasehold(both);
+    assert.equal(code, 1);
+    assert.match(stderr, /give either PATH or --agent-name/);
+  }
+  const unconfirmed = await leasehold(['panic', '--agent-name', 'seer']);
+  assert.equal(unconfirmed.code, 1);
+  assert.match(unconfirmed.stderr, /--yes/);
+  const dry = await leasehold(['panic', '--agent-name', 'seer', '--dry-run']);
+  assert.match(
+    dry.stderr,
+    /^3 active leases and every session and brokered request of seer will end\. Nothing was done\./,
+  );
+  assert.equal((await agent.get('/api/v1/credentials/seen/1')).status, 200);
+  await leasehold(['put', 'seen/2', '-'], { input: 'a new s3cret' });
+  const ended = await leasehold(['panic', '--agent-name', 'seer', '--yes', '-o', 'json']);
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stderr, /^Revoked 4 leases, ended 1 session, aborted 0 requests\.\n$/);
+  assert.deepEqual(JSON.parse(ended.stdout), [
+    { path: 'seen/1', version: 1, current: true, advice: 'rotate' },
+    { path: 'seen/2', version: 1, current: false, advice: 'replaced' },
+  ]);
+  assert.equal((await agent.get('/api/v1/credentials/seen/1')).status, 401);
 });
