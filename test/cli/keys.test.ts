@@ -1,5 +1,6 @@
-// `leasehold key …`, `lock`, `unlock` and `agent rotate`. `unlock` gives the secret of a slot to the service only: nothing
-// goes to a program on the default address, to another machine, or to a listener that asks for a cheap derivation.
+// `leasehold key …`, `lock`, `unlock` and `agent rotate`. `unlock` gives the secret of a slot to the service only:
+// nothing goes to a program on the default address, to another machine, or to a listener that asks for a cheap
+// derivation.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-// Text from other users is escaped on a terminal and byte for byte in a pipe; records are columns of a terminal's width.
+// Text from other users is escaped on a terminal and byte for byte in a pipe; records are columns that fit a terminal.
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
