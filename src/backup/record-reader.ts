@@ -4,10 +4,34 @@
  * never the content. SOURCE: docs/formats.md, "Backups".
  */
 import { Sha256 } from '../crypto/primitives.ts';
-import { SEALED_AGENT_KEY_RULES, TOTALS_RULES } from './column-rules.ts';
+import {
+  count,
+  HEAD_RULES,
+  KEYSET_RULES,
+  mac,
+  SEALED_AGENT_KEY_RULES,
+  SLOT_RULES,
+  slotKind,
+  slotName,
+  TOTALS_RULES,
+  time,
+} from './column-rules.ts';
 import { BackupError, damaged } from './errors.ts';
-import { type FieldRule, isJsonObject, type JsonFields, listOf } from './field-rules.ts';
-import { HEADER_RULES, VERSION_RULE } from './header-rules.ts';
+import {
+  anyText,
+  equalTo,
+  type FieldRule,
+  integer,
+  isJsonObject,
+  isoTime,
+  type JsonFields,
+  listOf,
+  mapOf,
+  matching,
+  nullable,
+  objectOf,
+  oneOf,
+} from './field-rules.ts';
 import { BACKUP_FORMAT, type BackupHeader, type BackupRecord, type Cell } from './records.ts';
 import { NEWEST_SCHEMA, ROW_RULES, type TableRules } from './row-rules.ts';
 
@@ -17,6 +41,44 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 const MAX_AGENT_KEYS = 1_000_000;
 const TABLE_NAMES = Object.keys(ROW_RULES);
+const MAX_SLOTS = 1000;
+const MAX_COLUMNS = 100;
+
+const vaultId = matching(/^[A-Za-z0-9_-]{22}$/, 22, 'must be 22 characters of base64url');
+const keyCheck = mac;
+
+const tables: FieldRule = (value) =>
+  mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), Object.keys(ROW_RULES).length)(value) ??
+  (Object.keys(Object(value)).every((name) => Object.hasOwn(ROW_RULES, name)) ? null : 'has an unknown table');
+
+/** Three numbers, and perhaps the name of a release before them. SOURCE: Semantic Versioning 2.0.0, 9. */
+const VERSION_RULE: FieldRule = matching(
+  /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:-[0-9A-Za-z.-]{1,40})?$/,
+  58,
+  'must be a version',
+);
+
+/** WHY so strict: the CLI makes the name of a file from these fields, and prints them. */
+const HEADER_RULES: FieldRule = objectOf({
+  format: equalTo(BACKUP_FORMAT),
+  leasehold: VERSION_RULE,
+  created_at: isoTime,
+  store: oneOf(['sqlite', 'postgres']),
+  schema: integer(1, 9999),
+  vault_id: vaultId,
+  log_end: nullable(objectOf({ seq: count, hmac: mac, mac: mac })),
+  key_slots: listOf(objectOf({ name: slotName, kind: slotKind }), 0, MAX_SLOTS),
+  keys: objectOf({ keyCheck, vaultId, keyset: KEYSET_RULES, slots: listOf(SLOT_RULES, 0, MAX_SLOTS) }),
+  vault: objectOf({
+    keyCheck,
+    vaultId,
+    createdAt: time,
+    highWaterTime: time,
+    head: nullable(HEAD_RULES),
+    highestSeq: count,
+  }),
+  tables,
+});
 
 /** Decodes and checks the records. Its last one is the end, or it throws. @throws BackupError, an error of `bytes` */
 export async function* readRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<BackupRecord> {
@@ -204,7 +266,7 @@ class RowReader {
     this.#width = columns.length;
     this.#keyPositions = rules.key.map((name) => columns.indexOf(name));
     this.#uniquePosition = rules.unique === undefined ? -1 : columns.indexOf(rules.unique);
-    if (new Set(columns).size < columns.length || columns.some((name) => !Object.hasOwn(rules.columns, name))) {
+    if (columns.length !== this.#columns.length || this.#columns.some(([, , position]) => position === -1)) {
       throw damaged(`record 1 (the header): tables ${table} must name each known column once`);
     }
   }
@@ -217,8 +279,7 @@ class RowReader {
   read(row: unknown): string | null {
     if (!Array.isArray(row) || row.length !== this.#width) return `must have ${this.#width} columns`;
     for (const [name, rule, position] of this.#columns) {
-      // A column that an older backup lacks is null.
-      const broken = rule(position === -1 ? null : row[position]);
+      const broken = rule(row[position]);
       if (broken !== null) return `${name} ${broken}`;
     }
     const { key, maxRows } = this.#rules;
