@@ -31,6 +31,7 @@ const origin = `https://127.0.0.1:${upstream.port}`;
 await storeWithTargets(service, 'llm/key', upstream);
 const environment = { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: adminToken };
 const home = newHome({ after }, environment);
+const alice = await addOperator(service, 'alice', ['approver']);
 
 async function agentWith(name: string, approval: object = { for: 'use' }) {
   const agent = await service.agent(name);
@@ -281,7 +282,6 @@ test('by id on a terminal: the card, and the same keys', async () => {
   assert.match((await held).body.error.message, /^The approval was denied by \S+\. /);
 });
 
-const alice = await addOperator(service, 'alice', ['approver']);
 
 /** An agent whose commands wait, and the answers of an operator. */
 async function commandsOf(name: string, approval: object) {

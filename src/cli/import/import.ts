@@ -133,7 +133,7 @@ type Column = 'plan' | 'result';
 
 const columnsOf = (column: Column): readonly string[] => ['path', column, 'type', 'service', 'from', 'reason'];
 
-export function toRecords({ rows, skipped }: ImportPlan, column: Column) {
+function toRecords({ rows, skipped }: ImportPlan, column: Column) {
   return [
     ...rows.map(({ path, state, draft: { type }, service, from, reason }) => ({
       ...{ path, [column]: state, type, service: service?.name ?? null, from, reason },
