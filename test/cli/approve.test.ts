@@ -282,7 +282,6 @@ test('by id on a terminal: the card, and the same keys', async () => {
   assert.match((await held).body.error.message, /^The approval was denied by \S+\. /);
 });
 
-
 /** An agent whose commands wait, and the answers of an operator. */
 async function commandsOf(name: string, approval: object) {
   await service.agent(name);
