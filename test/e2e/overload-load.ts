@@ -14,12 +14,10 @@ export interface FloodJob {
 }
 
 export interface FloodResult {
-  readonly seconds: number;
   readonly byStatus: Readonly<Record<string, number>>;
   /** Refusals that did not say when to come again. */
   readonly withoutRetryAfter: number;
-  readonly connections: number;
-  /** The number of them that the service closed. */
+  /** The number of connections that the service closed. */
   readonly lostConnections: number;
 }
 
@@ -29,9 +27,7 @@ function flood({ port, fromAddresses, connectionsEach, ahead, token, path }: Flo
   const request = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}${HEAD_END}`);
   const byStatus: Record<string, number> = {};
   let withoutRetryAfter = 0;
-  let connections = 0;
   let lostConnections = 0;
-  const startedAt = performance.now();
   const take = (head: string): void => {
     const status = head.slice(9, 12);
     byStatus[status] = (byStatus[status] ?? 0) + 1;
@@ -41,7 +37,6 @@ function flood({ port, fromAddresses, connectionsEach, ahead, token, path }: Flo
     const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
     let text = '';
     socket.on('connect', () => {
-      connections += 1;
       socket.write(Buffer.concat(Array.from({ length: ahead }, () => request)));
     });
     socket.on('data', (chunk) => {
@@ -65,10 +60,8 @@ function flood({ port, fromAddresses, connectionsEach, ahead, token, path }: Flo
   };
   for (const address of fromAddresses) for (let count = 0; count < connectionsEach; count++) open(address);
   return () => ({
-    seconds: (performance.now() - startedAt) / 1000,
     byStatus,
     withoutRetryAfter,
-    connections,
     lostConnections,
   });
 }

@@ -5,7 +5,6 @@ import type { Scope } from '../kit/directory.ts';
 interface Sight {
   /** 0 where the connection failed. */
   readonly status: number;
-  readonly milliseconds: number;
 }
 
 export interface Probe {
@@ -23,10 +22,9 @@ export function startProbe(scope: Scope, address: string, path: string, token: s
   let next: NodeJS.Timeout | undefined;
   let isOver = false;
   const ask = (): void => {
-    const startedAt = performance.now();
     const note = (status: number): void => {
       if (isOver) return;
-      seen.push({ status, milliseconds: performance.now() - startedAt });
+      seen.push({ status });
       next = setTimeout(ask, PAUSE_MS);
     };
     request(address + path, { agent, headers }, (response) => {
