@@ -1,14 +1,15 @@
 // Precedence of settings: flag, environment, project file, user file, detected value. An address from a project's file
-// gets no token.
+// gets no token. The authority of a certificate is named by flag, variable or the user's profile.
 
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
 import { resolveSettings } from '../../src/cli/settings/resolve.ts';
 import { titleOf } from '../../src/cli/settings/settings.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
+import { makeCertificate } from '../kit/certificate.ts';
 import { type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -319,4 +320,42 @@ test('a token is read from standard input and never from an argument', async (t)
     (await login('', [])).stderr,
     /cannot prompt without a terminal\.\n {2}Use - to read it from standard input\./,
   );
+});
+
+test('the authority is named by flag, variable or the user’s profile; without it the error mentions the certificate', async (t) => {
+  const certificate = makeCertificate(t);
+  const { address, adminToken } = await startTestService(t, certificate.flags);
+  const home = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: adminToken });
+  const without = await home.leasehold(['list']);
+  assert.equal(without.code, 2);
+  assert.match(without.stderr, /^leasehold: the certificate of https:\S+ is not trusted/);
+  assert.match(without.stderr, /--ca-file FILE or set LEASEHOLD_CA_FILE/);
+  assert.doesNotMatch(without.stderr, /does the service run there/i);
+
+  const ca = certificate.certFile;
+  assert.equal((await home.leasehold(['list', '--ca-file', ca])).code, 0);
+  assert.equal((await home.leasehold(['list'], { environment: { LEASEHOLD_CA_FILE: ca } })).code, 0);
+  const config = join(home.path, '.config/leasehold');
+  mkdirSync(config, { recursive: true });
+  copyFileSync(ca, join(config, 'ca.pem'));
+  writeFileSync(join(config, 'config.toml'), `[profiles.p]\naddress = "${address}"\nca_file = "ca.pem"\n`);
+  const doctor = await home.leasehold(['doctor', '--profile', 'p']);
+  assert.equal(doctor.code, 0, doctor.stdout + doctor.stderr);
+  assert.match(doctor.stdout, /^certificate authority +ok +\S+ca\.pem, from ~\/\.config\S+ \[profiles\.p\], ca_file$/m);
+
+  const other = await home.leasehold(['list', '--ca-file', makeCertificate(t).certFile]);
+  assert.equal(other.code, 2);
+  assert.match(other.stderr, /Only the certificate authorities in \S+cert\.pem are trusted \(--ca-file\)/);
+});
+
+test('an unusable authority file exits with 1, and a project’s file must not name one', async (t) => {
+  const home = newHome(t, { LEASEHOLD_ADDR: 'https://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
+  const nowhere = await home.leasehold(['list', '--ca-file', 'nowhere.pem']);
+  assert.equal(nowhere.code, 1);
+  assert.match(nowhere.stderr, /--ca-file: \S+nowhere\.pem cannot be read \(ENOENT\)/);
+  writeFileSync(join(home.path, 'text.pem'), 'no certificate');
+  const text = await home.leasehold(['list', '--ca-file', 'text.pem']);
+  assert.deepEqual([text.code, text.stderr], [1, 'leasehold: --ca-file: must be one or more certificates in PEM.\n']);
+  writeFileSync(join(home.path, 'leasehold.toml'), 'ca_file = "ca.pem"\n');
+  assert.match((await home.leasehold(['list'])).stderr, /ca_file does not belong in a committed file/);
 });
