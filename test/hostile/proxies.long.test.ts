@@ -152,7 +152,7 @@ test('the MCP server connects directly', async (t) => {
 });
 
 test('the program of run --use reaches its base URL directly: Node, Python and curl', async () => {
-  const script = `node --input-type=module --eval 'const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key } = process.env;
+  const script = `'${process.execPath}' --input-type=module --eval 'const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key } = process.env;
       console.log((await fetch(url + "/models", { headers: { authorization: "Bearer " + key } })).status)'
     python3 -c 'import os, urllib.request as r
 print(r.urlopen(r.Request(os.environ["OPENAI_BASE_URL"] + "/models",
