@@ -7,7 +7,7 @@ import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault, tamper } from './verification-log.ts';
 
 const BORDER = RANGE_ENTRIES;
-const RANGES = 6;
+const RANGES = 3;
 /** The last range has one entry. */
 const ENTRIES = RANGES * BORDER + 1;
 const vault = await openLongVault({ after }, ENTRIES);
@@ -29,15 +29,11 @@ const TAMPERINGS: readonly (readonly [how: string, which: string])[] = [
   [exchanged, `seq = ${BORDER}`],
   [altered, `seq = ${BORDER + 1}`],
   [removed, `seq IN (${BORDER}, ${BORDER + 1})`],
-  [altered, `seq IN (${3 * BORDER + 7}, ${BORDER + 7}, ${2 * BORDER + 7})`],
-  [exchanged, `seq IN (${BORDER}, ${4 * BORDER + 600})`],
-  [removed, `seq BETWEEN ${BORDER + 76} AND ${BORDER + 78}`],
+  [altered, `seq IN (${2 * BORDER + 600}, ${BORDER + 7}, ${2 * BORDER + 7})`],
   [removed, `seq = ${ENTRIES}`],
-  [altered, `seq = ${ENTRIES - 1}`],
   [exchanged, `seq = ${ENTRIES}`],
   [removed, `seq <= ${BORDER}`],
   [removed, `seq BETWEEN ${BORDER - 3} AND ${2 * BORDER + 3}`],
-  [removed, `seq BETWEEN ${BORDER + 1} AND ${2 * BORDER}`],
   [removed, `seq > ${BORDER}`],
 ];
 
