@@ -3,12 +3,13 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openReceipt, parseVerifierKey } from '../src/crypto/checkpoint.ts';
+import { parseVerifierKey } from '../src/crypto/checkpoint.ts';
 import { decodeHash, isConsistent, type TreeHead } from '../src/crypto/tree.ts';
 import { parseAddress } from '../src/store/postgres/address.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import { temporaryDirectory } from '../test/kit/directory.ts';
+import { openReceipt } from '../test/kit/receipts.ts';
 import { Connection } from './connection.ts';
 import { insertPostgres, insertSqlite, lengthenLog } from './long-log.ts';
 import { percentile, processorSeconds, toFigure } from './measurement.ts';

@@ -117,8 +117,6 @@ class PatternIndex {
   }
 }
 
-const MAX_CACHED_NAMES = 10_000;
-
 type Grants = ReadonlyMap<Action, PatternIndex>;
 
 const NONE: readonly Grants[] = [];
@@ -127,8 +125,6 @@ class PrincipalIndex {
   readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
   /** The lengths of the principals with `*`, without it. */
   readonly #prefixLengths = new LengthMultiset();
-  /** Caches `#find`. It is cleared when a principal is added or removed. */
-  readonly #byName = new Map<PrincipalName, readonly Grants[]>();
 
   /** Adds the policy for the actions. It must not be there. */
   put(policy: Policy, actions: readonly Action[]): void {
@@ -154,16 +150,6 @@ class PrincipalIndex {
 
   get(name: PrincipalName): readonly Grants[] {
     if (this.#byPrincipal.size === 0) return NONE;
-    const known = this.#byName.get(name);
-    if (known !== undefined) return known;
-    const found = this.#find(name);
-    // A simulation may ask for any name, so the cache needs a limit.
-    if (this.#byName.size >= MAX_CACHED_NAMES) this.#byName.clear();
-    this.#byName.set(name, found);
-    return found;
-  }
-
-  #find(name: PrincipalName): Grants[] {
     const found: Grants[] = [];
     const principal = principalOf(name);
     const exact = this.#byPrincipal.get(principal);
@@ -181,14 +167,12 @@ class PrincipalIndex {
     if (known !== undefined) return known;
     const actions = new Map<Action, PatternIndex>();
     this.#byPrincipal.set(principal, actions);
-    this.#byName.clear();
     if (principal.endsWith('*')) this.#prefixLengths.add(prefixLength(principal));
     return actions;
   }
 
   #dropPrincipal(principal: Principal): void {
     this.#byPrincipal.delete(principal);
-    this.#byName.clear();
     if (principal.endsWith('*')) this.#prefixLengths.remove(prefixLength(principal));
   }
 }

@@ -23,10 +23,6 @@ export function auditKeyAt(keys: readonly AuditKey[], seq: number): KeyObject {
   return found.key;
 }
 
-export function exportAuditKey(keys: { readonly audit: KeyObject }): string {
-  return toBase64(keys.audit);
-}
-
 /**
  * All keys, for an auditor: base64 of the only key, or a line for each key with its first entry, a space and base64.
  */

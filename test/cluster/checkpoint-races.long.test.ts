@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openCheckpoint, parseReceipt, parseVerifierKey } from '../../src/crypto/checkpoint.ts';
+import { openCheckpoint, parseVerifierKey } from '../../src/crypto/checkpoint.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
+import { noteOf } from '../kit/receipts.ts';
 import { scaled } from '../kit/scale.ts';
 
 const NODES = 3;
@@ -45,7 +46,7 @@ test('nodes that race to sign never sign two roots for one size, and each root i
     if (rotating !== undefined) changes.push(rotating.admin.post('/api/v1/key/rotate', { key: 'audit' }));
     for (const [node, { status, text, body }] of (await Promise.all(proofs)).entries()) {
       assert.equal(status, 200, text);
-      inReceipts[node]?.push(parseReceipt(body.data.receipt)?.checkpoint ?? '');
+      inReceipts[node]?.push(noteOf(body.data.receipt));
     }
     for (const { status, text } of await Promise.all(changes)) assert.ok(status === 200 || status === 201, text);
     entries += changes.length;

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import { exportAuditKey } from '../../src/crypto/chain.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { runs } from '../kit/property.ts';
 import {
   AUDIT,
@@ -94,7 +94,7 @@ const CASES: readonly Case[] = [
   ),
   broken(
     'a log under the key of another vault',
-    { text: intact, head, auditKey: exportAuditKey(keysFrom(4)) },
+    { text: intact, head, auditKey: exportAuditKeys(keysFrom(4)) },
     1,
     AUDIT.entries[0]?.timestamp ?? null,
   ),
@@ -123,7 +123,7 @@ test('the verifier decides each log as the server does, and rejects what it cann
 });
 
 test('the script itself exits with 1 for a broken log, and with 2 if it cannot decide', async (t) => {
-  const other = await runVerifier(t, { text: intact, head, auditKey: exportAuditKey(keysFrom(4)) });
+  const other = await runVerifier(t, { text: intact, head, auditKey: exportAuditKeys(keysFrom(4)) });
   assert.deepEqual([other.status, other.result.break_at_entry], [1, 1]);
   const unknown = await runVerifier(t, { text: intact, head, auditKey: 'no key' });
   assert.deepEqual([unknown.status, unknown.result], [2, undefined]);

@@ -6,7 +6,7 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { EntryWithoutMac } from '../../src/core/audit.ts';
-import { exportAuditKey } from '../../src/crypto/chain.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { newId } from '../../src/crypto/primitives.ts';
 import { runVerifier, runVerifierWith } from '../crypto/python-verifier.ts';
 import { newHome } from '../kit/command.ts';
@@ -90,7 +90,7 @@ async function assertAllKeysFindNothing({ admin, dataDir }: TestService, of: Sco
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
   const exported = await admin.get('/api/v1/audit/export');
   const head = exported.headers.get('leasehold-audit-head');
-  const auditKey = exportAuditKey(await vaultKeysOf(dataDir));
+  const auditKey = exportAuditKeys(await vaultKeysOf(dataDir));
   const { status, errors } = await runVerifier(of, { text: exported.text, head, auditKey });
   assert.equal(status, 0, errors);
 }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { exportAuditKey } from '../../src/crypto/chain.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { dumpDatabase, executeSql, selectRows } from '../kit/direct-db.ts';
@@ -148,7 +148,7 @@ for (const { what, sql, breakAt, takesEnd, startsAgain } of TAMPERINGS) {
 
 async function assertVerifierAgrees(t: TestContext, service: TestService, told: Record<string, unknown>) {
   const exported = await service.admin.get('/api/v1/audit/export');
-  const auditKey = exportAuditKey(await vaultKeysOf(service.dataDir));
+  const auditKey = exportAuditKeys(await vaultKeysOf(service.dataDir));
   const head = exported.headers.get('leasehold-audit-head');
   assert.notEqual(head, null);
   const { status, result } = await runVerifier(t, { text: exported.text, head, auditKey });

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exportAuditKey } from '../../src/crypto/chain.ts';
+import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { until } from '../kit/log-receivers.ts';
@@ -27,7 +27,7 @@ test('the independent verifier agrees with the service about an intact and an al
     const exported = await service.admin.get('/api/v1/audit/export');
     const { data } = (await service.admin.get('/api/v1/audit/verify')).body;
     const given = exported.headers.get('leasehold-audit-head');
-    const key = exportAuditKey(await vaultKeysOf(service.dataDir));
+    const key = exportAuditKeys(await vaultKeysOf(service.dataDir));
     const verdict = await runVerifier(t, { text: exported.text, head: given, auditKey: key });
     const { message: _, ...told } = data;
     const { message: __, ...found } = verdict.result;
