@@ -20,9 +20,7 @@ async function runningVault(t: TestContext) {
 }
 
 const REMOVALS: Readonly<Record<string, (dataDir: string) => void>> = {
-  'the data directory is removed': (dataDir) => rmSync(dataDir, { recursive: true }),
   'the data directory is renamed': (dataDir) => renameSync(dataDir, `${dataDir}.old`),
-  'the database is removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db')),
   'the database is replaced by a copy': (dataDir) => {
     const file = join(dataDir, 'leasehold.db');
     copyFileSync(file, `${file}.copy`);
