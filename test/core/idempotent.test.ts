@@ -1,7 +1,7 @@
 // Operations with an Idempotency-Key: after a success, repeats return the same reply and do nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Agent, Session } from '../../src/core/agent.ts';
+import type { Session } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
@@ -13,29 +13,18 @@ import {
   type JsonSerializable,
   parseIdempotencyKey,
 } from '../../src/core/idempotency.ts';
-import type { AgentId, AgentName, CredentialId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
+import { agentOf } from './approvals/world.ts';
 import { refusal } from './refusals.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const ONE: Idempotency = { id: 'id of one' as IdempotencyId, requestMac: 'mac of one' };
 const HASH = 'hash' as TokenHash;
-
-const anAgent = (id: string): Agent => ({
-  id: id as AgentId,
-  name: 'ci' as AgentName,
-  description: '',
-  publicKey: 'key' as PublicKey,
-  registeredAt: 0,
-  sessionsEndedAt: null,
-  formerPublicKey: null,
-  formerKeyUntil: null,
-  registeredBy: [],
-});
 
 const admin = (idempotency?: Idempotency): Context => ({
   ...{ authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null },
@@ -50,7 +39,7 @@ const agent = (idempotency: Idempotency): Context => ({
 /** A batch state with the agent of that id, logged in, and a policy that lets it store. */
 function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState {
   const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
-  const control = new ControlState([anAgent(agentId)], [{ ...draft, createdAt: 0 }]);
+  const control = new ControlState([{ ...agentOf('ci', 'key'), id: agentId as AgentId }], [{ ...draft, createdAt: 0 }]);
   const loaded = new LoadedRows();
   const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt };
   loaded.sessions.set(HASH, session);

@@ -2,20 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Agent, Authentication } from '../../src/core/agent.ts';
+import type { Authentication } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
-import type {
-  AgentId,
-  AgentName,
-  CredentialId,
-  CredentialType,
-  EntryId,
-  PublicKey,
-  TokenHash,
-} from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
 import type { Undecided } from '../../src/core/operations/approval-requests.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
@@ -29,6 +21,7 @@ import { parsePolicy } from '../../src/core/policy.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
 import { decided } from '../kit/decided.ts';
+import { agentOf } from './approvals/world.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const PATH = parsePath('openai/key');
@@ -59,17 +52,7 @@ class Batch {
   now = NOW;
 
   constructor(actions: readonly string[] = ['use'], resources: readonly string[] = ['openai/*']) {
-    const agent: Agent = {
-      id: 'a' as AgentId,
-      name: CI,
-      description: '',
-      publicKey: 'k' as PublicKey,
-      registeredAt: 0,
-      sessionsEndedAt: null,
-      formerPublicKey: null,
-      formerKeyUntil: null,
-      registeredBy: [],
-    };
+    const agent = { ...agentOf('ci', 'k'), id: 'a' as AgentId };
     const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();
     loaded.sessions.set(SESSION, { tokenHash: SESSION, agentId: agent.id, issuedAt: 0, expiresAt: NOW + 1000_000 });

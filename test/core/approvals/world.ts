@@ -201,7 +201,7 @@ export function agentContext(name: string, session = 0): Context {
   return contextOf({ kind: 'session', tokenHash: `${name} ${session}` as TokenHash, agentName: name as AgentName });
 }
 
-function agentOf(name: string, key: string, registeredBy: string | null): Agent {
+export function agentOf(name: string, key: string, registeredBy: string | null = null): Agent {
   return {
     id: `id of ${name}` as AgentId,
     name: name as AgentName,
