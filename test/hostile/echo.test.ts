@@ -11,6 +11,8 @@ import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import { findBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
+import { until } from '../kit/log-receivers.ts';
+import { addOperator } from '../kit/operators.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
 import { scaled } from '../kit/scale.ts';
@@ -171,8 +173,24 @@ test('rejected requests are logged, so the absence of their data is meaningful',
     .split('\n')
     .filter((line) => line.startsWith('{'));
   assert.equal(lines.length > 20, true);
-  const codes = new Set(lines.map((line) => JSON.parse(line).code));
+  const logged = lines.map((line) => JSON.parse(line));
+  const codes = new Set(logged.map(({ code }) => code));
   assert.equal(codes.has('INVALID_REQUEST'), true, [...codes].join());
+  const { status, request_id, method, remote_addr } = logged.find(({ code }) => code === 'UNAUTHENTICATED');
+  assert.deepEqual([status, typeof request_id, typeof method, remote_addr], [401, 'string', 'string', '127.0.0.1']);
+});
+
+test("a use of the administrator's token next to operators is logged once, without the token", async () => {
+  await addOperator({ address: service.address, admin }, 'boss', ['admin']);
+  for (let n = 0; n < 3; n++) assert.equal((await admin.get('/api/v1/agents')).status, 200);
+  const uses = () =>
+    service
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('operator.break_glass'));
+  await until(async () => uses().length > 0);
+  assert.equal(uses().length, 1);
+  assert.equal(uses()[0]?.includes('lha_'), false);
 });
 
 test('a value appears only in the response to its retrieval', async () => {
