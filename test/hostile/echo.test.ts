@@ -52,26 +52,12 @@ interface Marked {
 function requestsWith(mark: string): Marked[] {
   const bad = `${mark}\u0001\u00e9`;
   const inHeaders = [
-    'User-Agent',
-    'Cookie',
-    'Referer',
-    'Origin',
-    'Accept',
-    'X-Request-Id',
-    'X-Forwarded-For',
-    'If-None-Match',
+    ...['User-Agent', 'Cookie', 'Referer', 'Origin', 'Accept', 'X-Request-Id', 'X-Forwarded-For', 'If-None-Match'],
     'Idempotency-Key',
   ];
   const inBodies = [
-    ...[
-      mark,
-      `"${mark}"`,
-      `{"${mark}":1}`,
-      `{"a":"${mark}`,
-      `{"${mark}":1,"${mark}":2}`,
-      `{"__proto__":"${mark}"}`,
-      `[["${mark}"]]`,
-    ],
+    ...[mark, `"${mark}"`, `{"${mark}":1}`, `{"a":"${mark}`, `{"${mark}":1,"${mark}":2}`, `{"__proto__":"${mark}"}`],
+    ...[`[["${mark}"]]`],
     ...[`{"\\ud800${mark}":1}`, `\ufeff{"${mark}":1}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"${mark}":1}}}}}}}}}`],
   ];
   const overTheTable = ROUTES.flatMap(({ method, path, query, body, acceptsIdempotencyKey }): Marked[] => {

@@ -237,17 +237,7 @@ test('an agent’s malformed request to an administrator route is 403 before it 
 test('max_ttl must be a finite number in any notation', () =>
   fixture.assertUnchangedBy(async () => {
     for (const text of [
-      '1e999',
-      '-1e999',
-      '1e-999',
-      '0.1e1000',
-      '-0',
-      '31536001',
-      `1${'0'.repeat(400)}`,
-      '0x10',
-      '+1',
-      '01',
-      '.5',
+      ...['1e999', '-1e999', '1e-999', '0.1e1000', '-0', '31536001', `1${'0'.repeat(400)}`, '0x10', '+1', '01', '.5'],
       '1.',
     ]) {
       const body = `{"name":"ttl","principal":"agent:a","resources":["a"],"actions":["list"],"max_ttl":${text}}`;

@@ -35,8 +35,11 @@ export interface Fixture {
   ask(asking: RequestParts): Promise<TestResponse>;
   /** The error's code, or the status of a success; `closed` where the connection was closed without a response. */
   codeOf(asking: RequestParts): Promise<string>;
-  /** Asserts the codes of all rows together, so that a failure shows every difference. */
-  assertCodes(rows: Readonly<Record<string, string>>, toRequest: (key: string) => RequestParts): Promise<void>;
+  /** Asserts the code of every text together, so that a failure shows every difference. */
+  assertCodes(
+    rows: Readonly<Record<string, readonly string[]>>,
+    toRequest: (key: string) => RequestParts,
+  ): Promise<void>;
   /**
    * Asserts that `act` changes no row and no key file, adds no audit entries except those given as `event result`,
    * and leaves a healthy service with a valid log.
@@ -81,9 +84,10 @@ export async function startFixture(scope: Scope, flags: readonly string[] = []):
     ask,
     codeOf,
     async assertCodes(rows, toRequest) {
-      const codes: Record<string, string> = {};
-      for (const key of Object.keys(rows)) codes[key] = await codeOf(toRequest(key));
-      assert.deepEqual(codes, rows);
+      const found: [text: string, code: string][] = [];
+      const expected = Object.entries(rows).flatMap(([code, texts]) => texts.map((text) => [text, code] as const));
+      for (const [text] of expected) found.push([text, await codeOf(toRequest(text))]);
+      assert.deepEqual(found, expected);
     },
     async assertUnchangedBy(act, recorded = []) {
       const before = await readStored(service.dataDir);

@@ -54,20 +54,8 @@ const token = fc.constantFrom(
   'lhs_none',
 );
 const known = fc.constantFrom(
-  ...[
-    'open/stored',
-    'open/*',
-    '*',
-    'insider',
-    'insider-0',
-    'agent:insider',
-    'agent:*',
-    'retrieve',
-    'list',
-    'admin',
-    'asc',
-    'active',
-  ],
+  ...['open/stored', 'open/*', '*', 'insider', 'insider-0', 'agent:insider', 'agent:*', 'retrieve', 'list', 'admin'],
+  ...['asc', 'active'],
   ...['metadata', '1', '0', '1000', '2026-01-01', UUID, 'AAAA', '__proto__', 'constructor'],
 );
 const text = fc.oneof(known, fc.string({ maxLength: 20 }), wellFormedText(20));

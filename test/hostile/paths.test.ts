@@ -28,7 +28,7 @@ const IN_THE_TARGET = [
     * open/* open/%2a open/stored%3f open/stored%23 open/stored! open/stored' open/(x) open/stored, open/$stored
     open/stored&x open/{stored} open/stored%7c open/[stored] open/stored%22
   `,
-  ...[''],
+  '',
   'a'.repeat(129),
   `${'a/'.repeat(32)}a`,
   'a/'.repeat(256).slice(0, -1),
@@ -40,9 +40,9 @@ test('an invalid credential path is rejected before lookup, never normalised, an
   fixture.assertUnchangedBy(async () => {
     const callers = [{ method: 'DELETE' }, { method: 'GET' }, { token: fixture.agent.token }];
     for (const [index, caller] of callers.entries()) {
-      const rows = share(IN_THE_TARGET, index, index === 0 ? 1 : 4).map((target) => [target, 'INVALID_REQUEST']);
+      const targets = share(IN_THE_TARGET, index, index === 0 ? 1 : 4);
       const toRequest = (target: string) => ({ ...caller, target: `${CREDENTIALS}/${target}` });
-      await fixture.assertCodes(Object.fromEntries(rows), toRequest);
+      await fixture.assertCodes({ INVALID_REQUEST: targets }, toRequest);
     }
   }));
 
@@ -68,22 +68,8 @@ const IN_A_BODY = [
     a#b a&b a,b a|b a"b a'b $a a<b> a(b) a[b] a{b} a! a^b a%b \uff0e\uff0e/a a\uff0fb a\u2215b a\u200bb \u0430dmin
     a\u0301 st\u00f8red \ud800 a\udc00b \u202ea
   `,
-  ...[
-    '',
-    'a\u0000',
-    '\u0000',
-    'a\u0000/b',
-    'a\tb',
-    'a\nb',
-    'a\r\nb',
-    ' a',
-    'a ',
-    'a b',
-    '\u007f',
-    'a\\b',
-    'a`b',
-    '\ufeffa',
-  ],
+  ...['', 'a\u0000', '\u0000', 'a\u0000/b', 'a\tb', 'a\nb', 'a\r\nb', ' a', 'a ', 'a b', '\u007f', 'a\\b', 'a`b'],
+  '\ufeffa',
   'a'.repeat(129),
   'a/'.repeat(32).concat('a'),
   ...['abc/'.repeat(128).concat('d'), 'a'.repeat(100_000)],
