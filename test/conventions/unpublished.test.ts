@@ -30,25 +30,17 @@ test('no page, example or message runs or installs the registry’s package', ()
   assert.deepEqual(found, []);
 });
 
-for (const text of [
-  'npx leasehold --help',
-  'npx -y leasehold@latest list',
-  'run: npm install --global --omit=dev leasehold',
-  '`npm i leasehold`, then',
-  'npm install leasehold@0.1.0',
-  '"command": "npx",\n "args": ["leasehold", "mcp"]',
-  'pnpm dlx leasehold',
-]) {
-  test(`a use of the registry is found: ${text}`, () => assert.equal(registryUses(text).length, 1));
-}
-
-for (const text of [
-  'npx --no-install leasehold list',
-  'npm install ./leasehold-0.1.0.tgz',
-  'npm exec --no -- leasehold',
-]) {
-  test(`a local use is not reported: ${text}`, () => assert.deepEqual(registryUses(text), []));
-}
+test('a use of the registry is found, and a local one is not', () => {
+  for (const text of [
+    ...['npx leasehold --help', 'npx -y leasehold@latest list', '`npm i leasehold`, then', 'pnpm dlx leasehold'],
+    ...['run: npm install --global --omit=dev leasehold', 'npm install leasehold@0.1.0'],
+    '"command": "npx",\n "args": ["leasehold", "mcp"]',
+  ])
+    assert.equal(registryUses(text).length, 1, text);
+  for (const text of ['npx --no-install leasehold list', 'npm install ./leasehold-0.1.0.tgz'])
+    assert.deepEqual(registryUses(text), []);
+  assert.deepEqual(registryUses('npm exec --no -- leasehold'), []);
+});
 
 test('every packed file that a page names is the one that npm pack creates for this version', () => {
   const { name, version }: { name: string; version: string } = JSON.parse(

@@ -67,22 +67,6 @@ test('GET /leases filters by agent and path, and values without matches return a
   }
 });
 
-test('POST /leases/revoke with path, or with both, revokes only the matching leases', async () => {
-  const one = await service.agent('both-1', { 'both/*': ['retrieve'] });
-  const two = await service.agent('both-2', { 'both/*': ['retrieve'] });
-  const [oneA, oneB, twoA] = [await lend(one, 'both/a'), await lend(one, 'both/b'), await lend(two, 'both/a')];
-  const statuses = async () => Promise.all([oneA, oneB, twoA].map(async (id) => (await read(id)).status));
-  const revoke = async (body: unknown) => dataOf(await admin.post(`${LEASES}/revoke`, body), 200, 'revoked').revoked;
-  assert.equal(await revoke({ agent: 'both-1', path: 'both/a' }), 1);
-  assert.deepEqual(await statuses(), ['revoked', 'active', 'active']);
-  assert.equal(await revoke({ path: 'both/a' }), 1);
-  assert.deepEqual(await statuses(), ['revoked', 'active', 'revoked']);
-  for (const body of [{ agent: 'nobody' }, { path: 'no/such' }, { agent: 'both-1', path: 'no/such' }]) {
-    assert.equal(await revoke(body), 0);
-  }
-  assert.deepEqual(await statuses(), ['revoked', 'active', 'revoked']);
-});
-
 test('GET /leases filters by status active, expired or revoked; any other value is 400', async () => {
   const agent = await service.agent('by-status', { 'status/*': ['retrieve'] });
   const short = await lend(agent, 'status/a', '?ttl=1');

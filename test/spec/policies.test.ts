@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertInvalid, assertNoContent, assertRejected, dataOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const POLICIES = '/api/v1/policies';
@@ -18,13 +18,6 @@ test('POST /policies returns 201 with the policy', async () => {
   const { created_at, ...rest } = dataOf(await create('posted', given), 201, POLICY);
   assert.deepEqual(rest, { name: 'posted', ...given });
   assert.match(created_at, TIMESTAMP);
-});
-
-test('creating a policy under an existing name is 409 and changes nothing', async () => {
-  const created = dataOf(await create('taken'), 201, POLICY);
-  assertRejected(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
-  assert.deepEqual((await admin.get(`${POLICIES}/taken`)).body.data, created);
-  dataOf(await create('Taken'), 201, POLICY);
 });
 
 test('PUT /policies/:name creates or replaces, 200 either way', async () => {

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { addOperator } from '../kit/operators.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertNoContent, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const SESSION = 'session_id agent_name expires_at expires_in';
 
 const service = await startTestService({ after });
-const { admin, address, dataDir } = service;
+const { admin, address } = service;
 /** The status of GET /credentials with this header. */
 const statusWith = async (...headers: string[]) => {
   const lines = ['GET /api/v1/credentials HTTP/1.1', 'Host: localhost', ...headers];
@@ -34,21 +34,6 @@ test('a session_id is a Bearer token, and GET /auth/session returns the caller�
   const agent = await service.agent('own-session');
   const session = dataOf(await agent.get('/auth/session'), 200, SESSION);
   assert.deepEqual([session.session_id, session.agent_name], [agent.token, 'own-session']);
-});
-
-test('DELETE /auth/session ends only the caller’s session, not the agent’s others', async () => {
-  const one = await service.agent('two-sessions');
-  const two = service.as(await logIn(address, 'two-sessions', readAgentKey(dataDir, 'two-sessions')));
-  assertNoContent(await one.delete('/auth/session'));
-  assertRejected(await one.get('/auth/session'), 'UNAUTHENTICATED');
-  assertRejected(await one.delete('/auth/session'), 'UNAUTHENTICATED');
-  assert.equal((await two.get('/auth/session')).status, 200);
-});
-
-test('the administrator has no session to read or to end', async () => {
-  assertRejected(await admin.get('/auth/session'), 'NOT_FOUND');
-  assertRejected(await admin.delete('/auth/session'), 'NOT_FOUND');
-  assert.equal((await admin.get('/api/v1/agents')).status, 200);
 });
 
 test('the administrator reads a value without a policy: builtin:admin, 3600 s, recorded as admin', async () => {
