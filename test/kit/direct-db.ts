@@ -12,6 +12,9 @@ import { databaseUrlOf, STORE } from './stores.ts';
 export const ENTRY_COLUMNS =
   'seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name, lease_id, reason, request_id, ' +
   'remote_addr, hmac';
+/** The columns of a lease that came with a value. */
+export const LEASE_COLUMNS =
+  'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at';
 
 export type DatabaseRow = Readonly<Record<string, unknown>>;
 
