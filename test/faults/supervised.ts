@@ -1,7 +1,7 @@
 /**
  * Runs the real service so that chosen system calls on its data directory fail, or all changes are recorded. Where the
  * kernel allows it, supervisor.py answers the calls of every thread, SQLite's too. Elsewhere (macOS, containers without
- * seccomp) call-faults.ts is loaded into the service and fails the calls of node:fs and node:sqlite instead.
+ * seccomp) preloaded-faults.ts is loaded into the service and fails the calls of node:fs and node:sqlite instead.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
