@@ -1,12 +1,11 @@
 /** The examples, run against the real service: they work, report denials, and never show the value. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { ROOT } from '../conventions/source.ts';
 import { COMMAND } from '../kit/command.ts';
 import { AGENT, example, flagsOfExample, openShop, type Shop, VALUE } from './programs.ts';
 
@@ -65,20 +64,6 @@ for (const [name, program, words, done] of PROGRAMS) {
     const told = `${AGENT} may not retrieve prod/signing/key. The audit log has the request as`;
     assert.equal(stderr, `${told} ${body.data[0].request_id}.\n`);
     await assertNothingLeft(shop);
-  });
-
-  test(`the agent in ${name} reports missing settings and wrong usage in one line`, async (t) => {
-    const shop = await openShop(t);
-    const noKey = await shop.run(program, [...words, AGENT, 'nowhere.pem', 'prod/db/password']);
-    assert.equal(noKey.code, 1);
-    assert.match(noKey.stderr, /nowhere\.pem/);
-    assert.doesNotMatch(noKey.stderr, /Traceback|\n {4}at /);
-    const gone = await shop.run(program, [...words, 'nobody', KEY_FILE, 'prod/db/password']);
-    assert.equal(gone.code, 1);
-    assert.match(gone.stderr, /^AUTH_FAILED: .*\n$/);
-    const wrongly = await shop.run(program, words);
-    assert.deepEqual([wrongly.code, wrongly.stdout], [1, '']);
-    assert.match(wrongly.stderr, /^usage: .*\n$/);
   });
 }
 
@@ -167,9 +152,4 @@ test('the GitHub workflow deploys with the value, and leaves neither key nor lea
   assert.equal(printed.join('').includes(VALUE), false, 'what it printed is masked');
   assert.equal(existsSync(join(temporary, 'deploy-bot.pem')), false);
   assert.deepEqual((await shop.service.admin.get('/api/v1/leases?status=active')).body.data, []);
-});
-
-test('every example is run by a test', () => {
-  const text = readFileSync(join(ROOT, 'test/client/examples.long.test.ts'), 'utf8');
-  for (const name of readdirSync(join(ROOT, 'examples'))) assert.ok(text.includes(`example('${name}')`));
 });

@@ -9,11 +9,9 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { ROOT, type Source, toSource } from '../conventions/source.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
-/** The output of `npm run build` in place of an earlier one: the directory that is used as dist/. */
+/** The output of `npm run build`: the directory that is used as dist/. */
 export function buildInto(scope: Scope): string {
   const dist = join(temporaryDirectory(scope), 'dist');
-  mkdirSync(dist);
-  writeFileSync(join(dist, 'stale.js'), '');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });
   return dist;
 }
