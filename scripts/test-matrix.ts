@@ -53,9 +53,15 @@ const LATER_ON_POSTGRES: readonly string[] = [
   ...['operator-time', 'overview', 'recorded-states', 'restored-rows', 'unrecorded', 'verification'].map(
     (name) => `test/spec/${name}.test.ts`,
   ),
-  ...['checkpoints', 'counts', 'exposure-model', 'foreign-entries', 'idempotency', 'integrity', 'key-rotation'].map(
-    (name) => `test/vault/${name}.test.ts`,
-  ),
+  ...[
+    'checkpoints',
+    'counts',
+    'exposure-model',
+    'foreign-entries.long',
+    'idempotency',
+    'integrity',
+    'key-rotation',
+  ].map((name) => `test/vault/${name}.test.ts`),
   ...['panic', 'search', 'sessions', 'tree', 'verification-ranges.long'].map((name) => `test/vault/${name}.test.ts`),
 ];
 
