@@ -49,17 +49,6 @@ const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
   [{}, [...READS, ...CHANGES]],
 ];
 
-test('each command reports a response without its data, and exits with 2', async (t) => {
-  for (const [data, lines] of ANSWERS) {
-    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
-    for (const line of lines) {
-      const { code, stdout, stderr } = await home.leasehold(line.split(' '));
-      assert.match(stderr, NO_LEASEHOLD, `${line}: ${JSON.stringify(data)}`);
-      assert.deepEqual([code, stdout], [2, ''], line);
-    }
-  }
-});
-
 /** A socket that answers every request with these bytes. */
 async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
   const path = join(temporaryDirectory(scope), 'l.sock');
@@ -72,6 +61,7 @@ async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
 }
 
 const BODY = 'content-type: application/json\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{"data":55}';
+
 const HEADS = [
   ...[101, 199, 204, 205, 304, 600, 700, 999].map((status) => `HTTP/1.1 ${status} Odd\r\n`),
   'HTTP/1.1 101 Odd\r\nupgrade: x\r\nconnection: upgrade\r\n',
@@ -80,23 +70,6 @@ const HEADS = [
   'HTTP/1.1 200 OK\r\nx-odd: \u0000\r\n',
   'no HTTP\r\n',
 ];
-
-test('a socket that responds with anything else is reported as not Leasehold', async (t) => {
-  for (const head of HEADS) {
-    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
-    const { code, stdout, stderr } = await home.leasehold(['status']);
-    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/, head);
-    assert.deepEqual([code, stdout], [2, ''], head);
-  }
-});
-
-test('a token that is not a valid header value is reported with its source', async (t) => {
-  const home = newHome(t, { LEASEHOLD_TOKEN: 'abc def', LEASEHOLD_ADDR: 'http://127.0.0.1:7700' });
-  const { code, stderr } = await home.leasehold(['list']);
-  assert.equal(code, 1);
-  assert.match(stderr, /^leasehold: LEASEHOLD_TOKEN: must be visible ASCII characters, without spaces/);
-  assert.doesNotMatch(stderr, /abc|7700/);
-});
 
 type Row = Record<string, unknown>;
 const words = ['id', 'timestamp', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'];
@@ -122,47 +95,14 @@ async function answer(scope: Scope, toPage: (query: Query) => { data: readonly R
   return { home: newHome(scope, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: 'lha_x' }), pages: () => pages };
 }
 
-test('a log of several pages is complete and newest first while it grows', async (t) => {
-  let newest = 2200;
-  const toEntry = (seq: number): Row => ({ ...others, seq, timestamp: new Date(seq * 1000).toISOString() });
-  const { home } = await answer(t, ({ limit, offset, until }) => {
-    newest += 7;
-    const last = until === null ? newest : Date.parse(until) / 1000;
-    const length = Math.max(0, Math.min(limit, last - offset));
-    return { total: last, data: Array.from({ length }, (_, at) => toEntry(last - offset - at)) };
-  });
-  for (const limit of [1001, 100_000]) {
-    const { code, stdout, stderr } = await home.leasehold(`audit list --limit ${limit} --field seq`.split(' '));
-    assert.deepEqual([code, stderr], [0, '']);
-    const numbers = stdout.trimEnd().split('\n').map(Number);
-    const [first = 0] = numbers;
-    assert.ok(first > 2200);
-    assert.deepEqual(
-      numbers,
-      Array.from({ length: Math.min(limit, first) }, (_, at) => first - at),
-    );
-  }
-});
-
 const falling = (at: number, limit: number): Row => ({ ...others, seq: limit - at });
+
 const ENDLESS: readonly [line: string, toRow: (at: number, limit: number) => Row, says: RegExp, most: number][] = [
   ['audit list --limit 100', () => ({ ...others, seq: 1 }), /not in order/, 1],
   ['audit list --limit 5000', falling, /the audit log has no last page/, 2],
   ['audit tail', () => ({ ...others, seq: 7 }), /not in order/, 1],
   ['audit tail', (at, limit) => (limit === 10 ? falling(at, limit) : { ...others, seq: at + 1 }), /not in order/, 3],
 ];
-
-test('an endless list of pages is rejected', async (t) => {
-  for (const [line, toRow, says, most] of ENDLESS) {
-    const { home, pages } = await answer(t, ({ limit }) => ({
-      total: 5,
-      data: Array.from({ length: limit }, (_, at) => toRow(at, limit)),
-    }));
-    const { code, stderr } = await home.leasehold(line.split(' '));
-    assert.match(stderr, says);
-    assert.deepEqual([code, pages() <= most], [2, true], `${line}: ${pages()} pages`);
-  }
-});
 
 const ESCAPE = '\u001b]0;taken\u0007\u001b[2J';
 
@@ -174,6 +114,7 @@ const lender = createServer((request, response) => {
   const error = { code: 'ACCESS_DENIED', message: `no ${ESCAPE}` };
   response.end(JSON.stringify(isLent ? { data: lent } : { error }));
 });
+
 await new Promise<void>((resolve) => lender.listen(0, '127.0.0.1', resolve));
 after(() => lender.close());
 
@@ -187,29 +128,6 @@ function assertHarmless(stderr: string, lines: number): void {
   assert.equal(stderr.trimEnd().split('no \\u001b').length - 1, lines, stderr);
   for (const control of ESCAPE.match(/\p{Cc}/gu) ?? []) assert.equal(stderr.includes(control), false);
 }
-
-test('rejections, and the reason why a lease was not revoked, are printed without terminal controls', async () => {
-  const rejected = await runScript(borrower, ['--env', 'A=prod/a', '--env', 'B=prod/b'], 'true');
-  assert.equal(rejected.code, 2);
-  assertHarmless(rejected.stderr, 2);
-  const { code, stderr } = await runScript(borrower, ['--env', 'A=prod/lent'], 'true');
-  assert.equal(code, 0);
-  assert.match(stderr, /1 of 1 leases were not revoked/);
-  assertHarmless(stderr, 1);
-});
-
-test('a server that became unreachable is reported at the end, and the program’s exit code is kept', async () => {
-  const [ready, go] = ['ready', 'go'].map((name) => join(borrower.path, name));
-  const script = 'echo >"$HOME/ready"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; exit 4';
-  const running = runScript(borrower, ['--env', 'A=prod/lent'], script);
-  await until(() => existsSync(ready ?? ''));
-  lender.closeAllConnections();
-  await new Promise((resolve) => lender.close(resolve));
-  writeFileSync(go ?? '', '');
-  const { code, stderr } = await running;
-  assert.equal(code, 4);
-  assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked and will expire: no response from /);
-});
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
 const VALUE = 'the-value-that-nobody-else-gets';
@@ -255,8 +173,10 @@ const started = async (scope: Scope, flags: readonly string[] = []) => {
   const service = await startTestService(scope, ['--listen', `127.0.0.1:${await findPort()}`, ...flags]);
   return { service, dataDir: service.dataDir, home: newHome(scope, { LEASEHOLD_DATA_DIR: service.dataDir }) };
 };
+
 /** The server of the tests that stop nothing. */
 const { service, dataDir, home } = await started({ after });
+
 const portOf = (address: string): number => Number(new URL(address).port);
 
 /** Stops the service, and leaves its files as a killed one does. */
@@ -265,6 +185,91 @@ async function kill({ service, dataDir }: Pick<Awaited<ReturnType<typeof started
   await service.stop();
   for (const [file, bytes] of files) writeFileSync(file, bytes, { mode: 0o600 });
 }
+
+test('each command reports a response without its data, and exits with 2', async (t) => {
+  for (const [data, lines] of ANSWERS) {
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
+    for (const line of lines) {
+      const { code, stdout, stderr } = await home.leasehold(line.split(' '));
+      assert.match(stderr, NO_LEASEHOLD, `${line}: ${JSON.stringify(data)}`);
+      assert.deepEqual([code, stdout], [2, ''], line);
+    }
+  }
+});
+
+test('a socket that responds with anything else is reported as not Leasehold', async (t) => {
+  for (const head of HEADS) {
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
+    const { code, stdout, stderr } = await home.leasehold(['status']);
+    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/, head);
+    assert.deepEqual([code, stdout], [2, ''], head);
+  }
+});
+
+test('a token that is not a valid header value is reported with its source', async (t) => {
+  const home = newHome(t, { LEASEHOLD_TOKEN: 'abc def', LEASEHOLD_ADDR: 'http://127.0.0.1:7700' });
+  const { code, stderr } = await home.leasehold(['list']);
+  assert.equal(code, 1);
+  assert.match(stderr, /^leasehold: LEASEHOLD_TOKEN: must be visible ASCII characters, without spaces/);
+  assert.doesNotMatch(stderr, /abc|7700/);
+});
+
+test('a log of several pages is complete and newest first while it grows', async (t) => {
+  let newest = 2200;
+  const toEntry = (seq: number): Row => ({ ...others, seq, timestamp: new Date(seq * 1000).toISOString() });
+  const { home } = await answer(t, ({ limit, offset, until }) => {
+    newest += 7;
+    const last = until === null ? newest : Date.parse(until) / 1000;
+    const length = Math.max(0, Math.min(limit, last - offset));
+    return { total: last, data: Array.from({ length }, (_, at) => toEntry(last - offset - at)) };
+  });
+  for (const limit of [1001, 100_000]) {
+    const { code, stdout, stderr } = await home.leasehold(`audit list --limit ${limit} --field seq`.split(' '));
+    assert.deepEqual([code, stderr], [0, '']);
+    const numbers = stdout.trimEnd().split('\n').map(Number);
+    const [first = 0] = numbers;
+    assert.ok(first > 2200);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: Math.min(limit, first) }, (_, at) => first - at),
+    );
+  }
+});
+
+test('an endless list of pages is rejected', async (t) => {
+  for (const [line, toRow, says, most] of ENDLESS) {
+    const { home, pages } = await answer(t, ({ limit }) => ({
+      total: 5,
+      data: Array.from({ length: limit }, (_, at) => toRow(at, limit)),
+    }));
+    const { code, stderr } = await home.leasehold(line.split(' '));
+    assert.match(stderr, says);
+    assert.deepEqual([code, pages() <= most], [2, true], `${line}: ${pages()} pages`);
+  }
+});
+
+test('rejections, and the reason why a lease was not revoked, are printed without terminal controls', async () => {
+  const rejected = await runScript(borrower, ['--env', 'A=prod/a', '--env', 'B=prod/b'], 'true');
+  assert.equal(rejected.code, 2);
+  assertHarmless(rejected.stderr, 2);
+  const { code, stderr } = await runScript(borrower, ['--env', 'A=prod/lent'], 'true');
+  assert.equal(code, 0);
+  assert.match(stderr, /1 of 1 leases were not revoked/);
+  assertHarmless(stderr, 1);
+});
+
+test('a server that became unreachable is reported at the end, and the program’s exit code is kept', async () => {
+  const [ready, go] = ['ready', 'go'].map((name) => join(borrower.path, name));
+  const script = 'echo >"$HOME/ready"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; exit 4';
+  const running = runScript(borrower, ['--env', 'A=prod/lent'], script);
+  await until(() => existsSync(ready ?? ''));
+  lender.closeAllConnections();
+  await new Promise((resolve) => lender.close(resolve));
+  writeFileSync(go ?? '', '');
+  const { code, stderr } = await running;
+  assert.equal(code, 4);
+  assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked and will expire: no response from /);
+});
 
 test('address, token and proof key are private while the server runs, and removed when it stops', async (t) => {
   const { dataDir, service } = await started(t);

@@ -42,6 +42,63 @@ async function print(format: Format, isTTY: boolean): Promise<string> {
   return text(stdout);
 }
 
+const LONG = 'a sentence that is longer than a narrow terminal has room for';
+const rows = [{ path: 'prod/a/rather/long/path', result: 'fails pattern: the nearest is prod/db/*', reason: LONG }];
+const columns = ['path', 'result', 'reason'];
+
+const entry = {
+  seq: 12,
+  timestamp: '2026-11-21T03:48:30.684Z',
+  event_type: 'credential.retrieve',
+  agent_name: 'deploy-bot',
+  resource: 'prod/a/rather/long/path',
+  result: 'denied',
+  reason: LONG,
+};
+
+const KEYS = ['a', 's'];
+
+/** A terminal whose text `onText` gets as it is shown, and whose quiet times end when the test ends them. */
+function openTerminal(onText: (text: string, type: (keys: string) => void) => void = () => undefined) {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+  let screen = '';
+  const type = (keys: string): void => void stdin.write(keys);
+  const stderr = new Writable({
+    write(chunk, _encoding, done) {
+      screen += chunk;
+      onText(String(chunk), type);
+      done();
+    },
+  });
+  const terminal: Partial<Terminal> = { stdin, stderr: Object.assign(stderr, { isTTY: true }) };
+  const quietTimes: (() => void)[] = [];
+  const keys = new KeyPresses(
+    terminal as Terminal,
+    () => new Promise<void>((resolve) => void quietTimes.push(resolve)),
+  );
+  /** Types the keys, if any, in the next quiet time, and ends it. */
+  const passQuiet = async (typed = ''): Promise<void> => {
+    while (quietTimes.length === 0) await immediate();
+    if (typed !== '') type(typed);
+    for (let turn = 0; turn < 5; turn++) await immediate();
+    quietTimes.shift()?.();
+    for (let turn = 0; turn < 5; turn++) await immediate();
+  };
+  const ask = () => keys.ask('the card', '[a] [s] ', KEYS, new AbortController().signal);
+  return { keys, type, passQuiet, ask, screen: () => screen };
+}
+
+const service = await startTestService({ after });
+
+/** Delays responses. */
+const between = await standBetween({ after }, service);
+
+const home = newHome({ after }, { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken });
+const { onTerminal } = home;
+
+/** The bar is redrawn from the beginning of its line, which is empty at the end. */
+const CLEARED = '\r\u001b[K';
+
 for (const format of ['table', 'json', 'yaml', 'env'] as const) {
   test(`no output controls the terminal: -o ${format}`, async () => {
     const shown = await print(format, true);
@@ -55,25 +112,11 @@ test('a pipe receives every byte', async () => {
   assert.ok((await print('env', false)).includes(`NAME='${WRITTEN}'\n`));
 });
 
-const LONG = 'a sentence that is longer than a narrow terminal has room for';
-const rows = [{ path: 'prod/a/rather/long/path', result: 'fails pattern: the nearest is prod/db/*', reason: LONG }];
-const columns = ['path', 'result', 'reason'];
-
 test('on a narrow terminal long prose is truncated; paths and findings are not', () => {
   const [heading = '', row = ''] = toTable(rows, columns, { isColoured: false, width: 80 }).split('\n');
   assert.equal(heading.startsWith('PATH                     RESULT'), true);
   assert.equal(row, 'prod/a/rather/long/path  fails pattern: the nearest is prod/db/*  a sentence th…');
 });
-
-const entry = {
-  seq: 12,
-  timestamp: '2026-11-21T03:48:30.684Z',
-  event_type: 'credential.retrieve',
-  agent_name: 'deploy-bot',
-  resource: 'prod/a/rather/long/path',
-  result: 'denied',
-  reason: LONG,
-};
 
 test('no line is wider than the terminal, and no word is broken', () => {
   const words = new Set(Object.values(entry).flatMap((value) => String(value).split(' ')));
@@ -113,38 +156,6 @@ test('a long last column is wrapped at its blanks, and so is a field of a single
   );
 });
 
-const KEYS = ['a', 's'];
-
-/** A terminal whose text `onText` gets as it is shown, and whose quiet times end when the test ends them. */
-function openTerminal(onText: (text: string, type: (keys: string) => void) => void = () => undefined) {
-  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
-  let screen = '';
-  const type = (keys: string): void => void stdin.write(keys);
-  const stderr = new Writable({
-    write(chunk, _encoding, done) {
-      screen += chunk;
-      onText(String(chunk), type);
-      done();
-    },
-  });
-  const terminal: Partial<Terminal> = { stdin, stderr: Object.assign(stderr, { isTTY: true }) };
-  const quietTimes: (() => void)[] = [];
-  const keys = new KeyPresses(
-    terminal as Terminal,
-    () => new Promise<void>((resolve) => void quietTimes.push(resolve)),
-  );
-  /** Types the keys, if any, in the next quiet time, and ends it. */
-  const passQuiet = async (typed = ''): Promise<void> => {
-    while (quietTimes.length === 0) await immediate();
-    if (typed !== '') type(typed);
-    for (let turn = 0; turn < 5; turn++) await immediate();
-    quietTimes.shift()?.();
-    for (let turn = 0; turn < 5; turn++) await immediate();
-  };
-  const ask = () => keys.ask('the card', '[a] [s] ', KEYS, new AbortController().signal);
-  return { keys, type, passQuiet, ask, screen: () => screen };
-}
-
 test('a key that is pressed while the text is shown, before the prompt, does not count', async () => {
   const { keys, type, passQuiet, ask, screen } = openTerminal((text, press) => {
     if (text === 'the card') press('a');
@@ -173,15 +184,6 @@ test('while a key is held down the prompt is not shown, and no repetition of it 
   type('s');
   assert.equal(await asked, 's');
 });
-
-const service = await startTestService({ after });
-/** Delays responses. */
-const between = await standBetween({ after }, service);
-const home = newHome({ after }, { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken });
-const { onTerminal } = home;
-
-/** The bar is redrawn from the beginning of its line, which is empty at the end. */
-const CLEARED = '\r\u001b[K';
 
 test('an import shows how many credentials it has stored', async () => {
   writeFileSync(join(home.path, '.env'), Array.from({ length: 24 }, (_, at) => `NAME_${at}=value-${at}\n`).join(''));

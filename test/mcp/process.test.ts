@@ -87,6 +87,22 @@ const entries = blocks.flatMap(([, kind, text = '']): Entry[] => {
   return Object.values(read['mcpServers'] ?? read['mcp_servers'] ?? {});
 });
 
+const TOOL = 'http_request';
+const POLICY = { principal: 'agent:builder', resources: ['api/*'], actions: ['use'] };
+const { mcp } = await stage.open();
+const approver = await addOperator(service, 'alice', ['approver']);
+const { client } = await connect({ after }, mcp);
+let calls = 0;
+
+/** A request that no other test makes: an approval is given for one. */
+const newRequest = () => ({ path: KEY_PATH, url: `${stage.origin}/v1/${++calls}` });
+
+async function answer(id: string, verb: 'approve' | 'deny', fields: object = {}): Promise<void> {
+  const { nonce } = (await approver.get(`/api/v1/approvals/${id}`)).body.data;
+  const { status, text } = await approver.post(`/api/v1/approvals/${id}/${verb}`, { nonce, ...fields });
+  assert.equal(status, 200, text);
+}
+
 test('the configurations on the page start the server, whose tools and arguments are on the page; texts of the vault are escaped, and a signal ends it', async (t) => {
   assert.equal(entries.length, 3);
   for (const { command, args } of entries)
@@ -171,23 +187,6 @@ test('a long line is reported once and not stored, however it is divided', async
     assert.deepEqual([rejected, got], [1, ['first\n', '\n', 'last\n']]);
   }
 });
-
-const TOOL = 'http_request';
-const POLICY = { principal: 'agent:builder', resources: ['api/*'], actions: ['use'] };
-
-const { mcp } = await stage.open();
-const approver = await addOperator(service, 'alice', ['approver']);
-const { client } = await connect({ after }, mcp);
-
-let calls = 0;
-/** A request that no other test makes: an approval is given for one. */
-const newRequest = () => ({ path: KEY_PATH, url: `${stage.origin}/v1/${++calls}` });
-
-async function answer(id: string, verb: 'approve' | 'deny', fields: object = {}): Promise<void> {
-  const { nonce } = (await approver.get(`/api/v1/approvals/${id}`)).body.data;
-  const { status, text } = await approver.post(`/api/v1/approvals/${id}/${verb}`, { nonce, ...fields });
-  assert.equal(status, 200, text);
-}
 
 test('a tool waits for an approval, without links: the result is pending, not a refusal, and the same call again goes on waiting', async () => {
   await service.admin.put('/api/v1/policies/asks', { ...POLICY, approval: { for: 'use' } });
