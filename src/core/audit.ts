@@ -8,31 +8,86 @@ export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
 
 /**
- * The event types of the routes, such as `credential.retrieve`, by what they are about. A read is recorded only if it
- * was denied, except `credential.retrieve` and `credential.list`.
+ * The event types of the routes. A read is recorded only if it was denied, except `credential.retrieve` and
+ * `credential.list`.
  */
-const EVENTS = {
-  credential: ['retrieve', 'list', 'store', 'delete', 'use', 'use_result', 'misuse'],
-  target: ['put', 'read', 'delete'],
-  policy: ['create', 'replace', 'delete', 'list', 'read', 'simulate'],
-  agent: ['register', 'deregister', 'list', 'read', 'panic', 'rotate'],
-  operator: [
-    ...['add', 'break_glass', 'replace', 'rotate', 'remove', 'invite', 'passkey_add', 'passkey_remove', 'list', 'read'],
-  ],
-  approval: ['request', 'approve', 'deny', 'withdraw', 'timeout', 'list', 'read'],
-  auth: ['verify'],
-  session: ['browser', 'end', 'handoff', 'renew', 'read'],
-  lease: ['list', 'read', 'renew', 'use', 'revoke'],
-  exposure: ['read'],
-  audit: ['list', 'verify', 'export', 'checkpoint', 'proof', 'accept_rollback'],
-  service: ['read', 'start', 'stop', 'panic', 'lock', 'unlock', 'backup', 'backup_result', 'restore'],
-  key: ['slot_list', 'slot_add', 'slot_remove', 'slot_test', 'rotate', 'rotate_root', 'rotate_audit', 'retire'],
-} as const;
-type Events = typeof EVENTS;
-export type EventType = { [Kind in keyof Events]: `${Kind}.${Events[Kind][number]}` }[keyof Events];
-export const EVENT_TYPES = Object.entries(EVENTS).flatMap(([kind, actions]) =>
-  actions.map((action) => `${kind}.${action}`),
-) as readonly EventType[];
+export const EVENT_TYPES = [
+  'credential.retrieve',
+  'credential.list',
+  'credential.store',
+  'credential.delete',
+  'credential.use',
+  'credential.use_result',
+  'credential.misuse',
+  'target.put',
+  'target.read',
+  'target.delete',
+  'policy.create',
+  'policy.replace',
+  'policy.delete',
+  'policy.list',
+  'policy.read',
+  'policy.simulate',
+  'agent.register',
+  'agent.deregister',
+  'agent.list',
+  'agent.read',
+  'agent.panic',
+  'operator.add',
+  'operator.break_glass',
+  'operator.replace',
+  'operator.rotate',
+  'operator.remove',
+  'operator.invite',
+  'operator.passkey_add',
+  'operator.passkey_remove',
+  'operator.list',
+  'operator.read',
+  'approval.request',
+  'approval.approve',
+  'approval.deny',
+  'approval.withdraw',
+  'approval.timeout',
+  'approval.list',
+  'approval.read',
+  'auth.verify',
+  'session.browser',
+  'session.end',
+  'session.handoff',
+  'session.renew',
+  'session.read',
+  'lease.list',
+  'lease.read',
+  'lease.renew',
+  'lease.use',
+  'lease.revoke',
+  'exposure.read',
+  'audit.list',
+  'audit.verify',
+  'audit.export',
+  'audit.checkpoint',
+  'audit.proof',
+  'audit.accept_rollback',
+  'service.read',
+  'service.start',
+  'service.stop',
+  'service.panic',
+  'service.lock',
+  'service.unlock',
+  'key.slot_list',
+  'key.slot_add',
+  'key.slot_remove',
+  'key.slot_test',
+  'key.rotate',
+  'key.rotate_root',
+  'key.rotate_audit',
+  'key.retire',
+  'agent.rotate',
+  'service.backup',
+  'service.backup_result',
+  'service.restore',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /** What a decision records; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {

@@ -36,29 +36,58 @@ export function parseRoles(texts: readonly string[]): readonly Role[] {
 }
 
 /** The events that operators without the role admin may cause, by the role that they need. */
-const EVENTS_OF_ROLE = {
-  // Of approvals and passkeys only its own; those of others need the role approver, or admin.
-  viewer: [
-    ...['approval.list', 'approval.read', 'approval.withdraw', 'agent.list', 'agent.read', 'audit.checkpoint'],
-    ...['audit.export', 'audit.list', 'audit.proof', 'audit.verify', 'credential.list', 'exposure.read'],
-    ...['key.slot_list', 'lease.list', 'lease.read', 'operator.list', 'operator.passkey_add'],
-    ...['operator.passkey_remove', 'operator.read', 'policy.list', 'policy.read', 'policy.simulate'],
-    ...['service.read', 'session.browser', 'session.end', 'session.handoff', 'session.read', 'session.renew'],
-    ...['target.read'],
-  ],
-  approver: ['approval.approve', 'approval.deny'],
-  editor: [
-    ...['agent.deregister', 'agent.panic', 'agent.register', 'agent.rotate', 'credential.delete'],
-    ...['credential.retrieve', 'credential.store', 'lease.renew', 'lease.revoke', 'policy.create'],
-    ...['policy.delete', 'policy.replace', 'target.delete', 'target.put'],
-  ],
-} as const satisfies Readonly<Record<Exclude<Role, 'admin'>, readonly EventType[]>>;
-const ROLE_OF_EVENT: ReadonlyMap<EventType, Role> = new Map(
-  Object.entries(EVENTS_OF_ROLE).flatMap(([role, events]) => events.map((event) => [event, role as Role])),
-);
+const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
+  'approval.list': 'viewer',
+  // Its own; those of others need the role approver.
+  'approval.read': 'viewer',
+  'approval.withdraw': 'viewer',
+  'agent.list': 'viewer',
+  'agent.read': 'viewer',
+  'audit.checkpoint': 'viewer',
+  'audit.export': 'viewer',
+  'audit.list': 'viewer',
+  'audit.proof': 'viewer',
+  'audit.verify': 'viewer',
+  'credential.list': 'viewer',
+  'exposure.read': 'viewer',
+  'key.slot_list': 'viewer',
+  'lease.list': 'viewer',
+  'lease.read': 'viewer',
+  'operator.list': 'viewer',
+  // Its own; those of others need the role admin.
+  'operator.passkey_add': 'viewer',
+  'operator.passkey_remove': 'viewer',
+  'operator.read': 'viewer',
+  'policy.list': 'viewer',
+  'policy.read': 'viewer',
+  'policy.simulate': 'viewer',
+  'service.read': 'viewer',
+  'session.browser': 'viewer',
+  'session.end': 'viewer',
+  'session.handoff': 'viewer',
+  'session.read': 'viewer',
+  'session.renew': 'viewer',
+  'target.read': 'viewer',
+  'approval.approve': 'approver',
+  'approval.deny': 'approver',
+  'agent.deregister': 'editor',
+  'agent.panic': 'editor',
+  'agent.register': 'editor',
+  'agent.rotate': 'editor',
+  'credential.delete': 'editor',
+  'credential.retrieve': 'editor',
+  'credential.store': 'editor',
+  'lease.renew': 'editor',
+  'lease.revoke': 'editor',
+  'policy.create': 'editor',
+  'policy.delete': 'editor',
+  'policy.replace': 'editor',
+  'target.delete': 'editor',
+  'target.put': 'editor',
+};
 
 export function roleFor(event: EventType): Role {
-  return ROLE_OF_EVENT.get(event) ?? 'admin';
+  return ROLE_OF_EVENT[event] ?? 'admin';
 }
 
 /** Every operator may view, and an admin may do everything. */

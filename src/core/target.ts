@@ -60,8 +60,18 @@ const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const HEADER_TEXT = /^[\x20-\x7e]{1,256}$/;
 /** Headers that frame or route a request; a value in one of them would change where it ends or goes. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
-  ...['connection', 'content-length', 'content-type', 'expect', 'forwarded', 'host', 'keep-alive', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'via'],
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'forwarded',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
 ]);
 
 export interface TargetFields {

@@ -35,7 +35,12 @@ test('a figure is the median of its rounds, with the smallest and the largest', 
 
 test('numbers have three significant digits, and all digits before the point', () => {
   assert.deepEqual([0.0123, 0.5, 4.567, 45.67, 456.7, 1234567].map(formatNumber), [
-    ...['0.012', '0.500', '4.57', '45.7', '457', '1,234,567'],
+    '0.012',
+    '0.500',
+    '4.57',
+    '45.7',
+    '457',
+    '1,234,567',
   ]);
 });
 

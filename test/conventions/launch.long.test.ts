@@ -43,8 +43,13 @@ test('the program receives its arguments, the caller’s directory, INIT_CWD and
   assert.equal(core, '0', 'a crash leaves no core dump, and nothing can allow it');
   assert.deepEqual(words, ['--data-dir', './x y']);
   assert.deepEqual(flags, [
-    ...['--disable-sigusr1', '--disable-proto=delete', '--min-semi-space-size=8', '--max-semi-space-size=8'],
-    ...['--initial-old-space-size=64', '--heap-growing-percent=40', '--no-allocation-site-pretenuring'],
+    '--disable-sigusr1',
+    '--disable-proto=delete',
+    '--min-semi-space-size=8',
+    '--max-semi-space-size=8',
+    '--initial-old-space-size=64',
+    '--heap-growing-percent=40',
+    '--no-allocation-site-pretenuring',
   ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
   assert.equal(from, 'the caller’s directory');

@@ -13,12 +13,37 @@ import {
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [
-  ...(['seq', 'id', 'timestamp', 'event_type', 'agent_name', 'resource', 'action', 'result'] as const),
-  ...(['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const),
+  'seq',
+  'id',
+  'timestamp',
+  'event_type',
+  'agent_name',
+  'resource',
+  'action',
+  'result',
+  'policy_name',
+  'lease_id',
+  'reason',
+  'request_id',
+  'remote_addr',
 ] as const satisfies readonly (keyof EntryWithoutMac)[];
 
 const TRICKY = [
-  ...['', 'null', '"', '","', '\\', '\\"', ',', 'a', 'b', 'a","b', 'null,null', '\u0000', '\\ud83d', 'é', 'e\u0301'],
+  '',
+  'null',
+  '"',
+  '","',
+  '\\',
+  '\\"',
+  ',',
+  'a',
+  'b',
+  'a","b',
+  'null,null',
+  '\u0000',
+  '\\ud83d',
+  'é',
+  'e\u0301',
 ];
 // Lossy UTF-8 encodes all unpaired surrogates as the same bytes.
 const HALVES = ['\ud83d', '\udd11', '\ufffd', '\ud83d\udd11'];

@@ -21,9 +21,12 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The package unpacks into the temporary directory, which this replaces: unpacking takes seconds. */
 const UNPACKED = path.join(ROOT, 'node_modules', '.cache', 'chromium-153.0.0');
 const INSTALLED = [
-  ...['/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'],
-  ...['/Applications/Chromium.app/Contents/MacOS/Chromium', '/usr/bin/google-chrome', '/usr/bin/chromium'],
-  ...['/usr/bin/chromium-browser', 'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe'],
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/usr/bin/google-chrome',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 /** Ends only tests that hang. */
 const TIMEOUT_MS = 120_000;

@@ -14,9 +14,28 @@ const { document, operations, answer } = await readDocument(await startTestServi
 
 // SOURCE: JSON Schema 2020-12, the keywords used here.
 const KEYWORDS = [
-  ...['type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'const', 'enum', 'title'],
-  ...['description', 'format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems'],
-  ...['minProperties', 'patternProperties', 'contentEncoding', '$ref'],
+  'type',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'anyOf',
+  'const',
+  'enum',
+  'title',
+  'description',
+  'format',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'patternProperties',
+  'contentEncoding',
+  '$ref',
 ];
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
 

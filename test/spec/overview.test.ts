@@ -141,8 +141,14 @@ test('a search finds parts of names in any case: equal names first, then those t
     return data.results.map(({ kind, name }: Record<string, string>) => `${kind} ${name}`);
   };
   assert.deepEqual(await search('q=C'), [
-    ...['credential c', 'credential C/d', 'credential c/d', 'credential a/b-c/d', 'credential a/b.c'],
-    ...['credential a/b/c', 'credential b/c', 'credential b/c/d/e'],
+    'credential c',
+    'credential C/d',
+    'credential c/d',
+    'credential a/b-c/d',
+    'credential a/b.c',
+    'credential a/b/c',
+    'credential b/c',
+    'credential b/c/d/e',
   ]);
   assert.deepEqual(await search('q=WRITER'), ['agent Writer', 'policy Writer-0']);
   assert.deepEqual(await search('q=READER&limit=2'), ['agent reader', 'policy reader-0']);

@@ -95,8 +95,12 @@ export const BUSINESS_SERVICES = [
     // A webhook contains its token, and the path may name a version of the API.
     mints: mintingEndpoints(
       ...['/api', '/api/*'].flatMap((api) => [
-        ...[`GET,POST ${api}/channels/*/webhooks`, `GET ${api}/guilds/*/webhooks`, `GET,PATCH ${api}/webhooks/*`],
-        ...[`POST ${api}/partner-sdk/token`, `POST ${api}/partner-sdk/token/bot`, `POST ${api}/oauth2/token`],
+        `GET,POST ${api}/channels/*/webhooks`,
+        `GET ${api}/guilds/*/webhooks`,
+        `GET,PATCH ${api}/webhooks/*`,
+        `POST ${api}/partner-sdk/token`,
+        `POST ${api}/partner-sdk/token/bot`,
+        `POST ${api}/oauth2/token`,
       ]),
     ),
     notes: ['For a bot token and HTTP requests; the gateway receives the token in a message, which is not supported.'],
