@@ -137,7 +137,7 @@ async function openShared(
   }
   const rootKeyFile = readRootKey(configuration, isVaultNew, warn);
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
-  const opened = await open(await store.run(readStoredKeys()), rootKeyFile, slotSecrets, given);
+  const opened = await open(await store.run(readStoredKeys(), 'urgent'), rootKeyFile, slotSecrets, given);
   if ('slots' in opened) return opened;
   const marker = openMarker(dataDir, opened.keys, resources);
   const checkpointFiles = checkpointFilesOf(configuration);

@@ -71,7 +71,7 @@ export async function openVault(
   }
   if (unsaved !== null && !(await createVault(store, keys, unsaved))) {
     // Another node has created the vault.
-    keys.replaceWith(openKeys(await store.run(readStoredKeys()), rootKeyFile).keys);
+    keys.replaceWith(openKeys(await store.run(readStoredKeys(), 'urgent'), rootKeyFile).keys);
   }
   markVault(dataDir);
   warnOfDamage(marker, warn);

@@ -141,10 +141,10 @@ async function isExtended({ size, root }: TreeHead, log: CheckpointedLog, head: 
 /** Finds an earlier keyset that was put back: the log records each change of the keyset. */
 async function compareKeyset(log: ComparedLog, keys: VaultKeys): Promise<RollbackFinding | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const recorded = await log.run(readNewestState(KEYSET_SUBJECT));
+    const recorded = await log.run(readNewestState(KEYSET_SUBJECT), 'urgent');
     if (recorded === null || recorded === keys.state) return null;
     // Another node may have changed the keyset since it was read.
-    if (!keys.refresh(await log.run(readStoredKeys()))) break;
+    if (!keys.refresh(await log.run(readStoredKeys(), 'urgent'))) break;
   }
   return {
     what: 'The keyset in the database is not the one that the log records, so key slots and keys that were removed may be in force again.',

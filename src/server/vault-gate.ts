@@ -188,7 +188,7 @@ export class VaultGate implements VaultAccess {
   }
 
   async #close(running: RunningVault): Promise<void> {
-    const read = running.vault.store.run(readStoredKeys());
+    const read = running.vault.store.run(readStoredKeys(), 'urgent');
     this.#running = null;
     try {
       this.#locked = { slots: (await read).slots, problems: [] };

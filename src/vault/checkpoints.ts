@@ -136,7 +136,7 @@ export class Checkpoints {
   async #keysOf(head: Head): Promise<VaultKeys | null> {
     const { store, keys } = this.#parts;
     const newer = keys.fork();
-    const isOpened = newer.refresh(await store.run(readStoredKeys()));
+    const isOpened = newer.refresh(await store.run(readStoredKeys(), 'urgent'));
     return isOpened && isHeadAuthentic(newer.auditAt(head.seq), head) ? newer : null;
   }
 }

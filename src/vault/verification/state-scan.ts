@@ -82,10 +82,11 @@ type Step = Pick<StateCheck, 'checked' | 'problems'>;
 async function* checkKeyset(parts: ScanParts): AsyncGenerator<Step> {
   const { store } = parts;
   for (let tries = 1; ; tries++) {
-    const recorded = await store.run(readNewestState(KEYSET_SUBJECT));
+    const recorded = await store.run(readNewestState(KEYSET_SUBJECT), 'urgent');
     const step = await compareKeyset(parts, recorded);
     // A problem counts if the keyset did not change while it was read.
-    const isSettled = step.problems.length === 0 || recorded === (await store.run(readNewestState(KEYSET_SUBJECT)));
+    const isSettled =
+      step.problems.length === 0 || recorded === (await store.run(readNewestState(KEYSET_SUBJECT), 'urgent'));
     if (!isSettled && tries < MAX_KEYSET_TRIES) continue;
     yield step;
     return;
@@ -93,7 +94,7 @@ async function* checkKeyset(parts: ScanParts): AsyncGenerator<Step> {
 }
 
 async function compareKeyset({ store, keys }: ScanParts, recorded: string | null): Promise<Step> {
-  const stored = await store.run(readStoredKeys());
+  const stored = await store.run(readStoredKeys(), 'urgent');
   const found = keys.fork();
   const isGood = found.refresh(stored) && (recorded === null || recorded === found.state);
   const intact = stored.slots.filter((slot) => found.isSlotAuthentic(slot)).map(({ id }) => id);
@@ -171,7 +172,7 @@ async function confirm(
   const { rows } = await store.run(scanValues(store.dialect, from, STEP_CREDENTIALS));
   // ORDER: after the values, so that they are not under a later key. WHY a copy: only batches change the keys.
   const current = keys.fork();
-  current.refresh(await store.run(readStoredKeys()));
+  current.refresh(await store.run(readStoredKeys(), 'urgent'));
   const again = new Set(rows.flatMap((credential) => unreadableIn(credential, current)).map(({ subject }) => subject));
   return found.filter(({ subject }) => again.has(subject));
 }
